@@ -1,1 +1,19 @@
-//! Placeholder while the foundation is laid.
+//! Typed TCP and Multipath TCP segments, usable without bytes.
+//!
+//! The simulator moves these values as they are; on real links a codec turns them into bytes and back
+//! (ARCHITECTURE.md, contract 8). Every option knows its length on the wire, so that header overhead and the
+//! 40-byte option space are exact in both places.
+
+pub mod crypto;
+mod ecn;
+mod flags;
+pub mod mptcp;
+mod options;
+mod payload;
+mod segment;
+
+pub use ecn::Ecn;
+pub use flags::Flags;
+pub use options::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
+pub use payload::Payload;
+pub use segment::{Segment, TCP_HEADER_BYTES};

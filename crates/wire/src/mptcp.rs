@@ -1,0 +1,289 @@
+//! The options of Multipath TCP version 1 (RFC 8684 §3), one type each.
+
+use core::net::IpAddr;
+
+/// A 64-bit connection key (RFC 8684 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(pub u64);
+
+/// A connection's token: the first 32 bits of its key's SHA-256 (RFC 8684 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(pub u32);
+
+/// Identifies an address of one host within a connection (RFC 8684 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AddressId(pub u8);
+
+/// A data sequence number or data acknowledgement as sent: 4 or 8 bytes (RFC 8684 §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataNumber {
+    /// The low 32 bits.
+    Short(u32),
+    /// All 64 bits.
+    Long(u64),
+}
+
+impl DataNumber {
+    /// Length on the wire, bytes.
+    pub const fn wire_len(self) -> usize {
+        match self {
+            DataNumber::Short(_) => 4,
+            DataNumber::Long(_) => 8,
+        }
+    }
+
+    /// The 64-bit number nearest to `near` that has these bits.
+    pub const fn expand(self, near: u64) -> u64 {
+        match self {
+            DataNumber::Long(n) => n,
+            DataNumber::Short(low) => {
+                let delta = low.wrapping_sub(near as u32) as i32;
+                near.wrapping_add(delta as i64 as u64)
+            }
+        }
+    }
+}
+
+/// Version and flags of an MP_CAPABLE option (RFC 8684 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapableFlags {
+    /// Protocol version; 1 for RFC 8684.
+    pub version: u8,
+    /// A: checksums required.
+    pub checksum_required: bool,
+    /// B: extensibility; must be 0.
+    pub extensibility: bool,
+    /// C: no further subflows to the source address and port.
+    pub no_join_to_initial_address: bool,
+    /// H: HMAC-SHA256; must be 1.
+    pub hmac_sha256: bool,
+}
+
+impl Default for CapableFlags {
+    fn default() -> Self {
+        CapableFlags {
+            version: 1,
+            checksum_required: false,
+            extensibility: false,
+            no_join_to_initial_address: false,
+            hmac_sha256: true,
+        }
+    }
+}
+
+/// MP_CAPABLE in its four lengths (RFC 8684 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpCapable {
+    /// Version and flags.
+    pub flags: CapableFlags,
+    /// What follows them.
+    pub content: CapableContent,
+}
+
+/// What an MP_CAPABLE option holds after its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapableContent {
+    /// The SYN: no key.
+    Syn,
+    /// The SYN/ACK: the listener's key.
+    SynAck {
+        /// The sender's key.
+        sender: Key,
+    },
+    /// The third ACK, and the first data of the initiator, which adds length and checksum.
+    Ack {
+        /// The sender's key.
+        sender: Key,
+        /// The receiver's key, echoed.
+        receiver: Key,
+        /// Length of the segment's data, where it carries data.
+        data_len: Option<u16>,
+        /// Checksum, where required and where there is data.
+        checksum: Option<u16>,
+    },
+}
+
+/// MP_JOIN in its three forms (RFC 8684 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MpJoin {
+    /// On the SYN.
+    Syn {
+        /// The subflow is a backup.
+        backup: bool,
+        /// The sender's address identifier.
+        address_id: AddressId,
+        /// The receiver's token.
+        token: Token,
+        /// The sender's nonce.
+        nonce: u32,
+    },
+    /// On the SYN/ACK.
+    SynAck {
+        /// The subflow is a backup.
+        backup: bool,
+        /// The sender's address identifier.
+        address_id: AddressId,
+        /// The leftmost 64 bits of the sender's HMAC.
+        hmac: u64,
+        /// The sender's nonce.
+        nonce: u32,
+    },
+    /// On the third ACK.
+    Ack {
+        /// The leftmost 160 bits of the sender's HMAC.
+        hmac: [u8; 20],
+    },
+}
+
+/// A mapping of data sequence numbers onto a subflow (RFC 8684 §3.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Data sequence number of the first byte.
+    pub dsn: DataNumber,
+    /// Relative subflow sequence number of the first byte (the SYN is 0); 0 with an infinite mapping.
+    pub ssn: u32,
+    /// Number of bytes; 0 is an infinite mapping. A DATA_FIN counts one.
+    pub len: u16,
+    /// Checksum over the data and a pseudo-header, where negotiated.
+    pub checksum: Option<u16>,
+}
+
+/// The data sequence signal (RFC 8684 §3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dss {
+    /// DATA_ACK: the next data sequence number expected.
+    pub data_ack: Option<DataNumber>,
+    /// The mapping of this segment's data.
+    pub mapping: Option<Mapping>,
+    /// DATA_FIN: the mapping's last octet ends the stream.
+    pub data_fin: bool,
+}
+
+impl Dss {
+    /// Length on the wire before padding, bytes.
+    pub fn wire_len(&self) -> usize {
+        let ack = self.data_ack.map_or(0, DataNumber::wire_len);
+        let map = self.mapping.map_or(0, |m| m.dsn.wire_len() + 4 + 2 + if m.checksum.is_some() { 2 } else { 0 });
+        4 + ack + map
+    }
+}
+
+/// Why a subflow was reset (RFC 8684 §3.6, MP_TCPRST).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetReason {
+    /// 0: unspecified.
+    Unspecified,
+    /// 1: Multipath TCP specific error.
+    MptcpError,
+    /// 2: lack of resources.
+    LackOfResources,
+    /// 3: administratively prohibited.
+    Prohibited,
+    /// 4: too much outstanding data.
+    TooMuchOutstanding,
+    /// 5: unacceptable performance.
+    UnacceptablePerformance,
+    /// 6: middlebox interference.
+    Middlebox,
+    /// Any other value.
+    Other(u8),
+}
+
+/// Every Multipath TCP option but the data sequence signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MptcpOption {
+    /// MP_CAPABLE.
+    Capable(MpCapable),
+    /// MP_JOIN.
+    Join(MpJoin),
+    /// ADD_ADDR (RFC 8684 §3.4.1).
+    AddAddress {
+        /// Identifier of the address.
+        id: AddressId,
+        /// The address.
+        address: IpAddr,
+        /// The port, where it is not the connection's.
+        port: Option<u16>,
+        /// The rightmost 64 bits of the HMAC; absent on an echo.
+        hmac: Option<u64>,
+    },
+    /// REMOVE_ADDR (RFC 8684 §3.4.2), one identifier an option.
+    RemoveAddress {
+        /// Identifier of the address.
+        id: AddressId,
+    },
+    /// MP_PRIO (RFC 8684 §3.3.8).
+    Priority {
+        /// The subflow becomes a backup.
+        backup: bool,
+    },
+    /// MP_FAIL (RFC 8684 §3.7).
+    Fail {
+        /// Data sequence number of the first byte that failed.
+        dsn: u64,
+    },
+    /// MP_FASTCLOSE (RFC 8684 §3.5).
+    FastClose {
+        /// The receiver's key.
+        receiver: Key,
+    },
+    /// MP_TCPRST (RFC 8684 §3.6).
+    Reset {
+        /// T: the condition is transient.
+        transient: bool,
+        /// The reason.
+        reason: ResetReason,
+    },
+}
+
+impl MptcpOption {
+    /// Length on the wire before padding, bytes.
+    pub fn wire_len(&self) -> usize {
+        match self {
+            MptcpOption::Capable(c) => match c.content {
+                CapableContent::Syn => 4,
+                CapableContent::SynAck { .. } => 12,
+                CapableContent::Ack { data_len: None, .. } => 20,
+                CapableContent::Ack { data_len: Some(_), checksum: None, .. } => 22,
+                CapableContent::Ack { data_len: Some(_), checksum: Some(_), .. } => 24,
+            },
+            MptcpOption::Join(MpJoin::Syn { .. }) => 12,
+            MptcpOption::Join(MpJoin::SynAck { .. }) => 16,
+            MptcpOption::Join(MpJoin::Ack { .. }) => 24,
+            MptcpOption::AddAddress { address, port, hmac, .. } => {
+                let address = if address.is_ipv4() { 4 } else { 16 };
+                4 + address + if port.is_some() { 2 } else { 0 } + if hmac.is_some() { 8 } else { 0 }
+            }
+            MptcpOption::RemoveAddress { .. } => 4,
+            MptcpOption::Priority { .. } => 3,
+            MptcpOption::Fail { .. } => 12,
+            MptcpOption::FastClose { .. } => 12,
+            MptcpOption::Reset { .. } => 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_numbers_expand_to_the_nearest() {
+        let near = 0x1_ffff_fff0;
+        assert_eq!(DataNumber::Short(0xffff_ffff).expand(near), 0x1_ffff_ffff);
+        assert_eq!(DataNumber::Short(5).expand(near), 0x2_0000_0005);
+        assert_eq!(DataNumber::Short(0xffff_ff00).expand(0x2_0000_0005), 0x1_ffff_ff00);
+    }
+
+    #[test]
+    fn a_full_data_sequence_signal_takes_26_bytes_and_28_with_a_checksum() {
+        let mut dss = Dss {
+            data_ack: Some(DataNumber::Long(1)),
+            mapping: Some(Mapping { dsn: DataNumber::Long(1), ssn: 1, len: 1, checksum: None }),
+            data_fin: false,
+        };
+        assert_eq!(dss.wire_len(), 26);
+        dss.mapping.as_mut().expect("it was just set").checksum = Some(0);
+        assert_eq!(dss.wire_len(), 28);
+    }
+}
