@@ -1,1 +1,22 @@
-//! Placeholder while the foundation is laid.
+//! The sans-IO Multipath TCP engine (RFC 8684).
+//!
+//! Nothing here does input or output, reads a clock or draws randomness of its own. A driver (the simulator, a TUN
+//! device) owns an [`Endpoint`] and calls it with four verbs:
+//!
+//! * `handle_*` takes input: a segment, the passing of time;
+//! * commands are the application's: connect, write, read, close;
+//! * `poll_*` gives output: segments to send, the next timer, events for the application;
+//! * everything else is a getter.
+//!
+//! One mutation, then drain until every `poll_*` returns nothing.
+
+pub mod config;
+pub mod congestion;
+pub mod connection;
+pub mod parameter;
+pub mod registry;
+pub mod scheduler;
+mod seq;
+
+pub use registry::Registry;
+pub use seq::{DataSeq, SubflowId, SubflowSet};

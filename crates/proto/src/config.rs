@@ -1,0 +1,145 @@
+//! Settings of endpoints, connections and subflows. Everything that can change a result is here.
+
+use crate::parameter::Values;
+use crate::registry::{ControllerEntry, SchedulerEntry};
+use pathweave_units::Duration;
+
+/// The receive buffer of a connection, which is also the largest window that it offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveBuffer {
+    /// Always this many bytes.
+    Fixed(u64),
+    /// Grows with the measured need, up to `max` (CP §2: 2 · Σ bandwidth · largest RTT).
+    Auto {
+        /// Bytes at the start.
+        initial: u64,
+        /// The most bytes.
+        max: u64,
+    },
+}
+
+/// How a subflow finds and repairs losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossRecovery {
+    /// RACK-TLP (RFC 8985) on SACK, the kernel's default. Without SACK from the peer: NewReno.
+    RackTlp,
+    /// SACK with duplicate-acknowledgement counting (RFC 6675).
+    Sack,
+    /// NewReno (RFC 6582), no SACK offered.
+    NewReno,
+}
+
+/// How quickly a path that went dark is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureDetection {
+    /// As slow as mainline Linux: stale after four retransmission intervals, connection-level retransmission timer.
+    Linux,
+    /// Reinjection with the first retransmission timeout; a dark subflow is probed at least every second.
+    Fast,
+}
+
+/// Which subflows a client opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathManager {
+    /// From each further local address to one remote address; the kernel's in-kernel manager with endpoints `subflow`.
+    Default,
+    /// Between every local and every remote address.
+    FullMesh,
+    /// This many subflows over the initial pair of addresses, by other source ports.
+    NDiffPorts(u8),
+}
+
+/// The transport settings of each subflow, and of plain TCP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpConfig {
+    /// Largest IP packet on the path, bytes.
+    pub mtu: u32,
+    /// Initial congestion window, segments (RFC 6928).
+    pub initial_window: u32,
+    /// Smallest retransmission timeout (RFC 6298 says 1 s, Linux has 200 ms).
+    pub min_rto: Duration,
+    /// Largest retransmission timeout.
+    pub max_rto: Duration,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Window scaling (RFC 7323).
+    pub window_scaling: bool,
+    /// Delayed acknowledgements (RFC 9293 §3.8.6.3); off: each segment is acknowledged.
+    pub delayed_ack: bool,
+    /// The longest that an acknowledgement is delayed (Linux: 40 ms).
+    pub delayed_ack_timeout: Duration,
+    /// How many segments are acknowledged at once at the start (Linux: 16).
+    pub quick_acks: u32,
+    /// Loss detection and recovery.
+    pub recovery: LossRecovery,
+    /// Proportional rate reduction (RFC 9937); off: the window halves at once.
+    pub prr: bool,
+    /// Limited transmit (RFC 3042) where recovery counts duplicate acknowledgements.
+    pub limited_transmit: bool,
+    /// The window restarts from the initial one after an idle period (RFC 5681 §4.1).
+    pub restart_after_idle: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Retransmissions of a SYN, or of data, before the subflow is given up.
+    pub max_retransmissions: u32,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        TcpConfig {
+            mtu: 1500,
+            initial_window: 10,
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            timestamps: true,
+            window_scaling: true,
+            delayed_ack: true,
+            delayed_ack_timeout: Duration::from_millis(40),
+            quick_acks: 16,
+            recovery: LossRecovery::RackTlp,
+            prr: true,
+            limited_transmit: true,
+            restart_after_idle: true,
+            ecn: false,
+            max_retransmissions: 15,
+        }
+    }
+}
+
+/// An algorithm chosen from the registry, with its parameters.
+#[derive(Clone, Debug)]
+pub struct Chosen<E> {
+    /// The registry's entry.
+    pub entry: E,
+    /// Its parameters.
+    pub values: Values,
+}
+
+/// The settings of one connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionConfig {
+    /// Multipath TCP; off: plain TCP.
+    pub mptcp: bool,
+    /// Transport settings of each subflow.
+    pub tcp: TcpConfig,
+    /// The packet scheduler of this side's sending direction.
+    pub scheduler: Chosen<SchedulerEntry>,
+    /// The congestion controller of each subflow.
+    pub congestion: Chosen<ControllerEntry>,
+    /// Send buffer: bytes that the application can write beyond the first unacknowledged one.
+    pub send_buffer: u64,
+    /// Receive buffer, shared by all subflows.
+    pub receive_buffer: ReceiveBuffer,
+    /// Opportunistic retransmission and penalisation (NSDI 2012; the papers' PR, OR&P).
+    pub pr: bool,
+    /// How quickly a dark path is noticed.
+    pub failure_detection: FailureDetection,
+    /// Which subflows the client opens.
+    pub path_manager: PathManager,
+    /// DSS checksums are asked for (RFC 8684 §3.3).
+    pub checksum: bool,
+    /// How long a connection survives without any living subflow, and how long a close may take.
+    pub close_timeout: Duration,
+    /// The most subflows.
+    pub max_subflows: u8,
+}

@@ -1,0 +1,5 @@
+//! One Multipath TCP connection.
+
+mod send_map;
+
+pub use send_map::SendMap;

@@ -1,0 +1,312 @@
+//! Which bytes of the send queue have been given to which subflows.
+
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
+use core::ops::Range;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: DataSeq,
+    end: DataSeq,
+    /// Subflows that carry these bytes. Empty: those that did are gone, so the bytes wait for reinjection.
+    owners: SubflowSet,
+}
+
+/// The stream from the first unacknowledged byte to the last one written, and the owners of every part of it.
+///
+/// Parts that were never given to a subflow are *unassigned*. Assigning in order at the end costs O(1), so does
+/// acknowledging; anything else costs a binary search and an insertion.
+#[derive(Clone, Debug, Default)]
+pub struct SendMap {
+    first_unacked: DataSeq,
+    written_end: DataSeq,
+    /// Assigned spans: sorted, disjoint, not empty; neighbours with equal owners are one.
+    spans: VecDeque<Span>,
+    assigned_bytes: u64,
+}
+
+impl SendMap {
+    /// An empty stream.
+    pub fn new() -> Self {
+        SendMap::default()
+    }
+    /// The first byte not yet acknowledged at the data level.
+    pub fn first_unacked(&self) -> DataSeq {
+        self.first_unacked
+    }
+    /// The end of what the application has written.
+    pub fn written_end(&self) -> DataSeq {
+        self.written_end
+    }
+    /// The end of the highest assigned span: what TCP calls SND.NXT.
+    pub fn assigned_end(&self) -> DataSeq {
+        self.spans.back().map_or(self.first_unacked, |s| s.end)
+    }
+    /// Written bytes that no subflow was ever given.
+    pub fn unassigned_bytes(&self) -> u64 {
+        self.written_end.since(self.first_unacked) - self.assigned_bytes
+    }
+    /// Bytes assigned and not acknowledged at the data level, each counted once.
+    pub fn assigned_bytes(&self) -> u64 {
+        self.assigned_bytes
+    }
+    /// The application has written `len` more bytes.
+    pub fn append(&mut self, len: u64) {
+        self.written_end = self.written_end + len;
+    }
+    /// Everything before `to` is acknowledged; beyond what was written is clipped. Returns the bytes newly acknowledged.
+    pub fn acknowledge(&mut self, to: DataSeq) -> u64 {
+        let to = to.min(self.written_end);
+        let newly = to.since(self.first_unacked);
+        if newly == 0 {
+            return 0;
+        }
+        self.first_unacked = to;
+        while let Some(span) = self.spans.front_mut() {
+            if span.end <= to {
+                self.assigned_bytes -= span.end.since(span.start);
+                self.spans.pop_front();
+            } else {
+                if span.start < to {
+                    self.assigned_bytes -= to.since(span.start);
+                    span.start = to;
+                }
+                break;
+            }
+        }
+        newly
+    }
+
+    /// Index of the first span that ends after `at`.
+    fn index_after(&self, at: DataSeq) -> usize {
+        match self.spans.back() {
+            Some(last) if last.end <= at => self.spans.len(),
+            _ => self.spans.partition_point(|s| s.end <= at),
+        }
+    }
+
+    /// Splits so that no span has `at` inside it; returns the index of the first span that starts at or after `at`.
+    fn split_at(&mut self, at: DataSeq) -> usize {
+        let i = self.index_after(at);
+        match self.spans.get(i).copied() {
+            Some(span) if span.start < at => {
+                self.spans[i].end = at;
+                self.spans.insert(i + 1, Span { start: at, ..span });
+                i + 1
+            }
+            _ => i,
+        }
+    }
+
+    /// Joins the spans around the border between `i - 1` and `i` where they touch and have equal owners.
+    fn join(&mut self, i: usize) {
+        if i == 0 || i >= self.spans.len() {
+            return;
+        }
+        let (a, b) = (self.spans[i - 1], self.spans[i]);
+        if a.end == b.start && a.owners == b.owners {
+            self.spans[i - 1].end = b.end;
+            self.spans.remove(i);
+        }
+    }
+
+    /// `subflow` now carries `range` too. Parts outside of first-unacknowledged to written-end are ignored.
+    pub fn assign(&mut self, range: Range<DataSeq>, subflow: SubflowId) {
+        let (start, end) = (range.start.max(self.first_unacked), range.end.min(self.written_end));
+        if start >= end {
+            return;
+        }
+        if self.assigned_end() <= start {
+            self.assigned_bytes += end.since(start);
+            let owners = SubflowSet::only(subflow);
+            match self.spans.back_mut() {
+                Some(last) if last.end == start && last.owners == owners => last.end = end,
+                _ => self.spans.push_back(Span { start, end, owners }),
+            }
+            return;
+        }
+        let first = self.split_at(start);
+        self.split_at(end);
+        let mut i = first;
+        let mut at = start;
+        while at < end {
+            match self.spans.get(i).copied() {
+                Some(span) if span.start == at => {
+                    self.spans[i].owners = span.owners.with(subflow);
+                    at = span.end;
+                }
+                next => {
+                    let gap_end = next.map_or(end, |s| s.start.min(end));
+                    self.spans.insert(i, Span { start: at, end: gap_end, owners: SubflowSet::only(subflow) });
+                    self.assigned_bytes += gap_end.since(at);
+                    at = gap_end;
+                }
+            }
+            i += 1;
+        }
+        for border in (first..=i).rev() {
+            self.join(border);
+        }
+    }
+
+    /// `subflow` no longer carries anything: it is gone.
+    pub fn release(&mut self, subflow: SubflowId) {
+        for span in &mut self.spans {
+            span.owners = span.owners.without(subflow);
+        }
+        for border in (1..self.spans.len()).rev() {
+            self.join(border);
+        }
+    }
+
+    /// All subflows that carry any byte of `range`.
+    pub fn owners(&self, range: Range<DataSeq>) -> SubflowSet {
+        self.spans
+            .iter()
+            .skip(self.index_after(range.start))
+            .take_while(|s| s.start < range.end)
+            .fold(SubflowSet::EMPTY, |all, s| all.union(s.owners))
+    }
+
+    /// The assigned span that holds `at`, clipped to start there, and its owners; nothing when `at` is unassigned.
+    pub fn span_at(&self, at: DataSeq) -> Option<(Range<DataSeq>, SubflowSet)> {
+        let span = self.spans.get(self.index_after(at))?;
+        (span.start <= at).then_some((at..span.end, span.owners))
+    }
+
+    /// Assigned spans from `from` on, in order, with their owners.
+    pub fn spans_from(&self, from: DataSeq) -> impl Iterator<Item = (Range<DataSeq>, SubflowSet)> + '_ {
+        self.spans.iter().skip(self.index_after(from)).map(move |s| (s.start.max(from)..s.end, s.owners))
+    }
+
+    /// Unassigned ranges in order.
+    pub fn unassigned(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        let mut at = self.first_unacked;
+        let mut spans = self.spans.iter();
+        let mut done = false;
+        core::iter::from_fn(move || {
+            while !done {
+                let gap = match spans.next() {
+                    Some(span) => {
+                        let gap = at..span.start;
+                        at = span.end;
+                        gap
+                    }
+                    None => {
+                        done = true;
+                        at..self.written_end
+                    }
+                };
+                if gap.start < gap.end {
+                    return Some(gap);
+                }
+            }
+            None
+        })
+    }
+
+    /// The first unassigned range.
+    pub fn first_unassigned(&self) -> Option<Range<DataSeq>> {
+        if self.unassigned_bytes() == 0 {
+            return None;
+        }
+        // The common case: everything before the highest assigned byte is assigned.
+        if self.assigned_bytes == self.assigned_end().since(self.first_unacked) {
+            return Some(self.assigned_end()..self.written_end);
+        }
+        self.unassigned().next()
+    }
+
+    /// The first range at or after `from` that is written and not carried by `subflow`, assigned to others or not.
+    pub fn first_not_carried_by(&self, subflow: SubflowId, from: DataSeq) -> Option<Range<DataSeq>> {
+        let mut at = from.max(self.first_unacked);
+        for span in self.spans.iter().skip(self.index_after(at)) {
+            if at < span.start {
+                return Some(at..span.start);
+            }
+            if !span.owners.contains(subflow) {
+                return Some(at..span.end);
+            }
+            at = span.end;
+        }
+        (at < self.written_end).then_some(at..self.written_end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const A: SubflowId = SubflowId(0);
+    const B: SubflowId = SubflowId(1);
+
+    fn range(start: u64, end: u64) -> Range<DataSeq> {
+        DataSeq(start)..DataSeq(end)
+    }
+
+    #[test]
+    fn gaps_are_unassigned() {
+        let mut map = SendMap::new();
+        map.append(100);
+        map.assign(range(0, 10), A);
+        map.assign(range(50, 60), B);
+        assert_eq!(map.unassigned().collect::<Vec<_>>(), [range(10, 50), range(60, 100)]);
+        assert_eq!(map.first_unassigned(), Some(range(10, 50)));
+        assert_eq!(map.unassigned_bytes(), 80);
+        map.assign(range(5, 55), B);
+        assert_eq!(map.owners(range(0, 5)), SubflowSet::only(A));
+        assert_eq!(map.owners(range(0, 6)), SubflowSet::only(A).with(B));
+        assert_eq!(map.first_not_carried_by(A, DataSeq(0)), Some(range(10, 60)));
+        assert_eq!(map.acknowledge(DataSeq(58)), 58);
+        assert_eq!(map.unassigned().collect::<Vec<_>>(), [range(60, 100)]);
+        assert_eq!(map.assigned_bytes(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_one_set_a_byte(steps in proptest::collection::vec((0u8..4, 0u64..200, 0u64..40, 0u8..3), 1..60)) {
+            let mut map = SendMap::new();
+            let mut bytes: Vec<Option<SubflowSet>> = Vec::new();
+            let mut acked = 0;
+            for (kind, at, len, id) in steps {
+                let id = SubflowId(id);
+                match kind {
+                    0 => {
+                        map.append(len);
+                        bytes.extend((0..len).map(|_| None));
+                    }
+                    1 => {
+                        map.acknowledge(DataSeq(at));
+                        acked = acked.max((at as usize).min(bytes.len()));
+                    }
+                    2 => {
+                        map.assign(range(at, at + len), id);
+                        let end = ((at + len) as usize).min(bytes.len());
+                        for b in &mut bytes[(at as usize).max(acked).min(end)..end] {
+                            *b = Some(b.unwrap_or_default().with(id));
+                        }
+                    }
+                    _ => {
+                        map.release(id);
+                        for b in bytes[acked..].iter_mut().flatten() {
+                            *b = b.without(id);
+                        }
+                    }
+                }
+                prop_assert_eq!(map.first_unacked().0 as usize, acked);
+                prop_assert_eq!(map.written_end().0 as usize, bytes.len());
+                let unassigned = bytes[acked..].iter().filter(|b| b.is_none()).count() as u64;
+                prop_assert_eq!(map.unassigned_bytes(), unassigned);
+                prop_assert_eq!(map.unassigned().map(|r| r.end.since(r.start)).sum::<u64>(), unassigned);
+                prop_assert_eq!(map.first_unassigned(), map.unassigned().next());
+                for (i, b) in bytes.iter().enumerate().skip(acked) {
+                    prop_assert_eq!(map.span_at(DataSeq(i as u64)).map(|s| s.1), *b);
+                    let expected = bytes[i..].iter().position(|b| !b.is_some_and(|b| b.contains(id))).map(|p| i + p);
+                    let found = map.first_not_carried_by(id, DataSeq(i as u64)).map(|r| r.start.0 as usize);
+                    prop_assert_eq!(found, expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What a scheduler is told.
+
+use super::decision::ClippedBy;
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
+use pathweave_units::Duration;
+
+/// Something that happened on the connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// A subflow's cumulative acknowledgement advanced.
+    Acked {
+        /// On which subflow.
+        subflow: SubflowId,
+        /// The data ranges that were newly acknowledged on the subflow, in subflow order.
+        mappings: &'a [Range<DataSeq>],
+        /// The connection's data acknowledgement after it.
+        data_ack: DataSeq,
+        /// The acknowledgement carried a SACK block.
+        has_sack: bool,
+    },
+    /// A subflow found a segment lost.
+    Lost {
+        /// On which subflow.
+        subflow: SubflowId,
+        /// How it was found.
+        kind: LossKind,
+    },
+    /// A subflow measured a round trip.
+    RttSample {
+        /// On which subflow.
+        subflow: SubflowId,
+        /// The sample.
+        rtt: Duration,
+    },
+    /// Data is waiting, some subflow has window space, and the connection's send window is full.
+    WindowBlocked {
+        /// The subflow that holds the first unacknowledged byte.
+        holder: Option<SubflowId>,
+    },
+    /// The send window has room again.
+    WindowUnblocked,
+    /// A subflow can carry data from now on (again).
+    SubflowUp(SubflowId),
+    /// A subflow can carry no data from now on. Its name may be given to another subflow later.
+    SubflowDown(SubflowId),
+    /// The application wrote data.
+    DataWritten(Range<DataSeq>),
+    /// An assignment was carried out.
+    Assigned {
+        /// On which subflow.
+        subflow: SubflowId,
+        /// What was really assigned.
+        range: Range<DataSeq>,
+        /// Why it was less than asked for.
+        clipped_by: Option<ClippedBy>,
+    },
+}
+
+/// How a loss was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// By acknowledgements: the start of fast recovery.
+    FastRecovery,
+    /// By the retransmission timer.
+    Timeout,
+}

@@ -1,0 +1,28 @@
+//! The packet scheduler: which subflow carries which bytes, and when none should.
+//!
+//! A connection has one scheduler per direction. It sees a read-only [`View`], returns a [`Decision`], and the connection
+//! validates, clips and carries it out (ARCHITECTURE.md, contract 4). To add one: a file in this folder and a line in
+//! [`Registry::builtin`](crate::Registry::builtin).
+
+mod decision;
+mod event;
+mod view;
+
+pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
+pub use event::{Event, LossKind};
+pub use view::{Growth, Phase, SubflowView, View};
+
+/// Decides what each subflow carries.
+pub trait Scheduler: Send {
+    /// The next thing to do now.
+    ///
+    /// Called again and again until it waits: after every change that may allow a new answer (an acknowledgement, data
+    /// written, a subflow up, a wait's time). Called only while there is something unassigned inside the send window, or
+    /// something in flight that a scheduler registered as duplicating may want to repeat.
+    fn decide(&mut self, view: &View<'_>) -> Decision;
+
+    /// Something happened. `view` is the state after it.
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        let _ = (event, view);
+    }
+}

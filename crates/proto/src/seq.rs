@@ -1,0 +1,98 @@
+//! Places in the data sequence space, and names of subflows.
+
+use core::fmt;
+use core::ops::{Add, Sub};
+
+/// A byte's place in one direction's data stream: 0 is the first byte.
+///
+/// On the wire a data sequence number is this plus the initial data sequence number plus one (RFC 8684 §3.1), modulo
+/// 2⁶⁴. Inside the engine it never wraps, so ranges compare as plain numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DataSeq(pub u64);
+
+impl DataSeq {
+    /// Bytes from `earlier` to `self`; 0 when `earlier` is later.
+    pub const fn since(self, earlier: DataSeq) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<u64> for DataSeq {
+    type Output = DataSeq;
+    fn add(self, bytes: u64) -> DataSeq {
+        DataSeq(self.0 + bytes)
+    }
+}
+
+impl Sub<u64> for DataSeq {
+    type Output = DataSeq;
+    /// Saturates at zero.
+    fn sub(self, bytes: u64) -> DataSeq {
+        DataSeq(self.0.saturating_sub(bytes))
+    }
+}
+
+impl fmt::Display for DataSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Names one subflow of a connection. A name is given again only after all that referred to it is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubflowId(pub u8);
+
+impl SubflowId {
+    /// The most subflows a connection can have at one time.
+    pub const MAX_SUBFLOWS: usize = 32;
+
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of subflows of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubflowSet(u32);
+
+impl SubflowSet {
+    /// No subflow.
+    pub const EMPTY: SubflowSet = SubflowSet(0);
+
+    /// Only `id`.
+    pub const fn only(id: SubflowId) -> Self {
+        SubflowSet(1 << id.0)
+    }
+    /// Whether `id` is in the set.
+    pub const fn contains(self, id: SubflowId) -> bool {
+        self.0 >> id.0 & 1 == 1
+    }
+    /// With `id`.
+    #[must_use]
+    pub const fn with(self, id: SubflowId) -> Self {
+        SubflowSet(self.0 | 1 << id.0)
+    }
+    /// Without `id`.
+    #[must_use]
+    pub const fn without(self, id: SubflowId) -> Self {
+        SubflowSet(self.0 & !(1 << id.0))
+    }
+    /// All of both sets.
+    #[must_use]
+    pub const fn union(self, other: SubflowSet) -> Self {
+        SubflowSet(self.0 | other.0)
+    }
+    /// Whether the set has no member.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// Number of members.
+    pub const fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+    /// Members, lowest first.
+    pub fn iter(self) -> impl Iterator<Item = SubflowId> {
+        (0..32u8).filter(move |i| self.0 >> i & 1 == 1).map(SubflowId)
+    }
+}
