@@ -1,1 +1,4 @@
-//! Placeholder while the foundation is laid.
+//! Scenarios, runs and metrics: one run is a pure function of scenario, seed and files (ARCHITECTURE.md, contract 7).
+
+pub mod results;
+pub mod scenario;
