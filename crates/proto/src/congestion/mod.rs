@@ -5,6 +5,11 @@
 //! subflow calls the controller when its window may grow and when it must shrink. To add one: a file in this folder and a
 //! line in [`Registry::builtin`](crate::Registry::builtin).
 
+#[cfg(test)]
+mod testing;
+
+pub mod reno;
+
 use crate::scheduler::Growth;
 use pathweave_units::{Duration, Instant};
 
@@ -117,4 +122,30 @@ pub fn slow_start(window: &mut Window, acked: u32) -> u32 {
     let used = target - window.cwnd;
     window.cwnd = target;
     acked - used
+}
+
+/// Counts acknowledged segments towards the next increase of the window (the kernel's `snd_cwnd_cnt`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdditiveIncrease {
+    count: u32,
+}
+
+impl AdditiveIncrease {
+    /// Adds one segment to the window for every `per` acknowledged ones.
+    pub fn grow(&mut self, window: &mut Window, per: u32, acked: u32) {
+        let per = per.max(1);
+        // Credits from a time when more were needed give one segment, not several.
+        if self.count >= per {
+            self.count = 0;
+            window.cwnd = window.cwnd.saturating_add(1);
+        }
+        self.count = self.count.saturating_add(acked);
+        window.cwnd = window.cwnd.saturating_add(self.count / per);
+        self.count %= per;
+    }
+
+    /// Forgets what has been counted, as at the start of a recovery.
+    pub fn reset(&mut self) {
+        self.count = 0;
+    }
 }
