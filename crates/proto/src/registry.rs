@@ -3,9 +3,15 @@
 //! The registry is a value: code outside of this crate adds its own with [`Registry::with_scheduler`], no fork needed. The line in
 //! [`Registry::builtin`] alone makes an algorithm appear in the command, in the docs and in the generic tests.
 
-use crate::congestion::Controller;
+use crate::congestion::{self, Controller};
 use crate::parameter::{Parameter, ParameterError, Values};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
+
+/// Pathweave's own schedulers, in the order of listings and of `all`. The baseline is the last.
+const SCHEDULERS: &[SchedulerEntry] = &[scheduler::minrtt::ENTRY, scheduler::single::ENTRY];
+
+/// Pathweave's own congestion controllers, in the order of listings.
+const CONTROLLERS: &[ControllerEntry] = &[congestion::reno::ENTRY];
 
 /// A scheduler and all that is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +64,7 @@ impl Registry {
 
     /// All of Pathweave's own.
     pub fn builtin() -> Self {
-        Registry::empty()
+        Registry { schedulers: SCHEDULERS.to_vec(), controllers: CONTROLLERS.to_vec() }
     }
 
     /// With one more scheduler; one of the same name is replaced.
@@ -95,5 +101,26 @@ impl Registry {
     /// The controller called `name`.
     pub fn controller(&self, name: &str) -> Option<&ControllerEntry> {
         self.controllers.iter().find(|e| e.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_has_its_own_name_and_builds_with_its_defaults() {
+        let registry = Registry::builtin();
+        for (i, e) in registry.schedulers().iter().enumerate() {
+            assert!(registry.schedulers()[..i].iter().all(|o| o.name != e.name), "{} is there twice", e.name);
+            let values = Values::parse(e.parameters, &[]).unwrap_or_else(|error| panic!("{}: {error}", e.name));
+            assert!((e.build)(&values).is_ok(), "{}", e.name);
+        }
+        for (i, e) in registry.controllers().iter().enumerate() {
+            assert!(registry.controllers()[..i].iter().all(|o| o.name != e.name), "{} is there twice", e.name);
+            let values = Values::parse(e.parameters, &[]).unwrap_or_else(|error| panic!("{}: {error}", e.name));
+            assert!((e.build)(&values).is_ok(), "{}", e.name);
+        }
+        assert_eq!(registry.schedulers().last().map(|e| e.name), Some("single"));
     }
 }

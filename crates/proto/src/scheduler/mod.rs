@@ -6,7 +6,12 @@
 
 mod decision;
 mod event;
+#[cfg(test)]
+mod testing;
 mod view;
+
+pub mod minrtt;
+pub mod single;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
 pub use event::{Event, LossKind};

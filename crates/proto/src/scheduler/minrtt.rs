@@ -1,0 +1,90 @@
+//! `minrtt`: the subflow with the lowest smoothed round-trip time among those with window space.
+//!
+//! The papers' "default" or LowRTT: BLEST §II, EVAL §III.B, CP §3.1. A subflow without a round-trip time sample comes after
+//! those with one, in order of the names; equal round-trip times keep that order too. Backups are used only while there is no other.
+//!
+//! Deviation: all that the subflow's window lets out is given in one decision. Nothing that the rule reads can change
+//! before that is sent, so the result is that of one decision per segment.
+
+use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::registry::SchedulerEntry;
+use pathweave_units::Duration;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "minrtt",
+    source: "BLEST §II; EVAL §III.B; CP §3.1",
+    summary: "the lowest round-trip time among the subflows with window space",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(MinRtt)),
+};
+
+/// Lowest round-trip time first.
+#[derive(Debug, Default)]
+pub struct MinRtt;
+
+/// What `minrtt` orders by; ties keep the order of the names.
+pub(crate) fn key(s: &SubflowView) -> Duration {
+    s.srtt.unwrap_or(Duration::MAX)
+}
+
+/// The subflow that `minrtt` takes.
+pub(crate) fn pick<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
+    view.candidates().filter(|s| s.has_space()).min_by_key(|s| key(s))
+}
+
+/// The whole decision of `minrtt`, for schedulers that fall back to it.
+pub(crate) fn decide(view: &View<'_>) -> Decision {
+    let Some(s) = pick(view) else { return Decision::no_space() };
+    let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
+    let reason = Reason::new("lowest round-trip time with window space")
+        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
+        .with("window_space", f64::from(s.window_space()));
+    Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+}
+
+impl Scheduler for MinRtt {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        decide(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    #[test]
+    fn the_faster_subflow_is_filled_first() {
+        let mut bench = Bench::new([sub(0).rtt(50), sub(1).rtt(20)]).write(100);
+        assert_eq!(bench.run(&mut MinRtt), [(1, 0..10), (0, 10..20)]);
+        assert_eq!(bench.decide(&mut MinRtt), Decision::no_space());
+    }
+
+    #[test]
+    fn subflows_without_a_sample_follow_in_default_order() {
+        let mut bench = Bench::new([sub(0).no_rtt(), sub(1).no_rtt(), sub(2).rtt(900)]).write(100);
+        assert_eq!(bench.run(&mut MinRtt), [(2, 0..10), (0, 10..20), (1, 20..30)]);
+    }
+
+    #[test]
+    fn equal_round_trip_times_keep_the_order_of_names() {
+        let mut bench = Bench::new([sub(3).rtt(20), sub(7).rtt(20)]).write(5);
+        assert_eq!(bench.run(&mut MinRtt), [(3, 0..5)]);
+    }
+
+    #[test]
+    fn backups_and_stale_subflows_wait_for_the_others_to_go() {
+        let mut bench = Bench::new([sub(0).rtt(10).backup(), sub(1).rtt(90), sub(2).rtt(20).stale()]).write(50);
+        assert_eq!(bench.run(&mut MinRtt), [(1, 0..10)]);
+        let mut bench = Bench::new([sub(0).rtt(10).backup(), sub(2).rtt(5).stale()]).write(50);
+        assert_eq!(bench.run(&mut MinRtt), [(0, 0..10)]);
+    }
+
+    #[test]
+    fn the_send_window_ends_it() {
+        let mut bench = Bench::new([sub(0).rtt(50)]).write(100).send_window(7);
+        assert_eq!(bench.run(&mut MinRtt), [(0, 0..7)]);
+    }
+}

@@ -1,0 +1,246 @@
+//! Views built by hand, for schedulers' unit tests.
+//!
+//! A [`Bench`] is a connection without a network: it carries assignments out as a connection would, and its subflows
+//! are plain values that a test sets. Stream positions in tests are segments of [`MSS`] bytes.
+
+use super::{Assign, Decision, Event, Phase, Scheduler, SubflowView, View, WindowUse};
+use crate::connection::SendMap;
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+
+/// Data bytes of a full segment on every subflow that does not say otherwise.
+pub(crate) const MSS: u64 = 1000;
+
+/// A subflow with a window of 10, in avoidance, idle, with a round trip of 100 ms.
+pub(crate) fn sub(id: u8) -> Sub {
+    let rtt = Some(Duration::from_millis(100));
+    Sub(SubflowView {
+        id: SubflowId(id),
+        srtt: rtt,
+        min_rtt: rtt,
+        max_rtt: rtt,
+        latest_rtt: rtt,
+        cwnd: 10,
+        ssthresh: 10,
+        mss: MSS as u32,
+        send_buffer_space: 1 << 40,
+        phase: Phase::Avoidance,
+        ..SubflowView::default()
+    })
+}
+
+/// A subflow under construction.
+#[derive(Clone)]
+pub(crate) struct Sub(pub SubflowView);
+
+#[allow(dead_code, reason = "each scheduler's tests use a part of it")]
+impl Sub {
+    /// Every kind of round-trip time, milliseconds.
+    pub(crate) fn rtt(mut self, ms: u64) -> Self {
+        let rtt = Some(Duration::from_millis(ms));
+        (self.0.srtt, self.0.min_rtt, self.0.max_rtt, self.0.latest_rtt) = (rtt, rtt, rtt, rtt);
+        self
+    }
+    pub(crate) fn no_rtt(mut self) -> Self {
+        (self.0.srtt, self.0.min_rtt, self.0.max_rtt, self.0.latest_rtt) = (None, None, None, None);
+        self
+    }
+    pub(crate) fn rttvar(mut self, ms: u64) -> Self {
+        self.0.rttvar = Duration::from_millis(ms);
+        self
+    }
+    pub(crate) fn cwnd(mut self, segments: u32) -> Self {
+        self.0.cwnd = segments;
+        self
+    }
+    pub(crate) fn in_flight(mut self, segments: u32) -> Self {
+        (self.0.in_flight, self.0.unacked) = (segments, segments);
+        self.0.queued_bytes = u64::from(segments + self.0.unsent) * u64::from(self.0.mss);
+        self
+    }
+    pub(crate) fn unsent(mut self, segments: u32) -> Self {
+        self.0.unsent = segments;
+        self.0.queued_bytes = u64::from(segments + self.0.in_flight) * u64::from(self.0.mss);
+        self
+    }
+    pub(crate) fn mss(mut self, bytes: u32) -> Self {
+        self.0.mss = bytes;
+        self
+    }
+    pub(crate) fn queued_memory(mut self, bytes: u64) -> Self {
+        self.0.queued_memory = bytes;
+        self
+    }
+    pub(crate) fn buffer_space(mut self, bytes: u64) -> Self {
+        self.0.send_buffer_space = bytes;
+        self
+    }
+    pub(crate) fn pacing(mut self, bytes_per_second: f64) -> Self {
+        self.0.pacing_rate = bytes_per_second;
+        self
+    }
+    pub(crate) fn delivery(mut self, bytes_per_second: f64) -> Self {
+        self.0.delivery_rate = bytes_per_second;
+        self
+    }
+    pub(crate) fn slow_start(mut self) -> Self {
+        (self.0.ssthresh, self.0.phase) = (0x7fff_ffff, Phase::SlowStart);
+        self
+    }
+    pub(crate) fn backup(mut self) -> Self {
+        self.0.backup = true;
+        self
+    }
+    pub(crate) fn stale(mut self) -> Self {
+        self.0.stale = true;
+        self
+    }
+}
+
+/// A connection without a network.
+pub(crate) struct Bench {
+    pub now: Instant,
+    pub subflows: Vec<SubflowView>,
+    pub map: SendMap,
+    pub send_window: u64,
+    pub send_buffer: u64,
+}
+
+#[allow(dead_code, reason = "each scheduler's tests use a part of it")]
+impl Bench {
+    pub(crate) fn new<const N: usize>(subflows: [Sub; N]) -> Self {
+        Bench {
+            now: Instant::from_secs(10),
+            subflows: subflows.into_iter().map(|s| s.0).collect(),
+            map: SendMap::new(),
+            send_window: 1 << 40,
+            send_buffer: 1 << 40,
+        }
+    }
+
+    /// `segments` more are written.
+    pub(crate) fn write(mut self, segments: u64) -> Self {
+        self.map.append(segments * MSS);
+        self
+    }
+
+    /// The peer's window, segments.
+    pub(crate) fn send_window(mut self, segments: u64) -> Self {
+        self.send_window = segments * MSS;
+        self
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            subflows: &self.subflows,
+            queue: &self.map,
+            send_window_end: self.map.first_unacked() + self.send_window,
+            send_window: self.send_window,
+            send_buffer_free: self.send_buffer.saturating_sub(self.map.written_end().since(self.map.first_unacked())),
+            send_buffer: self.send_buffer,
+            message_end: None,
+        }
+    }
+
+    pub(crate) fn decide(&self, scheduler: &mut dyn Scheduler) -> Decision {
+        scheduler.decide(&self.view())
+    }
+
+    pub(crate) fn event(&self, scheduler: &mut dyn Scheduler, event: &Event<'_>) {
+        scheduler.on_event(event, &self.view());
+    }
+
+    /// The subflow called `id`.
+    #[track_caller]
+    pub(crate) fn sub(&mut self, id: u8) -> &mut SubflowView {
+        self.subflows.iter_mut().find(|s| s.id.0 == id).expect("the test has such a subflow")
+    }
+
+    /// `segments` out on `id` are acknowledged on the subflow.
+    pub(crate) fn acked(&mut self, id: u8, segments: u32) {
+        let s = self.sub(id);
+        s.in_flight -= segments;
+        s.unacked -= segments;
+        s.queued_bytes -= u64::from(segments) * u64::from(s.mss);
+    }
+
+    /// The subflow dies.
+    pub(crate) fn down(&mut self, id: u8, scheduler: &mut dyn Scheduler) {
+        self.subflows.retain(|s| s.id.0 != id);
+        self.map.release(SubflowId(id));
+        self.event(scheduler, &Event::SubflowDown(SubflowId(id)));
+    }
+
+    /// Carries an assignment out; positions in segments.
+    #[track_caller]
+    pub(crate) fn carry_out(&mut self, scheduler: &mut dyn Scheduler, assign: &Assign) -> (u8, Range<u64>) {
+        let Assign { subflow, range, window, reason } = assign.clone();
+        assert!(range.start < range.end, "an empty assignment ({reason})");
+        assert!(range.start >= self.map.first_unacked() && range.end <= self.map.written_end(), "{range:?} ({reason})");
+        let send_window_end = self.view().send_window_end;
+        let s = self.sub(subflow.0);
+        let segments = range.end.since(range.start).div_ceil(u64::from(s.mss)) as u32;
+        let space = s.window_space();
+        match window {
+            WindowUse::Respect => {
+                assert!(segments <= space, "{segments} segments into a space of {space} ({reason})");
+                assert!(range.end <= send_window_end, "{range:?} passes the send window ({reason})");
+                s.in_flight += segments;
+                s.unacked += segments;
+            }
+            WindowUse::Queue => {
+                s.in_flight += segments.min(space);
+                s.unacked += segments.min(space);
+                s.unsent += segments.saturating_sub(space);
+            }
+        }
+        let bytes = range.end.since(range.start);
+        s.queued_bytes += bytes;
+        s.queued_memory += bytes;
+        s.send_buffer_space = s.send_buffer_space.saturating_sub(bytes);
+        self.map.assign(range.clone(), subflow);
+        self.event(scheduler, &Event::Assigned { subflow, range: range.clone(), clipped_by: None });
+        (subflow.0, range.start.0 / MSS..range.end.0.div_ceil(MSS))
+    }
+
+    /// One decision, carried out; nothing for a wait.
+    #[track_caller]
+    pub(crate) fn step(&mut self, scheduler: &mut dyn Scheduler) -> Option<(u8, Range<u64>)> {
+        match self.decide(scheduler) {
+            Decision::Assign(assign) => Some(self.carry_out(scheduler, &assign)),
+            Decision::Wait { .. } => None,
+        }
+    }
+
+    /// Decides and carries out until the scheduler waits or nothing is left; neighbouring ranges of a subflow are joined.
+    #[track_caller]
+    pub(crate) fn run(&mut self, scheduler: &mut dyn Scheduler) -> Vec<(u8, Range<u64>)> {
+        let mut all: Vec<(u8, Range<u64>)> = Vec::new();
+        for _ in 0..10_000 {
+            match self.step(scheduler) {
+                Some((id, range)) => match all.last_mut() {
+                    Some((last, before)) if *last == id && before.end == range.start => before.end = range.end,
+                    _ => all.push((id, range)),
+                },
+                None => return all,
+            }
+        }
+        panic!("the scheduler never waits");
+    }
+
+    /// The rule of the decision that a scheduler takes now.
+    pub(crate) fn rule(&self, scheduler: &mut dyn Scheduler) -> &'static str {
+        match self.decide(scheduler) {
+            Decision::Assign(a) => a.reason.rule,
+            Decision::Wait { reason, .. } => reason.rule,
+        }
+    }
+}
+
+/// The place of segment `n` in the stream.
+#[allow(dead_code, reason = "each scheduler's tests use a part of it")]
+pub(crate) fn seg(n: u64) -> DataSeq {
+    DataSeq(n * MSS)
+}
