@@ -1,1 +1,39 @@
-//! Placeholder while the foundation is laid.
+//! Links, queues, loss models and a network of them: deterministic, sans IO, and ignorant of what packets carry.
+//!
+//! A [`Link`] is one direction of a path: `enqueue(now, packet)`, `poll(now)`, `poll_timeout()`. A simulator drives it
+//! with simulated time, an emulator with real time. A [`Network`] connects links in a graph and merges their events into
+//! one total order. Time and randomness are arguments: the same calls give the same results on every target.
+//!
+//! Where to add something: a loss model in `loss.rs`, a queue in `queue.rs` or next to `codel.rs`, a rate limit in
+//! `serializer.rs`; its parameters in [`LinkConfig`] and [`LinkChange`].
+
+mod codel;
+mod config;
+mod delay;
+mod graph;
+mod link;
+mod loss;
+mod network;
+mod packet;
+mod queue;
+mod random;
+mod serializer;
+mod stats;
+mod timeline;
+mod timers;
+pub mod trace;
+
+pub use codel::Codel;
+pub use config::{LinkChange, LinkConfig, LossPosition, OnDown};
+pub use delay::{Jitter, Reorder};
+pub use graph::{Graph, GraphError, LinkId, NodeId, RouteId};
+pub use link::{Link, LinkOutput};
+pub use loss::{GilbertElliott, Loss};
+pub use network::{NetEvent, Network, Tap};
+pub use packet::{Ecn, Fate, Packet};
+pub use queue::QueueLimit;
+pub use random::LinkRandom;
+pub use serializer::Shaper;
+pub use stats::LinkStats;
+pub use timeline::{ScheduledChange, Timeline};
+pub use trace::Trace;

@@ -1,0 +1,150 @@
+//! CoDel, RFC 8289: a queue that drops by how long packets have waited, at dequeue.
+//!
+//! The code is the pseudocode of RFC 8289 §5.5, with two things it leaves open decided as in Linux (`codel_impl.h`):
+//! the "maximum packet size" is the largest packet seen so far, and an ECN-capable packet is marked instead of dropped.
+
+use crate::queue::{Entry, Fifo};
+use crate::{Ecn, Packet};
+use pathweave_units::{Duration, Instant};
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codel {
+    /// Acceptable standing delay. RFC 8289 §4.4: 5 ms.
+    pub target: Duration,
+    /// Time over which the delay must stay above the target; about the largest usual round-trip time. RFC 8289 §4.3:
+    /// 100 ms.
+    pub interval: Duration,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for Codel {
+    fn default() -> Self {
+        Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: true }
+    }
+}
+
+/// What one dequeue did beside giving a packet.
+pub(crate) enum Verdict<P> {
+    /// This packet is dropped.
+    Drop(Entry<P>),
+    /// The packet that comes out has been marked.
+    Marked,
+}
+
+/// CoDel's state; names are the RFC's.
+#[derive(Clone, Debug)]
+pub(crate) struct CodelState {
+    config: Codel,
+    first_above: Option<Instant>,
+    drop_next: Instant,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+    max_packet: u64,
+}
+
+impl CodelState {
+    pub(crate) fn new(config: Codel) -> Self {
+        CodelState {
+            config,
+            first_above: None,
+            drop_next: Instant::ZERO,
+            count: 0,
+            last_count: 0,
+            dropping: false,
+            max_packet: 0,
+        }
+    }
+
+    /// Keeps the state, with other parameters.
+    pub(crate) fn set(&mut self, config: Codel) {
+        self.config = config;
+    }
+
+    /// RFC 8289 §5.5, `dequeue`: the next packet to send at `now`; tells of marks and drops.
+    pub(crate) fn dequeue<P: Packet>(
+        &mut self,
+        now: Instant,
+        queue: &mut Fifo<P>,
+        mut tell: impl FnMut(Verdict<P>),
+    ) -> Option<Entry<P>> {
+        let (mut head, mut ok_to_drop) = self.do_dequeue(now, queue)?;
+        if self.dropping {
+            // "Sojourn time below TARGET - leave drop state."
+            self.dropping = ok_to_drop;
+            // "Time for the next drop. Drop the current packet and dequeue the next. If the dequeue doesn't take us
+            // out of dropping state, schedule the next drop."
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if self.mark(&mut head) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    tell(Verdict::Marked);
+                    break;
+                }
+                tell(Verdict::Drop(head));
+                let Some(next) = self.do_dequeue(now, queue) else {
+                    self.dropping = false;
+                    return None;
+                };
+                (head, ok_to_drop) = next;
+                self.dropping = ok_to_drop;
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next);
+                }
+            }
+        } else if ok_to_drop {
+            // "If we get here, we're not in drop state. The 'ok_to_drop' return from dodequeue() means that the
+            // sojourn time has been above 'TARGET' for 'INTERVAL' so enter drop state."
+            self.enter(now);
+            if self.mark(&mut head) {
+                tell(Verdict::Marked);
+            } else {
+                tell(Verdict::Drop(head));
+                return self.do_dequeue(now, queue).map(|(head, _)| head);
+            }
+        }
+        Some(head)
+    }
+
+    /// "If min went above TARGET close to when it last went below, assume that the drop rate that controlled the queue
+    /// on the last cycle is a good starting point to control it now."
+    fn enter(&mut self, now: Instant) {
+        self.dropping = true;
+        let delta = self.count.saturating_sub(self.last_count);
+        let recent = now.since(self.drop_next) < self.config.interval.saturating_mul(16);
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.drop_next = self.control_law(now);
+        self.last_count = self.count;
+    }
+
+    /// RFC 8289 §5.5, `dodequeue`: the next packet, and whether the delay has been above the target for an interval.
+    fn do_dequeue<P: Packet>(&mut self, now: Instant, queue: &mut Fifo<P>) -> Option<(Entry<P>, bool)> {
+        let Some(entry) = queue.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        self.max_packet = self.max_packet.max(u64::from(entry.packet.len_bytes()));
+        let sojourn = now.since(entry.entered);
+        if sojourn < self.config.target || queue.bytes() <= self.max_packet {
+            self.first_above = None;
+            return Some((entry, false));
+        }
+        let first_above = *self.first_above.get_or_insert(now + self.config.interval);
+        Some((entry, now >= first_above))
+    }
+
+    /// RFC 8289 §5.5: `t + INTERVAL / sqrt(count)`. The square root is exact in IEEE 754, so this is portable.
+    fn control_law(&self, t: Instant) -> Instant {
+        t + self.config.interval.mul_f64(1.0 / f64::from(self.count.max(1)).sqrt())
+    }
+
+    fn mark<P: Packet>(&self, entry: &mut Entry<P>) -> bool {
+        let mark = self.config.ecn && entry.packet.ecn() != Ecn::NotEct;
+        if mark {
+            entry.packet.set_ce();
+        }
+        mark
+    }
+}

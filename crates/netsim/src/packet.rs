@@ -1,0 +1,118 @@
+//! What a link needs to know of a packet, and what can become of one.
+
+use core::fmt;
+
+/// The ECN codepoint of an IP header (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ecn {
+    /// Not ECN-capable: `00`.
+    #[default]
+    NotEct,
+    /// ECN-capable, ECT(1): `01`.
+    Ect1,
+    /// ECN-capable, ECT(0): `10`.
+    Ect0,
+    /// Congestion experienced: `11`.
+    Ce,
+}
+
+impl Ecn {
+    /// Whether a queue may mark the packet instead of dropping it.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Ecn::NotEct)
+    }
+}
+
+/// A packet as a link sees it: a length and an ECN codepoint.
+///
+/// Packets are best small handles into a pool that the caller keeps. A link never loses one silently: each packet
+/// given to it comes back, delivered or dropped, exactly once. A duplicated packet comes back once more: the link
+/// clones it, and says so together with the original or before it, so that the owner of a pool can count one more
+/// owner of the slot.
+pub trait Packet {
+    /// Length of the frame in bytes, with its link-layer header (Ethernet: 14).
+    fn len_bytes(&self) -> u32;
+    /// The ECN codepoint.
+    fn ecn(&self) -> Ecn;
+    /// Sets the codepoint to [`Ecn::Ce`].
+    fn set_ce(&mut self);
+    /// Marks the packet as damaged: its receiver's checksum fails.
+    fn set_corrupted(&mut self);
+}
+
+/// What became of a packet on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// It reached the link's other end.
+    Delivered,
+    /// It reached the other end damaged; the receiver's checksum will fail.
+    Corrupted,
+    /// Dropped: the queue was full.
+    QueueFull,
+    /// Dropped: longer than the token bucket is deep, so it could never leave.
+    Oversized,
+    /// Dropped: CoDel chose it.
+    Codel,
+    /// Dropped: the loss model chose it.
+    RandomLoss,
+    /// Dropped: the link was or went down.
+    LinkDown,
+}
+
+impl Fate {
+    /// Every fate, in the order of [`Fate::index`].
+    pub const ALL: [Fate; 7] = [
+        Fate::Delivered,
+        Fate::Corrupted,
+        Fate::QueueFull,
+        Fate::Oversized,
+        Fate::Codel,
+        Fate::RandomLoss,
+        Fate::LinkDown,
+    ];
+
+    /// Whether the packet did not reach the other end.
+    pub const fn is_drop(self) -> bool {
+        !matches!(self, Fate::Delivered | Fate::Corrupted)
+    }
+    /// Position in [`Fate::ALL`]; stable, for tables and digests.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+    /// A short name in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fate::Delivered => "delivered",
+            Fate::Corrupted => "corrupted",
+            Fate::QueueFull => "queue_full",
+            Fate::Oversized => "oversized",
+            Fate::Codel => "codel",
+            Fate::RandomLoss => "random_loss",
+            Fate::LinkDown => "link_down",
+        }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fates_are_listed_in_the_order_of_their_index() {
+        for (i, fate) in Fate::ALL.into_iter().enumerate() {
+            assert_eq!(fate.index(), i);
+        }
+    }
+
+    #[test]
+    fn only_arrivals_are_no_drops() {
+        let arrivals: Vec<Fate> = Fate::ALL.into_iter().filter(|f| !f.is_drop()).collect();
+        assert_eq!(arrivals, [Fate::Delivered, Fate::Corrupted]);
+    }
+}

@@ -1,0 +1,104 @@
+//! The event queue: one entry per link, ordered by time and then by link.
+
+use pathweave_units::Instant;
+
+/// A tournament tree over the next event of each link. The earliest wins; of equals, the link with the lower index: a
+/// total order by stable keys. A change costs the logarithm of the number of links at most.
+#[derive(Clone, Debug)]
+pub(crate) struct Timers {
+    /// A complete binary tree: node `i` has the children `2 i` and `2 i + 1`, the root is 1, leaf `j` is
+    /// `leaves + j`. Each node holds the earliest time below it.
+    tree: Vec<Instant>,
+    /// Number of leaves: a power of two.
+    leaves: usize,
+}
+
+impl Timers {
+    pub(crate) fn new() -> Self {
+        Timers { tree: vec![Instant::FAR_FUTURE; 2], leaves: 1 }
+    }
+
+    /// Makes room for `links` links.
+    pub(crate) fn grow(&mut self, links: usize) {
+        if links > self.leaves {
+            let leaves = links.next_power_of_two();
+            let mut grown = Timers { tree: vec![Instant::FAR_FUTURE; 2 * leaves], leaves };
+            for link in 0..self.leaves {
+                grown.set(link, self.tree[self.leaves + link]);
+            }
+            *self = grown;
+        }
+    }
+
+    /// Sets the time of a link's next event; [`Instant::FAR_FUTURE`]: none.
+    #[inline]
+    pub(crate) fn set(&mut self, link: usize, at: Instant) {
+        let mut node = self.leaves + link;
+        let mut earliest = at;
+        while self.tree[node] != earliest {
+            self.tree[node] = earliest;
+            if node == 1 {
+                return;
+            }
+            earliest = earliest.min(self.tree[node ^ 1]);
+            node /= 2;
+        }
+    }
+
+    /// Time of the first event.
+    #[inline]
+    pub(crate) fn first_time(&self) -> Instant {
+        self.tree[1]
+    }
+
+    /// The link whose event is first.
+    #[inline]
+    pub(crate) fn first_link(&self) -> usize {
+        let mut node = 1;
+        while node < self.leaves {
+            node *= 2;
+            node += usize::from(self.tree[node] > self.tree[node + 1]);
+        }
+        node - self.leaves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_units::random::Random;
+
+    #[test]
+    fn the_earliest_is_first_and_the_lower_link_wins_ties() {
+        let mut timers = Timers::new();
+        timers.grow(5);
+        assert_eq!(timers.first_time(), Instant::FAR_FUTURE);
+        timers.set(4, Instant::from_millis(2));
+        timers.set(3, Instant::from_millis(1));
+        timers.set(1, Instant::from_millis(1));
+        assert_eq!((timers.first_time(), timers.first_link()), (Instant::from_millis(1), 1));
+        timers.set(1, Instant::FAR_FUTURE);
+        assert_eq!(timers.first_link(), 3);
+        timers.set(3, Instant::from_millis(3));
+        assert_eq!(timers.first_link(), 4);
+    }
+
+    #[test]
+    fn it_agrees_with_a_sorted_list_while_growing() {
+        let mut random = Random::substream(1, "timers");
+        let mut timers = Timers::new();
+        let mut list = Vec::new();
+        for step in 0..5_000 {
+            if step % 50 == 0 {
+                list.push(Instant::FAR_FUTURE);
+                timers.grow(list.len());
+            }
+            let link = random.below(list.len() as u64) as usize;
+            let at = Instant::from_nanos(random.below(40));
+            list[link] = at;
+            timers.set(link, at);
+            let first = list.iter().enumerate().min_by_key(|&(link, &at)| (at, link)).expect("at least one link");
+            assert_eq!((timers.first_link(), timers.first_time()), (first.0, *first.1));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Links recorded as delivery opportunities, in mahimahi's format.
+//!
+//! The format and its meaning are mahimahi's (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
+//! USENIX ATC 2015; `link_queue.cc`): one whole number of milliseconds a line, in non-decreasing order; each line is
+//! one opportunity to deliver 1500 bytes at that time, equal lines are several. The trace starts over at its last
+//! time, so that its period is that time. Small packets share an opportunity, a packet longer than what is left of
+//! one goes on in the next, and what nobody uses is lost. A packet that arrives at the very time of an opportunity
+//! comes too late for it.
+//!
+//! Mahimahi counts the packets that it reads from a TUN device, without a link-layer header. For frames that count
+//! their Ethernet header, an overhead of -14 bytes on the link gives the same.
+
+use pathweave_units::{Bitrate, Duration, Instant};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// What one delivery opportunity carries, in bytes.
+pub const OPPORTUNITY_BYTES: u64 = 1500;
+
+/// A periodic list of delivery opportunities. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Milliseconds from the start of a period; not empty, non-decreasing, the last above zero.
+    millis: Arc<[u32]>,
+}
+
+/// Why a text or a list is no trace.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// No line at all.
+    #[error("the trace is empty; expected at least one line with a number of milliseconds")]
+    Empty,
+    /// A line that is no whole number.
+    #[error("line {line}: {value:?} is no time; expected a whole number of milliseconds from 0 to {}", u32::MAX)]
+    NotANumber {
+        /// From 1.
+        line: usize,
+        /// What stands there.
+        value: String,
+    },
+    /// A time before the one above it.
+    #[error("line {line}: {value} comes after {previous}; times must not decrease")]
+    Decreasing {
+        /// From 1.
+        line: usize,
+        /// The time on this line, in milliseconds.
+        value: u32,
+        /// The time on the line above.
+        previous: u32,
+    },
+    /// All times are zero: the period would be nothing.
+    #[error("line {line}: the last time is 0; it is the trace's period and must be at least 1 millisecond")]
+    NoPeriod {
+        /// From 1.
+        line: usize,
+    },
+}
+
+impl Trace {
+    /// Reads mahimahi's text.
+    ///
+    /// # Errors
+    /// [`TraceError`], with the line, what stands there, and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let mut millis = Vec::with_capacity(text.len() / 5);
+        for (i, line) in text.lines().enumerate() {
+            // `u32::from_str` would take a sign.
+            let digits = !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit());
+            let time = line.parse().ok().filter(|_| digits);
+            millis.push(time.ok_or_else(|| TraceError::NotANumber { line: i + 1, value: shown(line) })?);
+        }
+        Trace::from_millis(millis)
+    }
+
+    /// Opportunities at these times in milliseconds; line `i` of an error is the time with index `i - 1`.
+    ///
+    /// # Errors
+    /// Where the list is empty, decreases, or ends with zero.
+    pub fn from_millis(millis: impl Into<Arc<[u32]>>) -> Result<Self, TraceError> {
+        let millis = millis.into();
+        for (i, pair) in millis.windows(2).enumerate() {
+            if pair[1] < pair[0] {
+                return Err(TraceError::Decreasing { line: i + 2, value: pair[1], previous: pair[0] });
+            }
+        }
+        match millis.last() {
+            None => Err(TraceError::Empty),
+            Some(0) => Err(TraceError::NoPeriod { line: millis.len() }),
+            Some(_) => Ok(Trace { millis }),
+        }
+    }
+
+    /// Mahimahi's text: one line per opportunity.
+    pub fn to_text(&self) -> String {
+        let mut text = String::with_capacity(self.millis.len() * 6);
+        for time in self.millis.iter() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{time}");
+        }
+        text
+    }
+
+    /// Times of the opportunities of one period, in milliseconds.
+    pub fn millis(&self) -> &[u32] {
+        &self.millis
+    }
+    /// After this time it starts over.
+    pub fn period(&self) -> Duration {
+        Duration::from_millis(self.millis.last().copied().map_or(1, u64::from))
+    }
+    /// What the opportunities of a period carry, over the period.
+    pub fn mean_rate(&self) -> Bitrate {
+        let bits = self.millis.len() as u64 * OPPORTUNITY_BYTES * 8;
+        Bitrate::from_bps(bits.saturating_mul(1000) / self.period().as_millis().max(1))
+    }
+}
+
+/// At most the first 40 characters.
+fn shown(line: &str) -> String {
+    line.chars().take(40).collect()
+}
+
+/// A position in a trace that plays.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor {
+    trace: Trace,
+    /// Start of the current period.
+    base: Instant,
+    /// Index of the next opportunity.
+    index: usize,
+}
+
+impl Cursor {
+    /// Plays `trace` from `start`.
+    pub(crate) fn new(trace: Trace, start: Instant) -> Self {
+        Cursor { trace, base: start, index: 0 }
+    }
+    pub(crate) fn trace(&self) -> &Trace {
+        &self.trace
+    }
+    /// Time of the next opportunity.
+    pub(crate) fn next(&self) -> Instant {
+        self.base + Duration::from_millis(u64::from(self.trace.millis[self.index]))
+    }
+    /// Time of the opportunity `n` after the next one.
+    pub(crate) fn nth(&self, n: u64) -> Instant {
+        let length = self.trace.millis.len() as u64;
+        let index = self.index as u64 + n;
+        let base = self.base + self.trace.period().saturating_mul(index / length);
+        base + Duration::from_millis(u64::from(self.trace.millis[(index % length) as usize]))
+    }
+    /// Takes the next opportunity.
+    pub(crate) fn take(&mut self) {
+        self.index += 1;
+        if self.index == self.trace.millis.len() {
+            self.index = 0;
+            self.base += self.trace.period();
+        }
+    }
+    /// Gives up all opportunities up to `now`, `now` included, in logarithmic time.
+    pub(crate) fn skip_past(&mut self, now: Instant) {
+        if self.next() > now {
+            return;
+        }
+        let period = self.trace.period();
+        let periods = now.since(self.base).as_nanos() / period.as_nanos();
+        self.base += period.saturating_mul(periods);
+        let elapsed = now.since(self.base).as_millis();
+        // The last time is the period, and less than a period has elapsed: there is always one after `now`.
+        self.index = self.trace.millis.partition_point(|&t| u64::from(t) <= elapsed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(millis: &[u32]) -> Trace {
+        Trace::from_millis(millis).expect("a valid trace")
+    }
+
+    #[test]
+    fn a_text_is_read_and_written() {
+        let parsed = Trace::parse("0\n5\n5\n20\n").expect("a valid text");
+        assert_eq!(parsed, trace(&[0, 5, 5, 20]));
+        assert_eq!(parsed.to_text(), "0\n5\n5\n20\n");
+        assert_eq!(Trace::parse("0\r\n5\r\n5\r\n20"), Ok(parsed));
+    }
+
+    #[test]
+    fn the_mean_rate_counts_1500_bytes_per_line_over_the_last_time() {
+        assert_eq!(trace(&[1]).mean_rate(), Bitrate::from_mbps(12));
+        assert_eq!(trace(&[0, 5, 5, 20]).mean_rate(), Bitrate::from_bps(2_400_000));
+        assert_eq!(trace(&[0, 5, 5, 20]).period(), Duration::from_millis(20));
+    }
+
+    #[test]
+    fn errors_name_the_line_the_value_and_what_is_allowed() {
+        let message = |text: &str| Trace::parse(text).expect_err("no trace").to_string();
+        assert_eq!(message(""), "the trace is empty; expected at least one line with a number of milliseconds");
+        assert_eq!(
+            message("0\nfive\n"),
+            "line 2: \"five\" is no time; expected a whole number of milliseconds from 0 to 4294967295"
+        );
+        assert_eq!(message("3\n7\n6\n"), "line 3: 6 comes after 7; times must not decrease");
+        assert_eq!(
+            message("0\n0\n"),
+            "line 2: the last time is 0; it is the trace's period and must be at least 1 millisecond"
+        );
+    }
+
+    #[test]
+    fn only_plain_whole_numbers_are_times() {
+        for bad in ["+5", "-1", "1.5", " 5", "5 ", "0x5", "", "4294967296", "5,6"] {
+            assert_eq!(
+                Trace::parse(&format!("1\n{bad}\n9\n")),
+                Err(TraceError::NotANumber { line: 2, value: bad.to_owned() })
+            );
+        }
+    }
+
+    #[test]
+    fn a_cursor_wraps_at_the_last_time() {
+        let mut cursor = Cursor::new(trace(&[0, 5, 5, 20]), Instant::from_millis(100));
+        let mut times = Vec::new();
+        for n in 0..10 {
+            assert_eq!(Cursor::new(trace(&[0, 5, 5, 20]), Instant::from_millis(100)).nth(n), cursor.next());
+            times.push(cursor.next().as_nanos() / 1_000_000);
+            cursor.take();
+        }
+        assert_eq!(times, [100, 105, 105, 120, 120, 125, 125, 140, 140, 145]);
+    }
+
+    #[test]
+    fn skipping_equals_taking_one_by_one() {
+        let trace = trace(&[0, 5, 5, 20]);
+        for nanos in (0..90_000_000).step_by(250_000) {
+            let now = Instant::from_nanos(nanos);
+            let mut skipped = Cursor::new(trace.clone(), Instant::ZERO);
+            skipped.skip_past(now);
+            let mut taken = Cursor::new(trace.clone(), Instant::ZERO);
+            while taken.next() <= now {
+                taken.take();
+            }
+            assert_eq!(skipped.next(), taken.next(), "at {now}");
+            assert_eq!(skipped.nth(1), taken.nth(1), "at {now}");
+        }
+    }
+}
