@@ -11,7 +11,8 @@ use crate::scheduler::{self, Scheduler};
 const SCHEDULERS: &[SchedulerEntry] = &[scheduler::minrtt::ENTRY, scheduler::single::ENTRY];
 
 /// Pathweave's own congestion controllers, in the order of listings.
-const CONTROLLERS: &[ControllerEntry] = &[congestion::reno::ENTRY];
+const CONTROLLERS: &[ControllerEntry] =
+    &[congestion::reno::ENTRY, congestion::cubic::ENTRY, congestion::lia::ENTRY, congestion::olia::ENTRY];
 
 /// A scheduler and all that is known of it.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,10 @@
 #[cfg(test)]
 mod testing;
 
+pub mod cubic;
+pub mod hystart;
+pub mod lia;
+pub mod olia;
 pub mod reno;
 
 use crate::scheduler::Growth;
@@ -147,5 +151,74 @@ impl AdditiveIncrease {
     /// Forgets what has been counted, as at the start of a recovery.
     pub fn reset(&mut self) {
         self.count = 0;
+    }
+}
+
+/// Collects fractions of segments until they make a whole one. Coupled controllers may also shrink a window so.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FractionalIncrease {
+    credit: f64,
+}
+
+impl FractionalIncrease {
+    /// Changes the window by `segments`; what is not a whole segment waits for the next time.
+    pub fn add(&mut self, window: &mut Window, segments: f64) {
+        self.credit += segments;
+        // The tolerance lets ten times 0.1 be one.
+        let whole = libm::trunc(self.credit + if self.credit > 0.0 { 1e-9 } else { -1e-9 });
+        self.credit -= whole;
+        let cwnd = f64::from(window.cwnd) + whole;
+        window.cwnd = cwnd.clamp(1.0, f64::from(Window::NO_THRESHOLD)) as u32;
+    }
+
+    /// Forgets what has been collected, as at the start of a recovery.
+    pub fn reset(&mut self) {
+        self.credit = 0.0;
+    }
+}
+
+/// A path as the equations of coupled controllers have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoupledPath {
+    /// It is the subflow whose controller asks.
+    pub own: bool,
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Smoothed round-trip time, seconds; above zero.
+    pub rtt: f64,
+    /// Smallest round-trip time, seconds; above zero.
+    pub min_rtt: f64,
+    /// Data bytes of a full segment.
+    pub mss: f64,
+    /// The larger of the bytes acknowledged since the last loss and between the last two (OLIA's l).
+    pub loss_interval: f64,
+}
+
+impl Context<'_> {
+    /// The paths with a round-trip time sample, this subflow's with its window of now.
+    pub fn coupled_paths(&self) -> impl Iterator<Item = CoupledPath> + Clone + '_ {
+        let (own, own_cwnd) = (self.own, self.window.cwnd);
+        self.paths.iter().enumerate().filter_map(move |(i, p)| {
+            let rtt = p.srtt.filter(|r| !r.is_zero())?.as_secs_f64();
+            let min_rtt = p.min_rtt.filter(|r| !r.is_zero()).map_or(rtt, Duration::as_secs_f64);
+            Some(CoupledPath {
+                own: i == own,
+                cwnd: f64::from(if i == own { own_cwnd } else { p.cwnd }.max(1)),
+                rtt,
+                min_rtt,
+                mss: f64::from(p.mss.max(1)),
+                loss_interval: p.bytes_since_loss.max(p.bytes_between_losses) as f64,
+            })
+        })
+    }
+
+    /// This subflow's window, at least 1.
+    pub fn cwnd(&self) -> f64 {
+        f64::from(self.window.cwnd.max(1))
+    }
+
+    /// Data bytes of a full segment of this subflow.
+    pub fn mss(&self) -> f64 {
+        f64::from(self.paths.get(self.own).map_or(1460, |p| p.mss).max(1))
     }
 }

@@ -111,12 +111,17 @@ impl<C: Controller> Flow<C> {
         self.deliver(segments, false);
     }
 
+    /// One acknowledgement of `segments`, now, that opens a round.
+    pub(crate) fn start_round(&mut self, segments: u32) {
+        self.deliver(segments, true);
+    }
+
     /// A whole window, acknowledged segment by segment and spread over one round trip.
     pub(crate) fn round(&mut self) {
         let n = self.window.cwnd;
         let step = self.rtt.div(u64::from(n.max(1)));
         for i in 0..n {
-            self.now = self.now + step;
+            self.now += step;
             self.deliver(1, i == 0);
         }
     }

@@ -108,7 +108,7 @@ mod tests {
         let mut scheduler = single(1);
         let Decision::Wait { until, for_subflow, .. } = bench.decide(&mut scheduler) else { panic!("it waits") };
         assert_eq!((until, for_subflow), (Some(bench.now + Duration::from_secs(1)), Some(SubflowId(1))));
-        bench.now = bench.now + Duration::from_secs(1);
+        bench.now += Duration::from_secs(1);
         assert_eq!(bench.run(&mut scheduler), [(0, 0..10)]);
     }
 
