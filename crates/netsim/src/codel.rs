@@ -148,3 +148,77 @@ impl CodelState {
         mark
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Frame, frame};
+    use crate::{Fate, Link, LinkConfig, LinkRandom, LinkStats, QueueLimit, Shaper};
+    use pathweave_units::Bitrate;
+
+    /// One packet of 1000 bytes per `gap`, for ten seconds, on 8 Mbit/s with CoDel. Gives the queueing delays in
+    /// milliseconds of what arrived in the second half, and the counters.
+    fn codel_run(gap: Duration, ecn: Ecn) -> (Vec<f64>, LinkStats) {
+        let config =
+            LinkConfig { codel: Some(Codel::default()), queue: QueueLimit::Packets(10_000), ..LinkConfig::default() };
+        let mut link = Link::new(
+            LinkConfig { shaper: Shaper::Constant(Bitrate::from_mbps(8)), ..config },
+            LinkRandom::new(1, "link"),
+        );
+        let mut delays = Vec::new();
+        let mut now = Instant::ZERO;
+        let mut number = 0;
+        while now < Instant::from_secs(10) {
+            while let Some(out) = link.poll(now) {
+                if out.fate == Fate::Delivered && out.at > Instant::from_secs(5) {
+                    delays.push(out.at.since(out.entered).as_secs_f64() * 1e3 - 1.0);
+                }
+            }
+            link.enqueue(now, Frame { ecn, ..frame(number, 1000) });
+            number += 1;
+            now += gap;
+        }
+        (delays, *link.stats())
+    }
+
+    #[test]
+    fn codel_leaves_a_link_below_capacity_alone() {
+        let (delays, stats) = codel_run(Duration::from_micros(1_010), Ecn::NotEct);
+        assert_eq!(stats.dropped_packets(), 0);
+        assert!(delays.iter().all(|&delay| delay == 0.0));
+    }
+
+    #[test]
+    fn codel_brings_a_slight_overload_down_to_its_target() {
+        // 2 % more than the link carries: a drop-tail queue would grow by 20 ms each second, to 200 ms.
+        let (delays, stats) = codel_run(Duration::from_micros(980), Ecn::NotEct);
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        assert!(stats.count(Fate::Codel) > 0);
+        assert!((1.0..15.0).contains(&mean), "mean queueing delay {mean} ms, target 5 ms");
+    }
+
+    #[test]
+    fn codel_marks_what_is_ecn_capable_and_drops_nothing() {
+        let (_, stats) = codel_run(Duration::from_micros(980), Ecn::Ect0);
+        assert_eq!(stats.dropped_packets(), 0);
+        assert!(stats.ce_marks > 10);
+    }
+
+    /// The times of the drops under an overload that CoDel cannot end, from the first.
+    #[test]
+    fn drops_follow_the_control_law() {
+        let mut queue = Fifo::new();
+        let mut codel = CodelState::new(Codel { ecn: false, ..Codel::default() });
+        for number in 0..10_000 {
+            queue.push(Entry { packet: frame(number, 1000), sequence: u64::from(number), entered: Instant::ZERO });
+        }
+        let mut drops = Vec::new();
+        for micros in (10_000u64..1_000_000).step_by(1_000) {
+            let now = Instant::from_nanos(micros * 1_000);
+            codel.dequeue(now, &mut queue, |_| drops.push(micros / 1_000));
+        }
+        // Above the target from 10 ms on, so the first at 110 ms; then after 100 ms, 100/√2, 100/√3, ...; a
+        // dequeue per millisecond rounds each up.
+        assert_eq!(drops[..7], [110, 210, 281, 339, 389, 434, 474]);
+    }
+}

@@ -19,6 +19,8 @@ mod queue;
 mod random;
 mod serializer;
 mod stats;
+#[cfg(test)]
+mod testing;
 mod timeline;
 mod timers;
 pub mod trace;

@@ -383,3 +383,6 @@ fn drop_output<P>(
     let Entry { packet, sequence, entered } = entry;
     dropped.push_back(LinkOutput { at, entered, sequence, fate, packet, copy: None });
 }
+
+#[cfg(test)]
+mod tests;

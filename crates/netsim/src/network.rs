@@ -353,3 +353,6 @@ impl<P: Packet + Clone> Network<P> {
         self.hops.iter().filter(move |hop| hop.route == route).map(|hop| hop.link)
     }
 }
+
+#[cfg(test)]
+mod tests;
