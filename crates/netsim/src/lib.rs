@@ -15,6 +15,8 @@ mod link;
 mod loss;
 mod network;
 mod packet;
+#[cfg(test)]
+mod properties;
 mod queue;
 mod random;
 mod serializer;

@@ -178,8 +178,10 @@ impl<P: Packet + Clone> Link<P> {
                 return next;
             }
             // CoDel may drop at each opportunity; otherwise nothing is seen before the head is through.
-            let opportunities = if self.codel.is_some() { 0 } else { left.div_ceil(OPPORTUNITY).saturating_sub(1) };
-            return next.min(cursor.nth(opportunities) + self.lookahead);
+            return next.min(match self.codel {
+                Some(_) => cursor.next(),
+                None => cursor.nth(left.div_ceil(OPPORTUNITY).saturating_sub(1)) + self.lookahead,
+            });
         }
         match &self.service {
             Some(service) if self.codel.is_some() && !self.queue.is_empty() => next.min(service.head.done),

@@ -273,7 +273,7 @@ impl<P: Packet + Clone> Network<P> {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Works out the state of a link at `now`, for the getters of [`Network::link`]. Only after all events up to `now`
+    /// Works out the state of a link at `now`, for [`Network::link_queue`]. Only after all events up to `now`
     /// have been polled.
     pub fn advance(&mut self, now: Instant, link: LinkId) {
         self.links[link.index()].advance(now);

@@ -36,6 +36,11 @@ pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     radius * libm::cos(TAU * random.unit())
 }
 
+/// A number from the exponential distribution with this mean.
+pub(crate) fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * libm::log(1.0 - random.unit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +58,14 @@ mod tests {
         // Standard errors: 1/√n = 0.003 and √(2/n) = 0.0045.
         assert!((sum / f64::from(n)).abs() < 0.013);
         assert!((squares / f64::from(n) - 1.0).abs() < 0.018);
+    }
+
+    #[test]
+    fn exponential_has_its_mean() {
+        let mut random = Random::substream(1, "exponential");
+        let n = 100_000;
+        let sum: f64 = (0..n).map(|_| exponential(&mut random, 3.0)).sum();
+        assert!((sum / f64::from(n) - 3.0).abs() < 0.04);
     }
 
     #[test]

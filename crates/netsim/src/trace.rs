@@ -15,6 +15,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use thiserror::Error;
 
+mod cellular;
+
+pub use cellular::{Cellular, CellularError};
+
 /// What one delivery opportunity carries, in bytes.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
 
