@@ -8,7 +8,14 @@ use crate::parameter::{Parameter, ParameterError, Values};
 use crate::scheduler::{self, Scheduler};
 
 /// Pathweave's own schedulers, in the order of listings and of `all`. The baseline is the last.
-const SCHEDULERS: &[SchedulerEntry] = &[scheduler::minrtt::ENTRY, scheduler::single::ENTRY];
+const SCHEDULERS: &[SchedulerEntry] = &[
+    scheduler::minrtt::ENTRY,
+    scheduler::roundrobin::ENTRY,
+    scheduler::redundant::ENTRY,
+    scheduler::blest::ENTRY,
+    scheduler::linux::ENTRY,
+    scheduler::single::ENTRY,
+];
 
 /// Pathweave's own congestion controllers, in the order of listings.
 const CONTROLLERS: &[ControllerEntry] =

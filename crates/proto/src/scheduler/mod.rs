@@ -1,8 +1,8 @@
 //! The packet scheduler: which subflow carries which bytes, and when none should.
 //!
-//! A connection has one scheduler per direction. It sees a read-only [`View`], returns a [`Decision`], and the connection
-//! validates, clips and carries it out (ARCHITECTURE.md, contract 4). To add one: a file in this folder and a line in
-//! [`Registry::builtin`](crate::Registry::builtin).
+//! A connection has one scheduler per direction. It sees a read-only [`View`], returns a [`Decision`], and the
+//! connection validates, clips and carries it out (ARCHITECTURE.md, contract 4). To add one: a file in this folder and
+//! a line in [`Registry::builtin`](crate::Registry::builtin).
 
 mod decision;
 mod event;
@@ -10,8 +10,14 @@ mod event;
 mod testing;
 mod view;
 
+pub mod blest;
+pub mod linux;
 pub mod minrtt;
+pub mod redundant;
+pub mod roundrobin;
 pub mod single;
+#[cfg(any(test, feature = "testing"))]
+pub mod toys;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
 pub use event::{Event, LossKind};
@@ -22,8 +28,8 @@ pub trait Scheduler: Send {
     /// The next thing to do now.
     ///
     /// Called again and again until it waits: after every change that may allow a new answer (an acknowledgement, data
-    /// written, a subflow up, a wait's time). Called only while there is something unassigned inside the send window, or
-    /// something in flight that a scheduler registered as duplicating may want to repeat.
+    /// written, a subflow up, a wait's time). Called only while there is something unassigned inside the send window,
+    /// or something in flight that a scheduler registered as duplicating may want to repeat.
     fn decide(&mut self, view: &View<'_>) -> Decision;
 
     /// Something happened. `view` is the state after it.

@@ -1,0 +1,247 @@
+//! `blest`: skip a slower subflow when what it would hold back does not fit into the send window beside what the
+//! fastest subflow can send meanwhile; Ferlin et al., IFIP Networking 2016, §V.
+//!
+//! When the fastest subflow F has no window space and `minrtt` would take a slower one S: with rtts = RTT_S/RTT_F,
+//! X = MSS_F·(CWND_F + (rtts − 1)/2)·rtts; S is skipped when X·λ > |M| − MSS_S·(inflight_S + 1). λ corrects X: once per
+//! RTT_F it grows by δ if the connection was blocked, and shrinks by δ if not.
+//!
+//! Readings and deviations. |M| is the total send window. Blocked: F had window space and data while the send window
+//! was full and its head was not on F. One blocking that lasts longer than RTT_F counts once for each. λ stays ≥ 0; at
+//! 0 the rule is `minrtt`'s. All segments that the rule lets S take are given in one decision; solving it for
+//! inflight_S gives the same as asking for each. With three and more subflows S is compared with the fastest one only,
+//! and when it is skipped no slower one is tried. A subflow without a round-trip time sample is never F, and never
+//! skipped.
+
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
+use crate::parameter::{Kind, Parameter};
+use crate::registry::SchedulerEntry;
+use pathweave_units::Instant;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "blest",
+    source: "BLEST §V",
+    summary: "skips a slow subflow whose data would block the send window for the fastest",
+    parameters: &[
+        Parameter {
+            name: "lambda",
+            kind: Kind::Number { min: 0.0, max: 100.0 },
+            unit: "",
+            default: "1.0",
+            description: "first value of the factor that corrects the estimate",
+            source: "BLEST §V",
+        },
+        Parameter {
+            name: "delta",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "per RTT of the fastest subflow",
+            default: "0.01",
+            description: "step of the factor",
+            source: "BLEST Fig. 7 sweeps 0.001 to 0.02; the choice is ours",
+        },
+    ],
+    queues: false,
+    duplicates: false,
+    build: |v| Ok(Box::new(Blest::new(v.number("lambda"), v.number("delta")))),
+};
+
+/// Blocking estimation.
+#[derive(Debug)]
+pub struct Blest {
+    lambda: f64,
+    delta: f64,
+    /// The send window is full and holds the fastest subflow back.
+    blocking: bool,
+    /// It did so at some time since the last evaluation.
+    blocked: bool,
+    evaluated: Option<Instant>,
+}
+
+/// The fastest subflow: the lowest smoothed round-trip time, with window space or without.
+pub(crate) fn fastest<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
+    view.candidates().filter(|s| s.srtt.is_some()).min_by_key(|s| minrtt::key(s))
+}
+
+/// What `f` sends during one round trip of `s`, bytes (BLEST §V): X = MSS_F·(CWND_F + (rtts − 1)/2)·rtts.
+pub(crate) fn sent_meanwhile(f: &SubflowView, rtts: f64) -> f64 {
+    f64::from(f.mss) * (f64::from(f.cwnd) + (rtts - 1.0) / 2.0) * rtts
+}
+
+/// Round trips of `f` during one of `s`; nothing without samples.
+pub(crate) fn round_trips(f: &SubflowView, s: &SubflowView) -> Option<f64> {
+    let (f, s) = (f.srtt?.as_secs_f64(), s.srtt?.as_secs_f64());
+    (f > 0.0).then(|| s / f)
+}
+
+impl Blest {
+    /// With λ's first value and its step.
+    pub fn new(lambda: f64, delta: f64) -> Self {
+        Blest { lambda, delta, blocking: false, blocked: false, evaluated: None }
+    }
+
+    /// λ, once per round trip of the fastest subflow.
+    fn evaluate(&mut self, view: &View<'_>) {
+        let Some(srtt) = fastest(view).and_then(|f| f.srtt).filter(|r| !r.is_zero()) else { return };
+        let Some(evaluated) = self.evaluated else {
+            self.evaluated = Some(view.now);
+            return;
+        };
+        let periods = view.now.since(evaluated).as_nanos() / srtt.as_nanos();
+        if periods == 0 {
+            return;
+        }
+        self.lambda += if self.blocked { self.delta } else { -self.delta };
+        if self.blocking {
+            self.lambda += self.delta * (periods - 1) as f64;
+        }
+        self.lambda = self.lambda.max(0.0);
+        self.evaluated = Some(view.now);
+        self.blocked = self.blocking;
+    }
+}
+
+impl Scheduler for Blest {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.evaluate(view);
+        let Some(s) = minrtt::pick(view) else { return Decision::no_space() };
+        let Some(f) = fastest(view).filter(|f| f.id != s.id) else { return minrtt::decide(view) };
+        let Some(rtts) = round_trips(f, s) else { return minrtt::decide(view) };
+        let estimate = sent_meanwhile(f, rtts) * self.lambda;
+        let room = view.send_window as f64 - estimate;
+        let in_flight = f64::from(s.in_flight.saturating_add(s.unsent));
+        let reason = |rule| {
+            Reason::new(rule)
+                .with("lambda", self.lambda)
+                .with("x_lambda_bytes", estimate)
+                .with("send_window_bytes", view.send_window as f64)
+                .with("in_flight_s", in_flight)
+                .with("rtts", rtts)
+        };
+        let segments = if estimate > 0.0 {
+            // X·λ ≤ |M| − MSS_S·(inflight_S + n), solved for n.
+            let n = libm::floor(room / f64::from(s.mss.max(1))) - in_flight;
+            if n < 1.0 {
+                let reason = reason("X·λ exceeds the send window less the slow subflow's part");
+                return Decision::Wait { until: None, for_subflow: Some(f.id), reason };
+            }
+            n.min(f64::from(s.window_space())) as u32
+        } else {
+            s.window_space()
+        };
+        let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
+        let reason = reason("X·λ and the slow subflow's part fit the send window");
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        self.evaluate(view);
+        match event {
+            Event::WindowBlocked { holder } => {
+                let held_back = |f: &SubflowView| f.has_space() && holder.is_some_and(|h| h != f.id);
+                self.blocking = fastest(view).is_some_and(held_back);
+                self.blocked |= self.blocking;
+            }
+            Event::WindowUnblocked => self.blocking = false,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, seg, sub};
+    use super::*;
+    use crate::seq::SubflowId;
+    use pathweave_units::Duration;
+
+    fn blest() -> Blest {
+        Blest::new(1.0, 0.01)
+    }
+
+    /// rtts = 5, X = 1000 · (10 + 2) · 5 = 60,000.
+    #[test]
+    fn x_by_hand() {
+        let (f, s) = (sub(0).rtt(20).0, sub(1).rtt(100).0);
+        assert_eq!(round_trips(&f, &s), Some(5.0));
+        assert_eq!(sent_meanwhile(&f, 5.0), 60_000.0);
+    }
+
+    #[test]
+    fn the_slow_subflow_gets_what_fits_beside_x() {
+        let bench = || Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000);
+        // 60 segments are kept for the fast one.
+        assert_eq!(bench().send_window(63).run(&mut blest()), [(0, 0..10), (1, 10..13)]);
+        assert_eq!(bench().send_window(60).run(&mut blest()), [(0, 0..10)]);
+        assert_eq!(bench().send_window(500).run(&mut blest()), [(0, 0..10), (1, 10..20)]);
+    }
+
+    #[test]
+    fn a_skip_waits_for_the_fast_subflow_and_says_why() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000).send_window(50);
+        bench.run(&mut blest());
+        let Decision::Wait { until, for_subflow, reason } = bench.decide(&mut blest()) else { panic!("it waits") };
+        assert_eq!((until, for_subflow), (None, Some(SubflowId(0))));
+        assert!(reason.to_string().contains("x_lambda_bytes = 60000, send_window_bytes = 50000"), "{reason}");
+    }
+
+    #[test]
+    fn lambda_zero_is_minrtt() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(2000)]).write(1000).send_window(15);
+        assert_eq!(bench.run(&mut Blest::new(0.0, 0.0)), [(0, 0..10), (1, 10..15)]);
+    }
+
+    /// Fig. 6. The paper does not give its windows and round-trip times; these lead to its segments: |M| = 25, CWND_F =
+    /// 11, 8, 9, rtts = 2, 2.6, 2.25: X = 23, 22.9, 21.7.
+    #[test]
+    fn figure_6() {
+        let mut bench = Bench::new([sub(1).rtt(100).cwnd(11), sub(2).rtt(200)]).write(1000).send_window(25);
+        let mut scheduler = Blest::new(1.0, 0.0);
+        assert_eq!(bench.run(&mut scheduler), [(1, 0..11), (2, 11..13)]);
+        bench.map.acknowledge(seg(11));
+        bench.acked(1, 11);
+        bench.sub(1).cwnd = 8;
+        bench.sub(2).srtt = Some(Duration::from_millis(260));
+        assert_eq!(bench.run(&mut scheduler), [(1, 13..21)]);
+        bench.map.acknowledge(seg(13));
+        bench.acked(2, 2);
+        bench.sub(1).cwnd = 9;
+        bench.sub(1).in_flight = 9;
+        bench.sub(2).srtt = Some(Duration::from_millis(225));
+        assert_eq!(bench.run(&mut scheduler), [(2, 21..24)]);
+        bench.sub(1).in_flight = 0;
+        assert_eq!(bench.run(&mut scheduler), [(1, 24..33)]);
+    }
+
+    #[test]
+    fn lambda_moves_once_per_round_trip_of_the_fast_subflow() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000).send_window(500);
+        let mut scheduler = blest();
+        let at = |bench: &mut Bench, scheduler: &mut Blest, ms: u64, event: Event<'_>| {
+            bench.now = Instant::from_millis(20_000 + ms);
+            bench.event(scheduler, &event);
+            (scheduler.lambda * 1000.0 + 0.5) as u32
+        };
+        let ack = || Event::RttSample { subflow: SubflowId(0), rtt: Duration::from_millis(20) };
+        let blocked = |by| Event::WindowBlocked { holder: Some(SubflowId(by)) };
+        assert_eq!(at(&mut bench, &mut scheduler, 0, ack()), 1000);
+        assert_eq!(at(&mut bench, &mut scheduler, 19, ack()), 1000);
+        assert_eq!(at(&mut bench, &mut scheduler, 20, ack()), 990);
+        // Blocked and free again within the round trip: one step up.
+        assert_eq!(at(&mut bench, &mut scheduler, 25, blocked(1)), 990);
+        assert_eq!(at(&mut bench, &mut scheduler, 30, Event::WindowUnblocked), 990);
+        assert_eq!(at(&mut bench, &mut scheduler, 40, ack()), 1000);
+        assert_eq!(at(&mut bench, &mut scheduler, 60, ack()), 990);
+        // Blocked for three round trips: three steps.
+        assert_eq!(at(&mut bench, &mut scheduler, 61, blocked(1)), 990);
+        assert_eq!(at(&mut bench, &mut scheduler, 120, Event::WindowUnblocked), 1020);
+        // The fast subflow's own data at the head is no reason.
+        at(&mut bench, &mut scheduler, 141, ack());
+        let before = at(&mut bench, &mut scheduler, 142, blocked(0));
+        assert_eq!(at(&mut bench, &mut scheduler, 170, ack()), before - 10);
+    }
+
+    #[test]
+    fn a_subflow_without_a_sample_is_not_skipped() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).no_rtt()]).write(1000).send_window(15);
+        assert_eq!(bench.run(&mut blest()), [(0, 0..10), (1, 10..15)]);
+    }
+}

@@ -1,0 +1,186 @@
+//! `roundrobin`: the subflows with space take turns; EVAL [22], REMS §2, and the kernel port's `num_segments` and
+//! `cwnd_limited`.
+//!
+//! A turn is `num_segments` segments, or with `window` (DPSAF's round robin) a whole congestion window. A subflow
+//! without space loses the rest of its turn.
+//!
+//! With `cwnd_limited=false` a subflow is given its turn beyond its congestion window, up to its send buffer, so that
+//! the shares stay equal whatever the windows are.
+
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::parameter::{Kind, Parameter, ParameterError};
+use crate::registry::SchedulerEntry;
+use crate::seq::SubflowId;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "roundrobin",
+    source: "EVAL [22]; REMS §2; DPSAF §II",
+    summary: "subflows with space take turns",
+    parameters: &[
+        Parameter {
+            name: "num_segments",
+            kind: Kind::Text,
+            unit: "segments",
+            default: "1",
+            description: "segments per turn, or `window` for a whole congestion window",
+            source: "kernel port; DPSAF §II",
+        },
+        Parameter {
+            name: "cwnd_limited",
+            kind: Kind::Bool,
+            unit: "",
+            default: "true",
+            description: "stay inside the congestion windows",
+            source: "kernel port",
+        },
+    ],
+    queues: false,
+    duplicates: false,
+    build: |v| {
+        let text = v.text("num_segments");
+        let turn = match text.parse() {
+            Ok(n) if n > 0 => Turn::Segments(n),
+            _ if text == "window" => Turn::Window,
+            _ => {
+                return Err(ParameterError {
+                    name: "num_segments".into(),
+                    value: text.into(),
+                    allowed: "a whole number from 1, or window".into(),
+                });
+            }
+        };
+        Ok(Box::new(RoundRobin::new(turn, v.bool("cwnd_limited"))))
+    },
+};
+
+/// How long a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// This many segments.
+    Segments(u32),
+    /// A whole congestion window.
+    Window,
+}
+
+/// The subflow that follows `last` in order of the names, cyclically, among those that are `usable`.
+pub(crate) fn next_after<'v>(
+    view: &'v View<'_>,
+    last: Option<SubflowId>,
+    usable: impl Fn(&SubflowView) -> bool,
+) -> Option<&'v SubflowView> {
+    let after = view.candidates().find(|s| last.is_none_or(|l| s.id > l) && usable(s));
+    after.or_else(|| view.candidates().find(|s| usable(s)))
+}
+
+/// Turns.
+#[derive(Debug)]
+pub struct RoundRobin {
+    turn: Turn,
+    cwnd_limited: bool,
+    /// Whose turn it is, and the segments left of it.
+    current: Option<SubflowId>,
+    left: u32,
+}
+
+impl RoundRobin {
+    /// Nobody's turn yet: the first subflow begins.
+    pub fn new(turn: Turn, cwnd_limited: bool) -> Self {
+        RoundRobin { turn, cwnd_limited, current: None, left: 0 }
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let limited = self.cwnd_limited;
+        let usable = move |s: &SubflowView| if limited { s.has_space() } else { s.send_buffer_space > 0 };
+        let same = self.current.filter(|_| self.left > 0);
+        let (s, left) = match same.and_then(|id| view.candidates().find(|s| s.id == id && usable(s))) {
+            Some(s) => (s, self.left),
+            None => {
+                let Some(s) = next_after(view, self.current, usable) else { return Decision::no_space() };
+                let turn = match self.turn {
+                    Turn::Segments(n) => n,
+                    Turn::Window => s.cwnd.max(1),
+                };
+                (s, turn)
+            }
+        };
+        let segments = if limited { left.min(s.window_space()) } else { left };
+        let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
+        let given = range.end.since(range.start).div_ceil(u64::from(s.mss.max(1))) as u32;
+        self.current = Some(s.id);
+        self.left = left.saturating_sub(given);
+        let window = if limited { WindowUse::Respect } else { WindowUse::Queue };
+        let reason = Reason::new("its turn").with("left_of_turn", f64::from(left));
+        Decision::Assign(Assign { subflow: s.id, range, window, reason })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        if let Event::SubflowDown(id) = event
+            && self.current == Some(*id)
+        {
+            self.left = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+    use crate::parameter::Values;
+
+    fn segments(n: u32) -> RoundRobin {
+        RoundRobin::new(Turn::Segments(n), true)
+    }
+
+    #[test]
+    fn one_segment_each_in_turn() {
+        let mut bench = Bench::new([sub(0).cwnd(3), sub(1).cwnd(2), sub(2).cwnd(1)]).write(100);
+        assert_eq!(bench.run(&mut segments(1)), [(0, 0..1), (1, 1..2), (2, 2..3), (0, 3..4), (1, 4..5), (0, 5..6)]);
+    }
+
+    #[test]
+    fn turns_of_several_segments_survive_a_full_window() {
+        let mut bench = Bench::new([sub(0).cwnd(5), sub(1)]).write(11);
+        assert_eq!(bench.run(&mut segments(4)), [(0, 0..4), (1, 4..8), (0, 8..9), (1, 9..11)]);
+    }
+
+    #[test]
+    fn a_window_per_turn() {
+        let mut bench = Bench::new([sub(0).cwnd(6), sub(1).cwnd(3)]).write(100);
+        let mut scheduler = RoundRobin::new(Turn::Window, true);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..6), (1, 6..9)]);
+        bench.acked(1, 2);
+        assert_eq!(bench.run(&mut scheduler), [(1, 9..11)], "nobody else has space");
+    }
+
+    #[test]
+    fn beyond_the_window_shares_are_equal() {
+        let mut bench = Bench::new([sub(0).cwnd(1), sub(1).cwnd(50)]).write(6);
+        let mut scheduler = RoundRobin::new(Turn::Segments(1), false);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..1), (1, 1..2), (0, 2..3), (1, 3..4), (0, 4..5), (1, 5..6)]);
+        assert_eq!(bench.sub(0).unsent, 2);
+    }
+
+    #[test]
+    fn a_dead_subflow_s_turn_goes_to_the_next() {
+        let mut bench = Bench::new([sub(0), sub(1), sub(2)]).write(100);
+        let mut scheduler = segments(4);
+        assert_eq!(bench.step(&mut scheduler), Some((0, 0..4)));
+        bench.down(1, &mut scheduler);
+        assert_eq!(bench.step(&mut scheduler), Some((2, 4..8)));
+        assert_eq!(bench.step(&mut scheduler), Some((0, 8..12)));
+    }
+
+    #[test]
+    fn num_segments_is_a_number_or_window() {
+        let build = |text: &str| {
+            let given = [("num_segments".to_string(), text.to_string())];
+            (ENTRY.build)(&Values::parse(ENTRY.parameters, &given).expect("any text")).map(|_| ())
+        };
+        assert!(build("12").is_ok() && build("window").is_ok());
+        let error = build("0").expect_err("no segment at all");
+        assert_eq!(error.to_string(), "num_segments=0: allowed: a whole number from 1, or window");
+    }
+}
