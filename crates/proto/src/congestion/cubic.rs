@@ -1,13 +1,14 @@
 //! `cubic`: RFC 9438, with the arithmetic of Linux's `tcp_cubic.c`, and HyStart.
 //!
-//! The window follows W(t) = C·(t − K)³ + W_max (RFC 9438 eq. 1), K = ∛((W_max − cwnd)/C) (eq. 2), or Reno's estimate where
-//! that is larger (§4.3, eq. 4). On loss it goes to β times the window (§4.6), and W_max is lowered further when the last one was not reached
-//! (fast convergence, §4.7).
+//! The window follows W(t) = C·(t − K)³ + W_max (RFC 9438 eq. 1), K = ∛((W_max − cwnd)/C) (eq. 2), or Reno's estimate
+//! where that is larger (§4.3, eq. 4). On loss it goes to β times the window (§4.6), and W_max is lowered further when
+//! the last one was not reached (fast convergence, §4.7).
 //!
-//! Deviations, all as in the kernel: β is 717/1024 and C 410/1024; time counts in 1/1024 s; the target is W(t + smallest RTT),
-//! not W(t + smoothed RTT); the window grows at most by half per round (at least two acknowledged segments for each one); while no
-//! loss has been seen it grows at least by 1/20 per round; Reno's estimate keeps its slope after it passes the window of before the loss;
-//! a timeout forgets W_max; the increase is recomputed at most once per millisecond, and at an unchanged window every 31 ms.
+//! Deviations, all as in the kernel: β is 717/1024 and C 410/1024; time counts in 1/1024 s; the target is W(t +
+//! smallest RTT), not W(t + smoothed RTT); the window grows at most by half per round (at least two acknowledged
+//! segments for each one); while no loss has been seen it grows at least by 1/20 per round; Reno's estimate keeps its
+//! slope after it passes the window of before the loss; a timeout forgets W_max; the increase is recomputed at most
+//! once per millisecond, and at an unchanged window every 31 ms.
 
 use super::hystart::{HyStart, Variant};
 use super::{Ack, AdditiveIncrease, Context, Controller};
@@ -293,8 +294,8 @@ mod tests {
         assert_eq!(flow.controller.last_max, 59);
     }
 
-    /// RFC 9438 eqs. 1 and 2 by hand: W_max = 1000, cwnd = 700, C = 0.4: K = ∛(300/0.4) = 9.086 s.
-    /// W(2) = 1000 − 0.4·7.086³ = 857.7; W(5) = 1000 − 0.4·4.086³ = 972.7; W(9.086) = 1000; W(12) = 1000 + 0.4·2.914³ = 1009.9.
+    /// RFC 9438 eqs. 1 and 2 by hand: W_max = 1000, cwnd = 700, C = 0.4: K = ∛(300/0.4) = 9.086 s. W(2) = 1000 −
+    /// 0.4·7.086³ = 857.7; W(5) = 1000 − 0.4·4.086³ = 972.7; W(9.086) = 1000; W(12) = 1000 + 0.4·2.914³ = 1009.9.
     #[test]
     fn the_window_follows_the_curve() {
         let mut flow = Flow::new(cubic(), 1000).rtt_ms(20);

@@ -1,13 +1,13 @@
 //! Leaving slow start before it overflows the bottleneck's queue: Linux's HyStart, and HyStart++ (RFC 9406).
 //!
 //! Linux's (Ha and Rhee 2011, as in `tcp_cubic.c`) has two detectors, run from a window of 16 on: the train of closely
-//! spaced acknowledgements is longer than half of the smallest round-trip time, or the round's smallest sample exceeds the
-//! flow's smallest by an eighth. Each sets the threshold to the window, for good. Deviation: the train's limit also has the
-//! time that the kernel's offload may take for one burst; it is computed from the pacing rate and reaches its cap of
-//! 1 ms below 262 MB/s, so it is that cap here.
+//! spaced acknowledgements is longer than half of the smallest round-trip time, or the round's smallest sample exceeds
+//! the flow's smallest by an eighth. Each sets the threshold to the window, for good. Deviation: the train's limit also
+//! has the time that the kernel's offload may take for one burst; it is computed from the pacing rate and reaches its
+//! cap of 1 ms below 262 MB/s, so it is that cap here.
 //!
-//! HyStart++ detects by delay only and, instead of leaving at once, grows at a quarter of the speed for five rounds; it goes
-//! back to slow start when the increase was a passing one.
+//! HyStart++ detects by delay only and, instead of leaving at once, grows at a quarter of the speed for five rounds; it
+//! goes back to slow start when the increase was a passing one.
 
 use super::{Ack, Context, slow_start};
 use pathweave_units::{Duration, Instant};
@@ -79,7 +79,8 @@ impl HyStart {
         *self = HyStart { done: self.variant != Variant::Linux, ..HyStart::new(self.variant) };
     }
 
-    /// Sees an acknowledgement with a sample, before the window grows. `delay_min` is the flow's smallest sample so far.
+    /// Sees an acknowledgement with a sample, before the window grows. `delay_min` is the flow's smallest sample so
+    /// far.
     pub fn on_sample(&mut self, cx: &mut Context<'_>, ack: &Ack, rtt: Duration, delay_min: Duration) {
         if self.done || !cx.window.in_slow_start() {
             return;
@@ -100,8 +101,8 @@ impl HyStart {
         self.samples = 0;
         if let Some((_, rounds)) = &mut self.conservative {
             *rounds += 1;
-            // RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to the
-            // current cwnd." The partial round in which it began counts.
+            // RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to
+            // the current cwnd." The partial round in which it began counts.
             if *rounds >= CSS_ROUNDS {
                 self.leave(cx);
             }

@@ -3,9 +3,9 @@
 //! For each segment acknowledged on subflow i the window grows by min(α/cwnd_total, 1/cwnd_i) (RFC 6356 §3), with
 //! α = cwnd_total · max(cwnd_i/rtt_i²) / (Σ cwnd_i/rtt_i)² (eq. 2). Slow start and the decrease are Reno's.
 //!
-//! Deviations: α is computed at each acknowledgement, where the RFC allows once per window. Windows in the equations are in bytes, so
-//! subflows may have different segment sizes. A subflow without a round-trip time sample is left out of the sums; without one of
-//! its own a subflow grows like Reno.
+//! Deviations: α is computed at each acknowledgement, where the RFC allows once per window. Windows in the equations
+//! are in bytes, so subflows may have different segment sizes. A subflow without a round-trip time sample is left out
+//! of the sums; without one of its own a subflow grows like Reno.
 
 use super::{Ack, Context, Controller, FractionalIncrease, slow_start};
 use crate::registry::ControllerEntry;
@@ -115,8 +115,8 @@ mod tests {
         }
     }
 
-    /// 10 segments at 100 ms and 40 at 20 ms: α = 50 · max(10/0.01, 40/0.0004) / (10/0.1 + 40/0.02)² = 50·100000/2100² = 1.1338;
-    /// per segment min(1.1338/50, 1/10) = 0.022676.
+    /// 10 segments at 100 ms and 40 at 20 ms: α = 50 · max(10/0.01, 40/0.0004) / (10/0.1 + 40/0.02)² = 50·100000/2100²
+    /// = 1.1338; per segment min(1.1338/50, 1/10) = 0.022676.
     #[test]
     fn unequal_paths_by_hand() {
         let mut flow = Flow::new(Lia::default(), 10).threshold(2).with_path(path(40, 20));

@@ -1,9 +1,9 @@
 //! Congestion controllers: how a subflow's window grows and shrinks.
 //!
-//! Windows are in segments, as in the kernel and in the papers. A controller belongs to one subflow; coupled ones
-//! (RFC 6356 and its kin) also see the connection's other subflows. Loss detection and recovery are not here: the
-//! subflow calls the controller when its window may grow and when it must shrink. To add one: a file in this folder and a
-//! line in [`Registry::builtin`](crate::Registry::builtin).
+//! Windows are in segments, as in the kernel and in the papers. A controller belongs to one subflow; coupled ones (RFC
+//! 6356 and its kin) also see the connection's other subflows. Loss detection and recovery are not here: the subflow
+//! calls the controller when its window may grow and when it must shrink. To add one: a file in this folder and a line
+//! in [`Registry::builtin`](crate::Registry::builtin).
 
 #[cfg(test)]
 mod testing;
@@ -89,11 +89,12 @@ pub struct Ack {
 
 /// The rules of one congestion controller, for one subflow.
 pub trait Controller: Send {
-    /// Grows the window. Called for acknowledgements outside of recovery while the window is (or was) filled; the segments
-    /// of the acknowledgement that arrive in slow start are to be handled by [`slow_start`] first.
+    /// Grows the window. Called for acknowledgements outside of recovery while the window is (or was) filled; the
+    /// segments of the acknowledgement that arrive in slow start are to be handled by [`slow_start`] first.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
-    /// Sees every acknowledgement of new data, before [`Controller::on_ack`], also in recovery and while the window is not filled.
+    /// Sees every acknowledgement of new data, before [`Controller::on_ack`], also in recovery and while the window is
+    /// not filled.
     fn on_sample(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let _ = (cx, ack);
     }

@@ -1,13 +1,15 @@
 //! `olia`: opportunistic linked increases; Khalili et al., "MPTCP is not Pareto-optimal" (CoNEXT 2012), and
 //! draft-khalili-mptcp-congestion-control-05.
 //!
-//! For each segment acknowledged on path r the window changes by (w_r/rtt_r²) / (Σ w_p/rtt_p)² + ε_r/w_r. The second term moves
-//! window from the paths with the largest windows (M) to the best paths that are not among them (B \ M); the best have the largest
-//! l_p/rtt_p², where l_p is the larger of the bytes acknowledged since the last loss and between the last two. With n paths:
-//! ε = 1/(n·|B \ M|) in B \ M, −1/(n·|M|) in M, 0 elsewhere and where B \ M is empty. (The draft calls ε α.)
+//! For each segment acknowledged on path r the window changes by (w_r/rtt_r²) / (Σ w_p/rtt_p)² + ε_r/w_r. The second
+//! term moves window from the paths with the largest windows (M) to the best paths that are not among them (B \ M); the
+//! best have the largest l_p/rtt_p², where l_p is the larger of the bytes acknowledged since the last loss and between
+//! the last two. With n paths: ε = 1/(n·|B \ M|) in B \ M, −1/(n·|M|) in M, 0 elsewhere and where B \ M is empty. (The
+//! draft calls ε α.)
 //!
-//! Deviations: the threshold is at least 2 segments, not 1 with several paths as in the draft, as everywhere here. A window does not shrink below 1
-//! by the second term. A subflow without a round-trip time sample is left out of the sums and sets; without one of its own a subflow grows like Reno.
+//! Deviations: the threshold is at least 2 segments, not 1 with several paths as in the draft, as everywhere here. A
+//! window does not shrink below 1 by the second term. A subflow without a round-trip time sample is left out of the
+//! sums and sets; without one of its own a subflow grows like Reno.
 
 use super::{Ack, Context, Controller, CoupledPath, FractionalIncrease, slow_start};
 use crate::registry::ControllerEntry;
@@ -166,7 +168,8 @@ mod tests {
         assert_eq!(eps(after_loss), 0.5);
     }
 
-    /// Two paths at 100 ms with 5 and 15: first term 5/(20)² = 0.0125 a segment; ε/w = 0.5/5 = 0.1; a round of 5: 0.5625.
+    /// Two paths at 100 ms with 5 and 15: first term 5/(20)² = 0.0125 a segment; ε/w = 0.5/5 = 0.1; a round of 5:
+    /// 0.5625.
     #[test]
     fn the_increase_by_hand() {
         let mut best = flow(5, 9000, &[lossless(15, 100, 1000)]);

@@ -1,8 +1,8 @@
 //! `reno`: slow start and congestion avoidance of RFC 5681, uncoupled.
 //!
-//! Deviations: the window counts segments, not bytes, as in the kernel: an acknowledgement of several segments counts as
-//! that many (RFC 3465 without its limit). The threshold is half of the congestion window where RFC 5681 eq. 4 has half
-//! of the flight size: the subflow asks only while the window is filled, when both are the same.
+//! Deviations: the window counts segments, not bytes, as in the kernel: an acknowledgement of several segments counts
+//! as that many (RFC 3465 without its limit). The threshold is half of the congestion window where RFC 5681 eq. 4 has
+//! half of the flight size: the subflow asks only while the window is filled, when both are the same.
 
 use super::{Ack, AdditiveIncrease, Context, Controller, slow_start};
 use crate::registry::ControllerEntry;
