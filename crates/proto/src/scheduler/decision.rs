@@ -38,7 +38,8 @@ impl Decision {
 /// Gives a range of the stream to a subflow.
 ///
 /// The range may start at the first unassigned byte (the common case), further ahead (leaving a gap for others), be
-/// already assigned (a duplicate), or be the tail of the stream (sending backwards). The connection cuts it into segments.
+/// already assigned (a duplicate), or be the tail of the stream (sending backwards). The connection cuts it into
+/// segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     /// Who carries it.

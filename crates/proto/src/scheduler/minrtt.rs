@@ -1,7 +1,8 @@
 //! `minrtt`: the subflow with the lowest smoothed round-trip time among those with window space.
 //!
-//! The papers' "default" or LowRTT: BLEST §II, EVAL §III.B, CP §3.1. A subflow without a round-trip time sample comes after
-//! those with one, in order of the names; equal round-trip times keep that order too. Backups are used only while there is no other.
+//! The papers' "default" or LowRTT: BLEST §II, EVAL §III.B, CP §3.1. A subflow without a round-trip time sample comes
+//! after those with one, in order of the names; equal round-trip times keep that order too. Backups are used only while
+//! there is no other.
 //!
 //! Deviation: all that the subflow's window lets out is given in one decision. Nothing that the rule reads can change
 //! before that is sent, so the result is that of one decision per segment.

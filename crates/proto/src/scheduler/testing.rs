@@ -214,7 +214,8 @@ impl Bench {
         }
     }
 
-    /// Decides and carries out until the scheduler waits or nothing is left; neighbouring ranges of a subflow are joined.
+    /// Decides and carries out until the scheduler waits or nothing is left; neighbouring ranges of a subflow are
+    /// joined.
     #[track_caller]
     pub(crate) fn run(&mut self, scheduler: &mut dyn Scheduler) -> Vec<(u8, Range<u64>)> {
         let mut all: Vec<(u8, Range<u64>)> = Vec::new();
