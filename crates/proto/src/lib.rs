@@ -17,6 +17,7 @@ pub mod parameter;
 pub mod registry;
 pub mod scheduler;
 mod seq;
+mod tcp;
 
 pub use registry::Registry;
 pub use seq::{DataSeq, SubflowId, SubflowSet};

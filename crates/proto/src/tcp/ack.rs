@@ -1,0 +1,296 @@
+//! What an acknowledgement does to the sending half.
+
+use super::recovery::Delivered;
+use super::{Changes, Peers, Tcp};
+use crate::congestion::Ack;
+use crate::seq::DataSeq;
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Flags, Segment};
+
+/// Round trips that one acknowledgement measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Samples {
+    /// Of the first segment newly acknowledged: includes the receiver's delay, as a timeout must.
+    first: Option<Instant>,
+    /// Of the last one: the path's own time.
+    last: Option<Instant>,
+    first_sacked: Option<Instant>,
+    last_sacked: Option<Instant>,
+    retransmitted: bool,
+}
+
+impl Tcp {
+    /// The relative number of a wire sequence number of ours, near `una`.
+    fn own_relative(&self, wire: u32) -> Option<u64> {
+        let delta = wire.wrapping_sub(self.isn.wrapping_add(self.una as u32)) as i32;
+        self.una.checked_add_signed(i64::from(delta))
+    }
+
+    /// Handles the acknowledgement field and SACK blocks of an acceptable segment. Returns false when it acknowledges
+    /// what was never sent (RFC 9293 §3.10.7.4: answered with an ACK, dropped).
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        segment_seq: u64,
+        peers: Peers<'_>,
+        changes: &mut Changes,
+    ) -> bool {
+        let Some(ack) = self.own_relative(segment.ack) else { return false };
+        if ack > self.nxt {
+            return false;
+        }
+        let window_changed = self.update_peer_window(segment, segment_seq, ack);
+        let mut d = Delivered {
+            una_advanced: ack > self.una,
+            echoed_timestamp: segment.options.timestamps.map(|t| t.echo),
+            congestion_echo: segment.flags.contains(Flags::ECE),
+            ..Delivered::default()
+        };
+        let mut samples = Samples::default();
+        changes.has_sack = !segment.options.sack.is_empty();
+        if self.sack_recovery() && changes.has_sack {
+            self.handle_sack(now, segment, ack, &mut d, &mut samples);
+        }
+        if d.una_advanced {
+            changes.una_advanced = true;
+            self.advance_una(now, ack, &mut d, &mut samples, &mut changes.acked);
+        }
+        // RFC 5681 §2: a duplicate acknowledgement.
+        d.duplicate_ack =
+            !d.una_advanced && segment.payload.is_empty() && !window_changed && self.queue.packets_out() > 0;
+        if !self.sack_recovery() {
+            if d.una_advanced {
+                let gone = d.segments.saturating_sub(1);
+                self.recovery.duplicate_acks = self.recovery.duplicate_acks.saturating_sub(gone);
+                if self.recovery.state != super::recovery::State::Recovery {
+                    self.recovery.duplicate_acks = 0;
+                }
+            } else if d.duplicate_ack && self.recovery.duplicate_acks < self.queue.packets_out() {
+                self.recovery.duplicate_acks += 1;
+                d.segments = 1;
+            }
+        }
+        let rtt = self.sample_rtt(now, segment, &samples, d.una_advanced);
+        changes.rtt = rtt;
+        let round_ended = self.track_round(now, d.una_advanced);
+        self.track_delivery(now, &d);
+
+        changes.loss = self.update_recovery(now, peers, &d);
+        if d.una_advanced || (d.segments > 0 && self.timer_is_probe()) {
+            self.arm_after_ack(now);
+        }
+        if d.segments > 0 {
+            let sample = Ack { segments: d.segments, bytes: d.bytes, rtt, round_ended };
+            self.with_controller(now, peers, |c, cx| c.on_sample(cx, &sample));
+            if self.recovery.in_reduction() {
+                self.reduce_window(&d);
+            } else if d.una_advanced && self.is_cwnd_limited() {
+                self.with_controller(now, peers, |c, cx| c.on_ack(cx, &sample));
+            }
+        }
+        self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+        self.update_pacing_rate();
+        true
+    }
+
+    /// RFC 9293 §3.10.7.4: SND.WND, SND.WL1, SND.WL2.
+    pub(super) fn update_peer_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
+        if ack < self.una {
+            return false;
+        }
+        let newer = seq > self.window_seq || (seq == self.window_seq && ack >= self.window_ack);
+        if !newer {
+            return false;
+        }
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.peer_window_shift };
+        let window = u64::from(segment.window) << shift;
+        let changed = window != self.peer_window;
+        self.peer_window = window;
+        self.peer_window_end = self.peer_window_end.max(ack + window);
+        self.window_seq = seq;
+        self.window_ack = ack;
+        changed
+    }
+
+    fn handle_sack(&mut self, now: Instant, segment: &Segment, ack: u64, d: &mut Delivered, samples: &mut Samples) {
+        let mut blocks = segment.options.sack.iter();
+        let relative =
+            |t: &Tcp, b: &pathweave_wire::SackBlock| Some((t.own_relative(b.left)?, t.own_relative(b.right)?));
+        // RFC 2883 §4: the first block lies below the acknowledgement, or inside the second block.
+        if let Some(first) = segment.options.sack.first().and_then(|b| relative(self, b)) {
+            let second = segment.options.sack.get(1).and_then(|b| relative(self, b));
+            let inside = second.is_some_and(|s| s.0 <= first.0 && first.1 <= s.1);
+            if first.1 <= ack || inside {
+                blocks.next();
+                let len = first.1.saturating_sub(first.0);
+                d.duplicates = (len.div_ceil(u64::from(self.mss.max(1)))).clamp(1, 64) as u32;
+            }
+        }
+        let previous = core::mem::take(&mut self.previous_sack);
+        for block in blocks {
+            let Some((left, right)) = relative(self, block) else { continue };
+            if left >= right || right > self.nxt || right <= self.una {
+                continue;
+            }
+            // What the last acknowledgement reported needs no second look, so that costs do not grow with the window.
+            match previous.iter().find(|p| left <= p.0 && p.1 <= right) {
+                Some(&(l, r)) => {
+                    self.sack_range(now, left..l, d, samples);
+                    self.sack_range(now, r..right, d, samples);
+                }
+                None => self.sack_range(now, left..right, d, samples),
+            }
+            self.recovery.highest_sacked = self.recovery.highest_sacked.max(right);
+            if !self.previous_sack.is_full() {
+                self.previous_sack.push((left, right));
+            }
+        }
+    }
+
+    fn sack_range(&mut self, now: Instant, range: Range<u64>, d: &mut Delivered, samples: &mut Samples) {
+        if range.start >= range.end {
+            return;
+        }
+        // A border inside a segment: look at the whole neighbourhood again next time.
+        for name in self.queue.covered(range.start, range.end) {
+            let Some(s) = self.queue.mark_sacked(name) else { continue };
+            d.segments += 1;
+            d.bytes += u64::from(s.len);
+            d.newly_sacked = true;
+            if !s.ever_retransmitted {
+                samples.first_sacked.get_or_insert(s.last_sent);
+                samples.last_sacked = Some(s.last_sent);
+                d.original |= s.end() <= self.recovery.high;
+                if s.end() < self.recovery.highest_sacked {
+                    self.recovery.note_reordering();
+                }
+            }
+            self.recovery.rack_delivered(&s, now, self.rtt.min());
+            self.note_delivery(now, &s);
+        }
+    }
+
+    fn advance_una(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        d: &mut Delivered,
+        samples: &mut Samples,
+        acked: &mut Vec<Range<DataSeq>>,
+    ) {
+        while let Some(s) = self.queue.pop_acked(ack) {
+            if s.len > 0 {
+                acked.push(s.data());
+            }
+            if s.ever_retransmitted {
+                samples.retransmitted = true;
+            }
+            if s.sacked {
+                continue;
+            }
+            d.segments += 1;
+            d.bytes += u64::from(s.len);
+            if !s.ever_retransmitted {
+                samples.first.get_or_insert(s.last_sent);
+                samples.last = Some(s.last_sent);
+                d.original |= s.end() <= self.recovery.high;
+                if s.end() < self.recovery.highest_sacked && self.sack_recovery() {
+                    self.recovery.note_reordering();
+                }
+            }
+            self.recovery.rack_delivered(&s, now, self.rtt.min());
+            self.note_delivery(now, &s);
+        }
+        self.una = ack;
+        self.consecutive_timeouts = 0;
+        self.previous_sack.retain(|b| b.1 > ack);
+    }
+
+    /// RFC 6298 §3 (Karn), RFC 7323 §4.
+    fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
+        let direct = if s.retransmitted { None } else { s.first };
+        let sample = match (direct.or(s.first_sacked), segment.options.timestamps) {
+            (Some(sent), _) => now.since(sent),
+            (None, Some(t)) if una_advanced && t.echo != 0 => {
+                let ms = timestamp(now).wrapping_sub(t.echo);
+                if ms > i32::MAX as u32 {
+                    return None;
+                }
+                Duration::from_millis(u64::from(ms.max(1)))
+            }
+            _ => return None,
+        };
+        let own = if s.retransmitted { None } else { s.last };
+        if let Some(sent) = s.last_sacked.or(own) {
+            self.rtt.sample_min(now.since(sent));
+        }
+        self.rtt.sample(sample, self.una, self.nxt);
+        self.rtt.reset_backoff();
+        Some(sample)
+    }
+
+    fn track_round(&mut self, now: Instant, una_advanced: bool) -> bool {
+        if !una_advanced {
+            return false;
+        }
+        let ended = self.una >= self.round_end;
+        if ended {
+            self.round_end = self.nxt;
+            self.round_start = (!self.queue.is_empty()).then_some(now);
+        }
+        if self.queue.packets_out() == 0 {
+            self.round_start = None;
+        }
+        ended
+    }
+
+    /// The delivery rate since this segment was sent (draft-ietf-ccwg-bbr §4.1, without its send-rate bound).
+    fn note_delivery(&mut self, now: Instant, s: &super::sent::SentSegment) {
+        self.delivered_bytes += u64::from(s.len);
+        let interval = now.since(s.delivered_at);
+        if !interval.is_zero() {
+            self.delivery_rate = (self.delivered_bytes - s.delivered) as f64 / interval.as_secs_f64();
+        }
+    }
+
+    fn track_delivery(&mut self, now: Instant, d: &Delivered) {
+        if d.segments == 0 {
+            return;
+        }
+        self.delivered_at = now;
+        self.bytes_since_loss += d.bytes;
+        self.loss_estimate -= self.loss_estimate * f64::from(d.segments.min(64)) / 128.0;
+    }
+
+    /// The kernel's sk_pacing_rate: the window over the round trip, doubled in slow start, 1.2-fold after.
+    pub(super) fn update_pacing_rate(&mut self) {
+        let Some(srtt) = self.rtt.srtt() else { return };
+        let packets = self.window.cwnd.max(self.queue.packets_out());
+        let factor = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
+        let seconds = srtt.as_secs_f64().max(1e-6);
+        self.pacing_rate = f64::from(packets) * f64::from(self.mss) * factor / seconds;
+    }
+
+    /// Whether the window is, or lately was, what limits sending: only then it may grow.
+    fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+    }
+
+    /// After a burst of sending: was it the window that ended it?
+    pub(crate) fn validate_window(&mut self) {
+        let limited = self.in_flight() >= self.window.cwnd;
+        let packets_out = self.queue.packets_out();
+        if self.una >= self.cwnd_usage_end || limited || (!self.cwnd_limited && packets_out > self.max_packets_out) {
+            self.cwnd_limited = limited;
+            self.max_packets_out = packets_out;
+            self.cwnd_usage_end = self.nxt;
+        }
+    }
+}
+
+/// The timestamp clock: milliseconds, as the kernel's. Never 0, which means "no timestamp yet".
+pub(super) fn timestamp(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000 + 1) as u32
+}

@@ -1,0 +1,387 @@
+//! Opening, and what an arriving segment does (RFC 9293 §3.10.7).
+
+use super::ack::timestamp;
+use super::receive::{Arrival, Receiver};
+use super::recovery::Recovery;
+use super::rtt::Rtt;
+use super::sent::SentQueue;
+use super::{Changes, Counters, Peers, State, Tcp};
+use crate::config::{LossRecovery, TcpConfig};
+use crate::congestion::{Controller, Window};
+use crate::scheduler::Growth;
+use arrayvec::ArrayVec;
+use core::net::SocketAddr;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Flags, Segment};
+
+/// The segment size of a peer that names none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// Bytes of the timestamps option with its padding.
+const TIMESTAMP_BYTES: u32 = 12;
+
+impl Tcp {
+    fn new(
+        config: TcpConfig,
+        controller: Box<dyn Controller>,
+        (local, remote): (SocketAddr, SocketAddr),
+        isn: u32,
+        largest_window: u64,
+    ) -> Self {
+        let mut window_shift = 0;
+        while config.window_scaling && window_shift < 14 && largest_window >> window_shift > 65_535 {
+            window_shift += 1;
+        }
+        let cwnd = config.initial_window.max(1);
+        Tcp {
+            local,
+            remote,
+            state: State::Closed,
+            isn,
+            peer_isn: 0,
+            peer_synced: false,
+            mss: DEFAULT_MSS,
+            peer_mss: DEFAULT_MSS,
+            sack_ok: false,
+            timestamps_ok: false,
+            ecn_ok: false,
+            window_shift,
+            peer_window_shift: 0,
+            queue: SentQueue::default(),
+            una: 0,
+            nxt: 0,
+            queued_end: 1,
+            window: Window { cwnd, ssthresh: Window::NO_THRESHOLD },
+            controller,
+            growth: Growth::default(),
+            rtt: Rtt::new(config.min_rto, config.max_rto),
+            recovery: Recovery::new(),
+            previous_sack: ArrayVec::new(),
+            delivered_bytes: 0,
+            delivered_at: Instant::ZERO,
+            delivery_rate: 0.0,
+            pacing_rate: 0.0,
+            loss_estimate: 0.0,
+            bytes_since_loss: 0,
+            bytes_between_losses: 0,
+            round_end: 0,
+            round_start: None,
+            last_sent: None,
+            cwnd_limited: false,
+            max_packets_out: 0,
+            cwnd_usage_end: 0,
+            peer_window: 0,
+            peer_window_end: 0,
+            window_seq: 0,
+            window_ack: 0,
+            fin_queued: false,
+            send_cwr: false,
+            send_syn: true,
+            send_loss_probe: false,
+            send_window_probe: false,
+            syn_sent_at: Instant::ZERO,
+            syn_retransmissions: 0,
+            consecutive_timeouts: 0,
+            rto_cap: Duration::MAX,
+            receiver: Receiver::new(&config),
+            retransmit_timer: None,
+            time_wait_end: None,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// An active open: a SYN goes out.
+    pub(crate) fn connect(
+        config: TcpConfig,
+        controller: Box<dyn Controller>,
+        addresses: (SocketAddr, SocketAddr),
+        isn: u32,
+        largest_window: u64,
+    ) -> Self {
+        let mut tcp = Tcp::new(config, controller, addresses, isn, largest_window);
+        tcp.state = State::SynSent;
+        tcp.nxt = 1;
+        tcp
+    }
+
+    /// A passive open: answers `syn` with a SYN/ACK.
+    pub(crate) fn accept(
+        config: TcpConfig,
+        controller: Box<dyn Controller>,
+        syn: &Segment,
+        isn: u32,
+        largest_window: u64,
+    ) -> Self {
+        let mut tcp = Tcp::new(config, controller, (syn.dst, syn.src), isn, largest_window);
+        tcp.state = State::SynReceived;
+        tcp.nxt = 1;
+        tcp.negotiate(syn);
+        tcp
+    }
+
+    /// Takes the options of the peer's SYN.
+    fn negotiate(&mut self, syn: &Segment) {
+        let o = &syn.options;
+        self.peer_synced = true;
+        self.peer_isn = syn.seq;
+        self.receiver.start();
+        self.peer_mss = u32::from(o.mss.unwrap_or(DEFAULT_MSS as u16)).max(64);
+        self.sack_ok = o.sack_permitted && self.config.recovery != LossRecovery::NewReno;
+        self.timestamps_ok = o.timestamps.is_some() && self.config.timestamps;
+        if let Some(t) = o.timestamps {
+            self.receiver.recent_timestamp = t.value;
+        }
+        match o.window_scale {
+            Some(shift) if self.config.window_scaling => self.peer_window_shift = shift.min(14),
+            _ => {
+                self.window_shift = 0;
+                self.peer_window_shift = 0;
+            }
+        }
+        // RFC 3168 §6.1.1: ECE and CWR on the SYN ask, ECE alone on the SYN/ACK agrees.
+        let asks = syn.flags.contains(Flags::ECE | Flags::CWR) && !syn.flags.contains(Flags::ACK);
+        let agrees = syn.flags.contains(Flags::ECE | Flags::ACK) && !syn.flags.contains(Flags::CWR);
+        self.ecn_ok = self.config.ecn && (asks || agrees);
+        self.mss = self.largest_segment().saturating_sub(if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 });
+    }
+
+    /// Largest TCP payload plus options that path and peer take.
+    pub(crate) fn largest_segment(&self) -> u32 {
+        self.own_mss().min(self.peer_mss)
+    }
+
+    fn own_mss(&self) -> u32 {
+        let ip = if self.local.is_ipv4() { 20 } else { 40 };
+        self.config.mtu.saturating_sub(ip + 20).max(64)
+    }
+
+    pub(super) fn syn_header(&self, segment: &mut Segment, window: u64) {
+        segment.flags |= Flags::SYN;
+        let answering = self.peer_synced;
+        segment.window = window.min(65_535) as u16;
+        segment.options.mss = Some(self.own_mss().min(65_535) as u16);
+        segment.options.sack_permitted = self.config.recovery != LossRecovery::NewReno && (!answering || self.sack_ok);
+        if self.config.window_scaling && (!answering || self.window_shift > 0 || self.peer_window_shift > 0) {
+            segment.options.window_scale = Some(self.window_shift);
+        }
+        if self.config.ecn {
+            if !answering {
+                segment.flags |= Flags::ECE | Flags::CWR;
+            } else if self.ecn_ok {
+                segment.flags |= Flags::ECE;
+            }
+        }
+    }
+
+    /// Handles an arriving segment. `acceptable` is how many bytes beyond the next one expected may be taken.
+    pub(crate) fn handle_segment(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+        ecn: Ecn,
+        acceptable: u64,
+        peers: Peers<'_>,
+        changes: &mut Changes,
+    ) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.handle_in_syn_sent(now, segment, peers, changes),
+            _ => self.handle_synchronised(now, segment, ecn, acceptable, peers, changes),
+        }
+    }
+
+    fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment, peers: Peers<'_>, changes: &mut Changes) {
+        let acks_syn = segment.flags.contains(Flags::ACK) && segment.ack == self.isn.wrapping_add(1);
+        if segment.flags.contains(Flags::ACK) && !acks_syn {
+            return;
+        }
+        if segment.flags.contains(Flags::RST) {
+            if acks_syn {
+                self.abort();
+                changes.reset = true;
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.negotiate(segment);
+        self.update_peer_window(segment, 0, u64::from(acks_syn));
+        if acks_syn {
+            self.una = 1;
+            self.receiver.ack_now();
+            self.establish(now, peers, changes);
+        } else {
+            // RFC 9293 §3.5: both sides opened at once.
+            self.state = State::SynReceived;
+            self.send_syn = true;
+        }
+    }
+
+    fn establish(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
+        self.state = if self.fin_queued { State::FinWait1 } else { State::Established };
+        self.retransmit_timer = None;
+        if self.syn_retransmissions == 0 {
+            let rtt = now.since(self.syn_sent_at);
+            self.rtt.sample_min(rtt);
+            self.rtt.sample(rtt, 0, 1);
+            changes.rtt = Some(rtt);
+        } else if self.syn_retransmissions > 1 {
+            // RFC 5681 §3.1: a lost SYN or SYN/ACK means a window of one segment; once may have been chance (RFC 6298 §5.7).
+            self.window.cwnd = 1;
+        }
+        self.rtt.reset_backoff();
+        self.delivered_at = now;
+        self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+        self.update_pacing_rate();
+        changes.established = true;
+    }
+
+    fn handle_synchronised(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+        ecn: Ecn,
+        acceptable: u64,
+        peers: Peers<'_>,
+        changes: &mut Changes,
+    ) {
+        let next = self.receiver.next();
+        let delta = segment.seq.wrapping_sub(self.peer_isn.wrapping_add(next as u32)) as i32;
+        let seq = next.checked_add_signed(i64::from(delta));
+        let len = u64::from(segment.sequence_len());
+        let Some(seq) = seq else {
+            return self.reject(segment);
+        };
+        // RFC 7323 §5 (PAWS).
+        if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps) {
+            let old = (t.value.wrapping_sub(self.receiver.recent_timestamp) as i32) < 0;
+            if old && !segment.flags.contains(Flags::RST) {
+                return self.reject(segment);
+            }
+        }
+        if segment.flags.contains(Flags::RST) {
+            // RFC 5961 §3.2.
+            if seq == next {
+                self.abort();
+                changes.reset = true;
+            } else if seq > next && seq < next + acceptable.max(1) {
+                self.receiver.ack_now();
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && seq == 0 {
+                if segment.flags.contains(Flags::ACK) && segment.ack == self.isn.wrapping_add(1) {
+                    // Our own SYN of a simultaneous open is acknowledged.
+                    self.una = 1;
+                    self.receiver.ack_now();
+                    return self.establish(now, peers, changes);
+                }
+                self.send_syn = true;
+                return;
+            }
+            // RFC 5961 §4.2: a challenge.
+            return self.receiver.ack_now();
+        }
+        let old_probe = len == 0 && seq + 1 == next;
+        if seq > next + acceptable || (seq + len > next + acceptable.max(1) && len > 0 && seq >= next + acceptable) {
+            return self.reject(segment);
+        }
+        if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps)
+            && seq <= next
+        {
+            self.receiver.recent_timestamp = t.value;
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.ack != self.isn.wrapping_add(1) && segment.ack.wrapping_sub(self.isn) as i32 <= 0 {
+                return;
+            }
+            self.una = 1;
+            self.establish(now, peers, changes);
+        }
+        if !self.handle_ack(now, segment, seq, peers, changes) {
+            return self.receiver.ack_now();
+        }
+        if old_probe {
+            self.receiver.ack_now();
+        }
+        self.handle_data(now, segment, seq, ecn, acceptable, changes);
+        self.follow_fins(now);
+    }
+
+    /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset.
+    fn reject(&mut self, segment: &Segment) {
+        if !segment.flags.contains(Flags::RST) {
+            self.receiver.ack_now();
+        }
+    }
+
+    fn handle_data(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+        seq: u64,
+        ecn: Ecn,
+        acceptable: u64,
+        changes: &mut Changes,
+    ) {
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.payload.is_empty() && !fin {
+            return;
+        }
+        if self.ecn_ok {
+            if segment.flags.contains(Flags::CWR) {
+                self.receiver.echo_congestion = false;
+            }
+            if ecn == Ecn::Ce {
+                self.receiver.echo_congestion = true;
+            }
+        }
+        let first = changes.arrived.len();
+        let arrival = Arrival {
+            ssn: seq,
+            payload: core::mem::take(&mut segment.payload),
+            mapping: segment.options.dss.and_then(|d| d.mapping),
+        };
+        self.counters.data_segments_received += 1;
+        let had_fin = self.receiver.fin_in_order();
+        let received = self.receiver.receive(arrival, fin, &mut changes.arrived);
+        if received == super::receive::Received::Duplicate {
+            self.counters.duplicate_segments_received += 1;
+        }
+        debug_assert!(changes.arrived.len() >= first, "arrivals are only appended");
+        changes.fin = self.receiver.fin_in_order() && !had_fin;
+        self.receiver.plan_ack(now, received, changes.fin, acceptable, &self.config);
+    }
+
+    /// State changes of FINs, ours acknowledged and the peer's received.
+    fn follow_fins(&mut self, now: Instant) {
+        let ours_acked = self.fin_queued && self.una == self.queued_end;
+        let theirs = self.receiver.fin_in_order();
+        self.state = match (self.state, ours_acked, theirs) {
+            (State::Established, _, true) => State::CloseWait,
+            (State::FinWait1, true, true) | (State::Closing, true, _) | (State::FinWait2, _, true) => {
+                return self.start_time_wait(now);
+            }
+            (State::FinWait1, true, false) => State::FinWait2,
+            (State::FinWait1, false, true) => State::Closing,
+            (State::LastAck, true, _) => {
+                self.retransmit_timer = None;
+                State::Closed
+            }
+            (state, _, _) => state,
+        };
+        if self.state == State::TimeWait {
+            self.start_time_wait(now);
+        }
+    }
+
+    /// The timestamp that a segment sent now would carry.
+    pub(crate) fn clock(now: Instant) -> u32 {
+        timestamp(now)
+    }
+}

@@ -1,0 +1,403 @@
+//! One subflow's TCP (RFC 9293): also plain TCP where no Multipath TCP is negotiated.
+//!
+//! A [`Tcp`] moves segments; it does not own the data. The connection queues ranges of the data stream on it, hands it
+//! what arrives, and supplies receive window and Multipath TCP options when a segment is built. Sequence numbers inside
+//! are relative and never wrap: 0 is the SYN, 1 the first byte.
+
+mod ack;
+mod handshake;
+mod receive;
+mod recovery;
+mod rtt;
+mod sent;
+mod timers;
+mod transmit;
+
+pub(crate) use receive::Arrival;
+pub(crate) use transmit::Outgoing;
+
+use crate::config::{LossRecovery, TcpConfig};
+use crate::congestion::{Context, Controller, PathState, Window};
+use crate::scheduler::{Growth, LossKind, Phase};
+use crate::seq::DataSeq;
+use arrayvec::ArrayVec;
+use core::net::SocketAddr;
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+use receive::Receiver;
+use recovery::Recovery;
+use rtt::Rtt;
+use sent::{SentQueue, SentSegment};
+
+/// The states of RFC 9293 §3.3.2. LISTEN is the endpoint's, CLOSED includes what follows a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received and answered.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Our FIN is out.
+    FinWait1,
+    /// Our FIN is acknowledged.
+    FinWait2,
+    /// The peer's FIN arrived first.
+    CloseWait,
+    /// Both FINs crossed; ours is not acknowledged.
+    Closing,
+    /// The peer's FIN arrived first; ours is out.
+    LastAck,
+    /// Both FINs are acknowledged; old duplicates may still arrive.
+    TimeWait,
+    /// Over.
+    Closed,
+}
+
+/// What one call changed, for the connection to act on. Reused, so that nothing is allocated per segment.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Data that is now in order on the subflow.
+    pub(crate) arrived: Vec<Arrival>,
+    /// Data ranges newly acknowledged on the subflow, in order.
+    pub(crate) acked: Vec<Range<DataSeq>>,
+    /// The subflow's cumulative acknowledgement advanced.
+    pub(crate) una_advanced: bool,
+    pub(crate) has_sack: bool,
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) loss: Option<LossKind>,
+    /// The handshake is complete on this side.
+    pub(crate) established: bool,
+    /// The peer's FIN is in order.
+    pub(crate) fin: bool,
+    /// The subflow is over without an orderly close.
+    pub(crate) reset: bool,
+}
+
+impl Changes {
+    pub(crate) fn clear(&mut self) {
+        self.arrived.clear();
+        self.acked.clear();
+        self.una_advanced = false;
+        self.has_sack = false;
+        self.rtt = None;
+        self.loss = None;
+        self.established = false;
+        self.fin = false;
+        self.reset = false;
+    }
+}
+
+/// What counts over a subflow's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Data segments sent, repeated ones included.
+    pub data_segments_sent: u64,
+    /// Data bytes sent, repeated ones included.
+    pub data_bytes_sent: u64,
+    /// Data segments sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Tail loss probes.
+    pub loss_probes: u64,
+    /// Times that fast recovery began.
+    pub recoveries: u64,
+    /// Window reductions taken back.
+    pub undos: u64,
+    /// Data segments received, repeated ones included.
+    pub data_segments_received: u64,
+    /// Data segments received that held nothing new.
+    pub duplicate_segments_received: u64,
+}
+
+pub(crate) struct Tcp {
+    pub(crate) config: TcpConfig,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    state: State,
+    /// Initial sequence numbers: our own and the peer's.
+    isn: u32,
+    peer_isn: u32,
+    /// The peer's SYN has been seen.
+    peer_synced: bool,
+
+    // Negotiated.
+    /// Data bytes of a full segment, options of a data segment subtracted.
+    mss: u32,
+    peer_mss: u32,
+    sack_ok: bool,
+    timestamps_ok: bool,
+    ecn_ok: bool,
+    /// Shift of the window fields that we send and receive.
+    window_shift: u8,
+    peer_window_shift: u8,
+
+    // Sending.
+    queue: SentQueue,
+    /// First sequence number not acknowledged; next one to send; the end of what is queued.
+    una: u64,
+    nxt: u64,
+    queued_end: u64,
+    window: Window,
+    controller: Box<dyn Controller>,
+    growth: Growth,
+    rtt: Rtt,
+    recovery: Recovery,
+    /// The SACK blocks of the last acknowledgement.
+    previous_sack: ArrayVec<(u64, u64), 4>,
+    /// Bytes delivered to the peer in all, and when that last changed.
+    delivered_bytes: u64,
+    delivered_at: Instant,
+    delivery_rate: f64,
+    pacing_rate: f64,
+    loss_estimate: f64,
+    bytes_since_loss: u64,
+    bytes_between_losses: u64,
+    round_end: u64,
+    round_start: Option<Instant>,
+    last_sent: Option<Instant>,
+    /// Kernel-like tracking of whether the window was filled.
+    cwnd_limited: bool,
+    max_packets_out: u32,
+    cwnd_usage_end: u64,
+    /// The peer's last window field as bytes, and the first sequence number beyond it.
+    peer_window: u64,
+    peer_window_end: u64,
+    /// Segment that the last window update was taken from (RFC 9293 §3.10.7.4: SND.WL1, SND.WL2).
+    window_seq: u64,
+    window_ack: u64,
+    /// A FIN is queued.
+    fin_queued: bool,
+    /// ECN: the peer reported congestion; our answer is due.
+    send_cwr: bool,
+    /// What to send next, beside data: a SYN or SYN/ACK, a tail loss probe, a probe of the peer's window.
+    send_syn: bool,
+    send_loss_probe: bool,
+    send_window_probe: bool,
+    syn_sent_at: Instant,
+    syn_retransmissions: u32,
+    consecutive_timeouts: u32,
+    /// Timeouts are not stretched beyond this, so that a dark path is probed often enough.
+    pub(crate) rto_cap: Duration,
+
+    // Receiving.
+    receiver: Receiver,
+
+    // Timers.
+    retransmit_timer: Option<(timers::RetransmitTimer, Instant)>,
+    time_wait_end: Option<Instant>,
+
+    pub(crate) counters: Counters,
+}
+
+impl Tcp {
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+    pub(crate) fn is_established(&self) -> bool {
+        !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
+    }
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+    /// Data can still be queued: established, and our side not closed.
+    pub(crate) fn can_send(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait) && !self.fin_queued
+    }
+    pub(crate) fn mss(&self) -> u32 {
+        self.mss
+    }
+    pub(crate) fn set_mss(&mut self, mss: u32) {
+        self.mss = mss;
+    }
+    pub(crate) fn timestamps_ok(&self) -> bool {
+        self.timestamps_ok
+    }
+    pub(crate) fn peer_mss(&self) -> u32 {
+        self.peer_mss
+    }
+    pub(crate) fn window(&self) -> Window {
+        self.window
+    }
+    pub(crate) fn growth(&self) -> Growth {
+        self.growth
+    }
+    pub(crate) fn queue(&self) -> &SentQueue {
+        &self.queue
+    }
+    pub(crate) fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto().min(self.rto_cap)
+    }
+    pub(crate) fn delivery_rate(&self) -> f64 {
+        self.delivery_rate
+    }
+    pub(crate) fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+    pub(crate) fn loss_estimate(&self) -> f64 {
+        self.loss_estimate
+    }
+    pub(crate) fn round_start(&self) -> Option<Instant> {
+        self.round_start
+    }
+    pub(crate) fn last_sent(&self) -> Option<Instant> {
+        self.last_sent
+    }
+    pub(crate) fn cwnd_limited(&self) -> bool {
+        self.cwnd_limited
+    }
+    pub(crate) fn consecutive_timeouts(&self) -> u32 {
+        self.consecutive_timeouts
+    }
+    pub(crate) fn window_shift(&self) -> u8 {
+        self.window_shift
+    }
+    /// The window that the peer last offered on this subflow, bytes.
+    pub(crate) fn peer_window(&self) -> u64 {
+        self.peer_window
+    }
+    /// Bytes of the stream acknowledged in sequence on this subflow, SYN and FIN not counted.
+    pub(crate) fn acked_offset(&self) -> u64 {
+        let fin_acked = self.fin_queued && self.queue.is_empty() && self.una == self.queued_end;
+        self.una.saturating_sub(1) - u64::from(fin_acked)
+    }
+    /// The offset in the peer's stream up to which all data is here, SYN and FIN not counted.
+    pub(crate) fn received_offset(&self) -> u64 {
+        self.receiver.next().saturating_sub(1) - u64::from(self.receiver.fin_in_order())
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.recovery.state {
+            recovery::State::Recovery | recovery::State::Reduction => Phase::Recovery,
+            recovery::State::Loss => Phase::Loss,
+            _ if self.window.in_slow_start() => Phase::SlowStart,
+            _ => Phase::Avoidance,
+        }
+    }
+
+    pub(crate) fn path_state(&self) -> PathState {
+        PathState {
+            cwnd: self.window.cwnd,
+            in_slow_start: self.window.in_slow_start(),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            mss: self.mss,
+            bytes_since_loss: self.bytes_since_loss,
+            bytes_between_losses: self.bytes_between_losses,
+        }
+    }
+
+    /// Runs a rule of the congestion controller.
+    fn with_controller<R>(
+        &mut self,
+        now: Instant,
+        peers: Peers<'_>,
+        rule: impl FnOnce(&mut dyn Controller, &mut Context<'_>) -> R,
+    ) -> R {
+        let mut cx = Context {
+            now,
+            window: &mut self.window,
+            paths: peers.paths,
+            own: peers.own,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            in_flight: self.queue.in_flight(),
+        };
+        rule(self.controller.as_mut(), &mut cx)
+    }
+
+    fn sack_recovery(&self) -> bool {
+        self.sack_ok && self.config.recovery != LossRecovery::NewReno
+    }
+
+    /// Queues `data` as one segment. The caller keeps it within the segment size.
+    pub(crate) fn queue_segment(&mut self, data: Range<DataSeq>) {
+        debug_assert!(self.can_send(), "data is queued only where it can be sent");
+        let len = data.end.since(data.start) as u32;
+        self.queue.push(SentSegment {
+            ssn: self.queued_end,
+            len,
+            fin: false,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            ever_retransmitted: false,
+            dsn: data.start,
+            last_sent: Instant::ZERO,
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+        });
+        self.queued_end += u64::from(len);
+    }
+
+    /// Ends our direction after all that is queued (RFC 9293 §3.10.4).
+    pub(crate) fn close(&mut self, now: Instant) {
+        match self.state {
+            State::SynSent => self.state = State::Closed,
+            State::SynReceived | State::Established | State::CloseWait if !self.fin_queued => {
+                self.queue.push(SentSegment {
+                    ssn: self.queued_end,
+                    len: 0,
+                    fin: true,
+                    sacked: false,
+                    lost: false,
+                    retransmitted: false,
+                    ever_retransmitted: false,
+                    dsn: DataSeq(0),
+                    last_sent: now,
+                    delivered: 0,
+                    delivered_at: now,
+                });
+                self.queued_end += 1;
+                self.fin_queued = true;
+                match self.state {
+                    State::Established => self.state = State::FinWait1,
+                    State::CloseWait => self.state = State::LastAck,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends everything at once.
+    pub(crate) fn abort(&mut self) {
+        self.state = State::Closed;
+        self.retransmit_timer = None;
+        self.receiver.stop_timer();
+    }
+
+    /// Takes back every queued segment that was never sent; returns their data, newest first.
+    pub(crate) fn take_unsent(&mut self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        core::iter::from_fn(|| {
+            if self.queue.last_queued().is_some_and(|s| s.fin) {
+                return None;
+            }
+            let s = self.queue.pop_unsent()?;
+            self.queued_end = s.ssn;
+            Some(s.data())
+        })
+    }
+
+    /// The data of every segment that is not acknowledged, in subflow order.
+    pub(crate) fn unacked_data(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        self.queue.iter().filter(|s| s.len > 0).map(SentSegment::data)
+    }
+
+    /// Halves the window and sets the threshold to it (penalisation).
+    pub(crate) fn penalise(&mut self) {
+        self.window.cwnd = (self.window.cwnd / 2).max(1);
+        self.window.ssthresh = self.window.cwnd.max(2);
+    }
+}
+
+/// All subflows as a coupled controller sees them, and which one this is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peers<'a> {
+    pub(crate) paths: &'a [PathState],
+    pub(crate) own: usize,
+}

@@ -1,0 +1,311 @@
+//! The receiving half: reassembly, acknowledgement policy, SACK blocks.
+
+use crate::config::TcpConfig;
+use arrayvec::ArrayVec;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::Mapping;
+use pathweave_wire::{Payload, SackBlock, SackBlocks};
+use std::collections::VecDeque;
+
+/// Data that came in order on the subflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    /// Relative subflow sequence number of the first byte.
+    pub(crate) ssn: u64,
+    pub(crate) payload: Payload,
+    /// The mapping that came with it, for its first byte's segment.
+    pub(crate) mapping: Option<Mapping>,
+}
+
+#[derive(Debug)]
+struct Held {
+    arrival: Arrival,
+    fin: bool,
+}
+
+impl Held {
+    fn end(&self) -> u64 {
+        self.arrival.ssn + u64::from(self.arrival.payload.len()) + u64::from(self.fin)
+    }
+}
+
+/// When an acknowledgement is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckDue {
+    No,
+    At(Instant),
+    Now,
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    next: u64,
+    /// Out-of-order segments: sorted, disjoint.
+    held: VecDeque<Held>,
+    held_bytes: u64,
+    /// Out-of-order ranges, the one that changed last first (RFC 2018 §4).
+    blocks: ArrayVec<(u64, u64), 4>,
+    duplicate: Option<(u64, u64)>,
+    fin: bool,
+    due: AckDue,
+    /// Segments still acknowledged at once, at the start and after an idle time.
+    quick: u32,
+    started: bool,
+    /// `next` when the last acknowledgement was sent.
+    acked_next: u64,
+    last_data: Instant,
+    /// The kernel's adaptive delay: 40 ms, less while segments come faster.
+    delay: Duration,
+    /// The largest segment seen: what a full segment is.
+    full_segment: u32,
+    /// The peer's newest timestamp, to be echoed, and its validity.
+    pub(crate) recent_timestamp: u32,
+    /// ECN: congestion was experienced and not yet answered by CWR.
+    pub(crate) echo_congestion: bool,
+}
+
+/// What [`Receiver::receive`] made of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    InOrder,
+    OutOfOrder,
+    Duplicate,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &TcpConfig) -> Self {
+        Receiver {
+            next: 0,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            blocks: ArrayVec::new(),
+            duplicate: None,
+            fin: false,
+            due: AckDue::No,
+            quick: config.quick_acks,
+            started: false,
+            acked_next: 0,
+            last_data: Instant::ZERO,
+            delay: config.delayed_ack_timeout,
+            full_segment: 536,
+            recent_timestamp: 0,
+            echo_congestion: false,
+        }
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+    pub(crate) fn fin_in_order(&self) -> bool {
+        self.fin
+    }
+    pub(crate) fn start(&mut self) {
+        self.next = 1;
+        self.acked_next = 1;
+    }
+
+    /// Takes a segment's data (`ssn` is its first byte), appends what is in order now to `out`.
+    pub(crate) fn receive(&mut self, mut arrival: Arrival, mut fin: bool, out: &mut Vec<Arrival>) -> Received {
+        let (start, len) = (arrival.ssn, u64::from(arrival.payload.len()));
+        let end = start + len + u64::from(fin);
+        self.full_segment = self.full_segment.max(len as u32);
+        if end <= self.next {
+            if len > 0 || fin {
+                self.duplicate = Some((start, end));
+            }
+            return Received::Duplicate;
+        }
+        if start > self.next {
+            return self.hold(arrival, fin);
+        }
+        if start < self.next {
+            self.duplicate = Some((start, self.next));
+            let cut = (self.next - start).min(len) as u32;
+            trim_front(&mut arrival, cut);
+        }
+        // What is already held wins over a repetition of it, so that delivered bytes never change.
+        if let Some(first) = self.held.front()
+            && first.arrival.ssn < end
+        {
+            let keep = first.arrival.ssn.saturating_sub(arrival.ssn).min(u64::from(arrival.payload.len())) as u32;
+            fin = fin && first.arrival.ssn >= end;
+            trim_back(&mut arrival, keep);
+        }
+        self.accept(arrival, fin, out);
+        while self.held.front().is_some_and(|h| h.arrival.ssn <= self.next) {
+            let Some(mut held) = self.held.pop_front() else { break };
+            self.held_bytes -= u64::from(held.arrival.payload.len());
+            if held.end() <= self.next {
+                continue;
+            }
+            let cut = (self.next - held.arrival.ssn) as u32;
+            trim_front(&mut held.arrival, cut);
+            self.accept(held.arrival, held.fin, out);
+        }
+        let next = self.next;
+        self.blocks.retain(|b| b.1 > next);
+        Received::InOrder
+    }
+
+    fn accept(&mut self, arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) {
+        self.next += u64::from(arrival.payload.len());
+        if !arrival.payload.is_empty() {
+            out.push(arrival);
+        }
+        if fin && !self.fin {
+            self.fin = true;
+            self.next += 1;
+        }
+    }
+
+    fn hold(&mut self, mut arrival: Arrival, mut fin: bool) -> Received {
+        let (mut start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()) + u64::from(fin));
+        let i = self.held.partition_point(|h| h.arrival.ssn <= start);
+        if let Some(before) = i.checked_sub(1).and_then(|i| self.held.get(i))
+            && before.end() > start
+        {
+            if before.end() >= end {
+                self.duplicate = Some((start, end));
+                return Received::Duplicate;
+            }
+            self.duplicate = Some((start, before.end()));
+            let cut = (before.end() - start).min(u64::from(arrival.payload.len())) as u32;
+            start = before.end();
+            trim_front(&mut arrival, cut);
+        }
+        // Segments wholly inside the new one are kept as they are; the new one is cut before the first of them. The rest
+        // comes again with a retransmission: repacketised overlaps are too rare for more.
+        let mut new_end = end;
+        if let Some(after) = self.held.get(i)
+            && after.arrival.ssn < end
+        {
+            new_end = after.arrival.ssn;
+            fin = false;
+            trim_back(&mut arrival, (new_end - start) as u32);
+        }
+        if new_end <= start {
+            self.duplicate = Some((start, end));
+            return Received::Duplicate;
+        }
+        self.held_bytes += u64::from(arrival.payload.len());
+        self.held.insert(i, Held { arrival, fin });
+        self.note_block(start, new_end);
+        Received::OutOfOrder
+    }
+
+    /// The block around `start..end` becomes the first one reported.
+    fn note_block(&mut self, start: u64, end: u64) {
+        let (mut left, mut right) = (start, end);
+        self.blocks.retain(|b| {
+            let touches = b.0 <= right && b.1 >= left;
+            if touches {
+                left = left.min(b.0);
+                right = right.max(b.1);
+            }
+            !touches
+        });
+        if self.blocks.is_full() {
+            self.blocks.pop();
+        }
+        self.blocks.insert(0, (left, right));
+    }
+
+    /// The SACK blocks to report, at most `limit`; a D-SACK first (RFC 2883 §4).
+    pub(crate) fn sack_blocks(&mut self, peer_isn: u32, limit: usize) -> SackBlocks {
+        let wire = |(left, right): (u64, u64)| SackBlock {
+            left: peer_isn.wrapping_add(left as u32),
+            right: peer_isn.wrapping_add(right as u32),
+        };
+        let mut out = SackBlocks::new();
+        let reported = self.duplicate.take().into_iter().chain(self.blocks.iter().copied());
+        out.extend(reported.take(limit).map(wire));
+        out
+    }
+
+    pub(crate) fn has_blocks(&self) -> bool {
+        !self.blocks.is_empty() || self.duplicate.is_some()
+    }
+
+    /// Decides when the segment just received is acknowledged.
+    pub(crate) fn plan_ack(&mut self, now: Instant, received: Received, fin: bool, window: u64, config: &TcpConfig) {
+        let gap = now.since(self.last_data);
+        if !self.started {
+            self.started = true;
+            // A small window is not flooded with acknowledgements: the kernel's rule.
+            let budget = window / (2 * u64::from(self.full_segment.max(1)));
+            self.quick = self.quick.min(budget.clamp(2, u64::from(u32::MAX)) as u32);
+        } else if received == Received::InOrder {
+            self.adapt_delay(gap, config);
+        }
+        self.last_data = now;
+        let unacked = self.next - self.acked_next;
+        let at_once = received != Received::InOrder
+            || fin
+            || !self.held.is_empty()
+            || self.quick > 0
+            || !config.delayed_ack
+            || unacked > u64::from(self.full_segment);
+        if at_once {
+            self.due = AckDue::Now;
+        } else if self.due == AckDue::No {
+            self.due = AckDue::At(now + self.delay.min(config.delayed_ack_timeout));
+        }
+    }
+
+    /// The delay follows the time between segments (half of the old value plus the gap), at least half of its maximum.
+    fn adapt_delay(&mut self, gap: Duration, config: &TcpConfig) {
+        let longest = config.delayed_ack_timeout;
+        if gap <= longest.div(2) {
+            self.delay = self.delay.div(2) + longest.div(2);
+        } else if gap < self.delay {
+            self.delay = self.delay.div(2) + gap;
+        }
+        self.delay = self.delay.min(longest);
+    }
+
+    pub(crate) fn ack_now(&mut self) {
+        self.due = AckDue::Now;
+    }
+    pub(crate) fn ack_is_due(&self) -> bool {
+        self.due == AckDue::Now
+    }
+    pub(crate) fn ack_timer(&self) -> Option<Instant> {
+        match self.due {
+            AckDue::At(t) => Some(t),
+            _ => None,
+        }
+    }
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let AckDue::At(t) = self.due
+            && t <= now
+        {
+            self.due = AckDue::Now;
+        }
+    }
+    /// An acknowledgement goes out.
+    pub(crate) fn ack_sent(&mut self) {
+        if self.due != AckDue::No {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        self.due = AckDue::No;
+        self.acked_next = self.next;
+    }
+    pub(crate) fn stop_timer(&mut self) {
+        self.due = AckDue::No;
+    }
+}
+
+/// Removes `cut` bytes from the front and moves the mapping with them.
+fn trim_front(arrival: &mut Arrival, cut: u32) {
+    if cut == 0 {
+        return;
+    }
+    arrival.payload = arrival.payload.slice(cut, arrival.payload.len() - cut);
+    arrival.ssn += u64::from(cut);
+}
+
+fn trim_back(arrival: &mut Arrival, keep: u32) {
+    if keep < arrival.payload.len() {
+        arrival.payload = arrival.payload.slice(0, keep);
+    }
+}

@@ -1,0 +1,258 @@
+//! The segments of one subflow, from the first unacknowledged one to the last one queued.
+//!
+//! A segment's bounds are fixed when it is queued; with Multipath TCP it is one mapping. The counters follow the kernel's:
+//! in flight = sent − SACKed − lost + retransmitted.
+
+use crate::seq::DataSeq;
+use core::ops::Range;
+use pathweave_units::Instant;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentSegment {
+    /// Subflow sequence number of the first byte; the SYN is 0.
+    pub(crate) ssn: u64,
+    /// Data bytes.
+    pub(crate) len: u32,
+    /// The segment ends the subflow's stream.
+    pub(crate) fin: bool,
+    pub(crate) sacked: bool,
+    pub(crate) lost: bool,
+    /// A retransmission of it is in the network.
+    pub(crate) retransmitted: bool,
+    pub(crate) ever_retransmitted: bool,
+    /// Place of the first byte in the data stream.
+    pub(crate) dsn: DataSeq,
+    pub(crate) last_sent: Instant,
+    /// The subflow's delivered bytes and their time when this was last sent (for the delivery rate).
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Instant,
+}
+
+impl SentSegment {
+    /// The sequence number after it.
+    pub(crate) fn end(&self) -> u64 {
+        self.ssn + u64::from(self.len) + u64::from(self.fin)
+    }
+    pub(crate) fn data(&self) -> Range<DataSeq> {
+        self.dsn..self.dsn + u64::from(self.len)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SentQueue {
+    segments: VecDeque<SentSegment>,
+    /// Name of the front segment: names count up over the subflow's life.
+    first: u64,
+    /// How many of the segments were sent.
+    sent: usize,
+    pub(crate) sacked_out: u32,
+    pub(crate) lost_out: u32,
+    pub(crate) retransmitted_out: u32,
+    unsent_bytes: u64,
+    queued_bytes: u64,
+    /// Every transmission in time order, as (name, time). Entries of segments since acknowledged or sent again are stale.
+    by_time: VecDeque<(u64, Instant)>,
+    /// Lost segments that were not yet sent again start at or after this name.
+    retransmit_hint: u64,
+}
+
+impl SentQueue {
+    pub(crate) fn push(&mut self, segment: SentSegment) {
+        self.unsent_bytes += u64::from(segment.len);
+        self.queued_bytes += u64::from(segment.len);
+        self.segments.push_back(segment);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+    /// Segments sent and not cumulatively acknowledged.
+    pub(crate) fn packets_out(&self) -> u32 {
+        self.sent as u32
+    }
+    pub(crate) fn unsent(&self) -> u32 {
+        (self.segments.len() - self.sent) as u32
+    }
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.unsent_bytes
+    }
+    pub(crate) fn queued_bytes(&self) -> u64 {
+        self.queued_bytes
+    }
+    pub(crate) fn in_flight(&self) -> u32 {
+        (self.packets_out() + self.retransmitted_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+    pub(crate) fn get(&self, name: u64) -> Option<&SentSegment> {
+        self.segments.get(name.checked_sub(self.first)? as usize)
+    }
+    fn get_sent_mut(&mut self, name: u64) -> Option<&mut SentSegment> {
+        let i = name.checked_sub(self.first)? as usize;
+        if i < self.sent { self.segments.get_mut(i) } else { None }
+    }
+    /// Names of the segments that were sent.
+    pub(crate) fn sent_names(&self) -> Range<u64> {
+        self.first..self.first + self.sent as u64
+    }
+    pub(crate) fn head(&self) -> Option<&SentSegment> {
+        self.segments.front().filter(|_| self.sent > 0)
+    }
+    pub(crate) fn first_unsent(&self) -> Option<&SentSegment> {
+        self.segments.get(self.sent)
+    }
+    pub(crate) fn last_queued(&self) -> Option<&SentSegment> {
+        self.segments.back()
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &SentSegment> {
+        self.segments.iter()
+    }
+    /// Takes back what was never sent, newest first.
+    pub(crate) fn pop_unsent(&mut self) -> Option<SentSegment> {
+        if self.segments.len() == self.sent {
+            return None;
+        }
+        let s = self.segments.pop_back()?;
+        self.unsent_bytes -= u64::from(s.len);
+        self.queued_bytes -= u64::from(s.len);
+        Some(s)
+    }
+
+    /// The first unsent segment goes out now; returns its name.
+    pub(crate) fn mark_sent(&mut self, now: Instant, delivered: u64, delivered_at: Instant) -> u64 {
+        let name = self.first + self.sent as u64;
+        let segment = &mut self.segments[self.sent];
+        segment.last_sent = now;
+        segment.delivered = delivered;
+        segment.delivered_at = delivered_at;
+        self.unsent_bytes -= u64::from(segment.len);
+        self.sent += 1;
+        self.by_time.push_back((name, now));
+        name
+    }
+
+    /// A sent segment goes out again now.
+    pub(crate) fn mark_retransmitted(&mut self, name: u64, now: Instant, delivered: u64, delivered_at: Instant) {
+        let Some(segment) = self.get_sent_mut(name) else { return };
+        segment.last_sent = now;
+        segment.delivered = delivered;
+        segment.delivered_at = delivered_at;
+        segment.ever_retransmitted = true;
+        if !segment.retransmitted {
+            segment.retransmitted = true;
+            self.retransmitted_out += 1;
+        }
+        self.by_time.push_back((name, now));
+    }
+
+    /// Marks a segment lost, or lost again; returns whether it was not known to be.
+    pub(crate) fn mark_lost(&mut self, name: u64) -> bool {
+        let Some(segment) = self.get_sent_mut(name) else { return false };
+        if segment.sacked || (segment.lost && !segment.retransmitted) {
+            return false;
+        }
+        let (was_lost, was_retransmitted) = (segment.lost, segment.retransmitted);
+        segment.lost = true;
+        segment.retransmitted = false;
+        self.lost_out += u32::from(!was_lost);
+        self.retransmitted_out -= u32::from(was_retransmitted);
+        self.retransmit_hint = self.retransmit_hint.min(name);
+        true
+    }
+
+    /// Every loss mark goes: the losses were none.
+    pub(crate) fn forget_losses(&mut self) {
+        for segment in self.segments.iter_mut().take(self.sent) {
+            segment.lost = false;
+        }
+        self.lost_out = 0;
+    }
+
+    /// The first lost segment that was not sent again.
+    pub(crate) fn next_to_retransmit(&mut self) -> Option<u64> {
+        if self.lost_out <= self.retransmitted_out && self.lost_out == 0 {
+            return None;
+        }
+        let mut name = self.retransmit_hint.max(self.first);
+        let end = self.first + self.sent as u64;
+        while name < end {
+            let s = &self.segments[(name - self.first) as usize];
+            if s.lost && !s.retransmitted && !s.sacked {
+                self.retransmit_hint = name;
+                return Some(name);
+            }
+            name += 1;
+        }
+        self.retransmit_hint = end;
+        None
+    }
+
+    /// Removes the first segment when it ends at or before `una`; one that `una` divides is cut.
+    pub(crate) fn pop_acked(&mut self, una: u64) -> Option<SentSegment> {
+        let front = self.segments.front_mut().filter(|_| self.sent > 0)?;
+        if front.end() > una {
+            if una > front.ssn {
+                let cut = (una - front.ssn) as u32;
+                front.ssn = una;
+                front.dsn = front.dsn + u64::from(cut);
+                front.len -= cut;
+                self.queued_bytes -= u64::from(cut);
+            }
+            return None;
+        }
+        let segment = self.segments.pop_front()?;
+        self.first += 1;
+        self.sent -= 1;
+        self.queued_bytes -= u64::from(segment.len);
+        self.sacked_out -= u32::from(segment.sacked);
+        self.lost_out -= u32::from(segment.lost);
+        self.retransmitted_out -= u32::from(segment.retransmitted);
+        Some(segment)
+    }
+
+    /// Names of the sent segments that lie wholly inside `left..right`.
+    pub(crate) fn covered(&self, left: u64, right: u64) -> Range<u64> {
+        let start = self.segments.partition_point(|s| s.ssn < left).min(self.sent);
+        let end = self.segments.partition_point(|s| s.end() <= right).min(self.sent);
+        let (start, end) = (start as u64 + self.first, end as u64 + self.first);
+        start..end.max(start)
+    }
+
+    /// Marks a segment SACKed; returns what it was before, or nothing if it was SACKed already.
+    pub(crate) fn mark_sacked(&mut self, name: u64) -> Option<SentSegment> {
+        let segment = self.get_sent_mut(name)?;
+        if segment.sacked {
+            return None;
+        }
+        let before = *segment;
+        segment.sacked = true;
+        segment.lost = false;
+        segment.retransmitted = false;
+        self.sacked_out += 1;
+        self.lost_out -= u32::from(before.lost);
+        self.retransmitted_out -= u32::from(before.retransmitted);
+        Some(before)
+    }
+
+    /// Every SACK mark goes: the receiver has discarded the data (RFC 2018 §8).
+    pub(crate) fn forget_sacks(&mut self) {
+        for segment in self.segments.iter_mut().take(self.sent) {
+            segment.sacked = false;
+        }
+        self.sacked_out = 0;
+    }
+
+    /// The transmission sent longest ago of a segment that is neither acknowledged nor SACKed nor lost, with its time.
+    pub(crate) fn oldest_transmission(&mut self) -> Option<(u64, Instant)> {
+        while let Some(&(name, sent)) = self.by_time.front() {
+            let current = name
+                .checked_sub(self.first)
+                .and_then(|i| self.segments.get(i as usize))
+                .is_some_and(|s| s.last_sent == sent && !s.sacked && (!s.lost || s.retransmitted));
+            if current {
+                return Some((name, sent));
+            }
+            self.by_time.pop_front();
+        }
+        None
+    }
+}

@@ -1,0 +1,160 @@
+//! The subflow's timers: retransmission (RFC 6298), tail loss probe and reordering (RFC 8985), delayed acknowledgement.
+
+use super::recovery::TIMER_SLACK;
+use super::{Changes, Peers, State, Tcp};
+use crate::config::LossRecovery;
+use crate::scheduler::LossKind;
+use pathweave_units::{Duration, Instant};
+
+/// Only one of these runs at a time, as in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RetransmitTimer {
+    Syn,
+    Timeout,
+    /// RFC 8985 §7.
+    LossProbe,
+    /// RFC 8985 §6.2 step 5.
+    Reordering,
+}
+
+/// The longest that a peer may delay an acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
+const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
+/// RFC 9293 §3.4.1: twice the maximum segment lifetime; the kernel's 60 s.
+const TIME_WAIT: Duration = Duration::from_secs(60);
+
+impl Tcp {
+    /// When [`Tcp::handle_timeout`] wants to be called.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let retransmit = self.retransmit_timer.map(|(_, t)| t);
+        [retransmit, self.receiver.ack_timer(), self.time_wait_end].into_iter().flatten().min()
+    }
+
+    pub(super) fn arm_rto(&mut self, now: Instant) {
+        self.retransmit_timer = (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, now + self.rto()));
+    }
+
+    pub(super) fn arm_syn(&mut self, now: Instant) {
+        self.retransmit_timer = Some((RetransmitTimer::Syn, now + self.rto()));
+    }
+
+    pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
+        self.retransmit_timer = Some((RetransmitTimer::Reordering, now + wait));
+    }
+
+    pub(super) fn timer_is_probe(&self) -> bool {
+        matches!(self.retransmit_timer, Some((RetransmitTimer::LossProbe, _)))
+    }
+
+    fn probe_delay(&self) -> Option<Duration> {
+        use super::recovery::State as R;
+        let allowed = self.sack_recovery()
+            && self.config.recovery == LossRecovery::RackTlp
+            && matches!(self.recovery.state, R::Open | R::Reduction)
+            && self.queue.packets_out() > 0
+            && self.queue.sacked_out == 0
+            && self.recovery.probe.is_none();
+        if !allowed {
+            return None;
+        }
+        let Some(srtt) = self.rtt.srtt() else { return Some(Duration::from_secs(1)) };
+        let extra = if self.queue.packets_out() == 1 { WORST_DELAYED_ACK } else { TIMER_SLACK };
+        Some(srtt.saturating_mul(2) + extra)
+    }
+
+    pub(super) fn arm_after_ack(&mut self, now: Instant) {
+        if matches!(self.retransmit_timer, Some((RetransmitTimer::Reordering, t)) if t > now) {
+            return;
+        }
+        self.arm_rto(now);
+        if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.retransmit_timer.as_mut())
+            && now + delay < *at
+        {
+            *kind = RetransmitTimer::LossProbe;
+            *at = now + delay;
+        }
+    }
+
+    pub(super) fn arm_after_sending(&mut self, now: Instant) {
+        if self.retransmit_timer.is_none() {
+            self.arm_rto(now);
+        }
+        if let Some(delay) = self.probe_delay()
+            && matches!(self.retransmit_timer, Some((RetransmitTimer::Timeout | RetransmitTimer::LossProbe, _)))
+        {
+            let timeout = self.queue.head().map_or(now, |h| h.last_sent) + self.rto();
+            let at = (now + delay).min(timeout.max(now));
+            self.retransmit_timer = Some((RetransmitTimer::LossProbe, at));
+        }
+    }
+
+    pub(super) fn start_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.retransmit_timer = None;
+        self.time_wait_end = Some(now + TIME_WAIT);
+    }
+
+    /// Runs every timer that is due.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
+        self.receiver.handle_timeout(now);
+        if self.time_wait_end.is_some_and(|t| t <= now) {
+            self.time_wait_end = None;
+            self.state = State::Closed;
+        }
+        let Some((kind, at)) = self.retransmit_timer else { return };
+        if at > now {
+            return;
+        }
+        self.retransmit_timer = None;
+        match kind {
+            RetransmitTimer::Syn => {
+                self.syn_retransmissions += 1;
+                if self.syn_retransmissions > self.config.max_retransmissions.min(6) {
+                    self.abort();
+                    changes.reset = true;
+                    return;
+                }
+                self.rtt.back_off();
+                self.send_syn = true;
+            }
+            RetransmitTimer::Timeout => self.retransmission_timeout(now, peers, changes),
+            RetransmitTimer::LossProbe => {
+                self.send_loss_probe = true;
+                self.counters.loss_probes += 1;
+                self.arm_rto(now);
+            }
+            RetransmitTimer::Reordering => {
+                self.rack_detect(now);
+                if self.queue.lost_out > self.queue.retransmitted_out
+                    && !matches!(self.recovery.state, super::recovery::State::Recovery | super::recovery::State::Loss)
+                {
+                    changes.loss = Some(self.enter_recovery(now, peers));
+                    let one = super::recovery::Delivered { segments: 1, ..Default::default() };
+                    self.reduce_window(&one);
+                }
+                self.arm_rto(now);
+            }
+        }
+    }
+
+    fn retransmission_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
+        if self.queue.packets_out() == 0 {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.consecutive_timeouts += 1;
+        if self.consecutive_timeouts > self.config.max_retransmissions {
+            self.abort();
+            changes.reset = true;
+            return;
+        }
+        // The peer discarded what it had SACKed (RFC 2018 §8).
+        if self.queue.head().is_some_and(|h| h.sacked) {
+            self.queue.forget_sacks();
+            self.previous_sack.clear();
+        }
+        self.enter_loss(now, peers);
+        self.rtt.back_off();
+        self.arm_rto(now);
+        changes.loss = Some(LossKind::Timeout);
+    }
+}
