@@ -1,0 +1,20 @@
+//! The scenarios that come with Pathweave.
+
+use super::Document;
+
+/// Name and text of every built-in scenario.
+pub const BUILTIN: &[(&str, &str)] = &[
+    ("wlan-3g", include_str!("../../../../scenarios/wlan-3g.toml")),
+    ("wlan-wlan", include_str!("../../../../scenarios/wlan-wlan.toml")),
+    ("cp-asymmetric", include_str!("../../../../scenarios/cp-asymmetric.toml")),
+    ("cp-symmetric", include_str!("../../../../scenarios/cp-symmetric.toml")),
+    ("ethernet-wifi", include_str!("../../../../scenarios/ethernet-wifi.toml")),
+    ("wifi-lte", include_str!("../../../../scenarios/wifi-lte.toml")),
+];
+
+/// The built-in scenario called `name`.
+pub fn builtin(name: &str) -> Option<Document> {
+    let (_, text) = BUILTIN.iter().find(|(n, _)| *n == name)?;
+    let document = Document::parse(&format!("{name}.toml"), text);
+    Some(document.expect("built-in scenarios are right, which a test holds"))
+}

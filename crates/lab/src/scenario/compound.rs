@@ -1,0 +1,61 @@
+//! Values with parts: `name:key=value:key=value`, as schedulers are written; in a file also `{ kind = "name", key = "value" }`.
+
+use crate::scenario::form::{Form, Wrong};
+
+/// A value with parts, being read.
+#[derive(Clone, Debug)]
+pub(crate) struct Compound {
+    /// The word before the first colon.
+    pub(crate) name: String,
+    given: Vec<(String, String)>,
+    asked: Vec<&'static str>,
+}
+
+impl Compound {
+    /// Splits the text.
+    pub(crate) fn parse(text: &str) -> Result<Self, Wrong> {
+        let mut words = text.split(':');
+        let name = words.next().unwrap_or_default().trim().to_owned();
+        let mut given: Vec<(String, String)> = Vec::new();
+        for word in words {
+            let Some((key, value)) = word.split_once('=') else {
+                return Err(Wrong {
+                    part: Some((word.trim().to_owned(), String::new())),
+                    allowed: "key=value between colons".into(),
+                });
+            };
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            if given.iter().any(|(k, _)| *k == key) {
+                return Err(Wrong { part: Some((key, value)), allowed: "each key once".into() });
+            }
+            given.push((key, value));
+        }
+        Ok(Compound { name, given, asked: Vec::new() })
+    }
+
+    /// The part called `key`, where it is given.
+    pub(crate) fn optional<F: Form>(&mut self, key: &'static str) -> Result<Option<F::Value>, Wrong> {
+        self.asked.push(key);
+        let Some(i) = self.given.iter().position(|(k, _)| k == key) else { return Ok(None) };
+        let (key, text) = self.given.remove(i);
+        F::read(&text).map(Some).map_err(|wrong| Wrong { part: Some((key, text)), ..wrong })
+    }
+
+    /// The part called `key`.
+    pub(crate) fn required<F: Form>(&mut self, key: &'static str) -> Result<F::Value, Wrong> {
+        let missing = || Wrong { part: Some((key.to_owned(), "nothing".into())), allowed: F::allowed() };
+        self.optional::<F>(key)?.ok_or_else(missing)
+    }
+
+    /// Nothing else may be given.
+    pub(crate) fn finish(self) -> Result<(), Wrong> {
+        let Some((key, value)) = self.given.into_iter().next() else { return Ok(()) };
+        let allowed = if self.asked.is_empty() { "nothing after the name".into() } else { self.asked.join(", ") };
+        Err(Wrong { part: Some((key, value)), allowed })
+    }
+
+    /// The parts as written.
+    pub(crate) fn into_given(self) -> Vec<(String, String)> {
+        self.given
+    }
+}

@@ -1,0 +1,327 @@
+//! From a document to a scenario that is ready to run: connections, and what a scheduler entry changes in them.
+
+use super::data::{Algorithm, Connection, Direction, PathMode, Scenario, Workload};
+use super::document::{Document, Entry, Value};
+use super::error::{Problem, ScenarioError};
+use super::form::Form;
+use super::form::PositiveTime;
+use super::read::{IN_CONNECTION, Network, Reader, known_keys};
+use super::setting::{CONNECTION, SCENARIO};
+use super::spec::{self, SchedulerSpec};
+use pathweave_proto::Registry;
+use pathweave_proto::config::{FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::parameter::ParameterError;
+use pathweave_units::Duration;
+
+/// Which run of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Every connection with the scheduler that the file gives it.
+    AsWritten,
+    /// Every measured MPTCP connection with this scheduler.
+    Scheduler(SchedulerSpec),
+    /// Every measured connection as plain TCP on this one of its paths (on its last where it has fewer), with its own
+    /// controller and buffers: the baseline `tcp-path0`, `tcp-path1`, ...
+    PlainTcp(usize),
+}
+
+impl Variant {
+    /// The name of its results.
+    pub fn label(&self) -> String {
+        match self {
+            Variant::AsWritten => "as-written".into(),
+            Variant::Scheduler(spec) => spec.text.clone(),
+            Variant::PlainTcp(path) => format!("tcp-path{path}"),
+        }
+    }
+}
+
+/// The time limit of scenarios in which every measured connection ends by itself.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// A connection with all defaults.
+pub(crate) fn default_connection() -> Connection {
+    let algorithm = |name: &str| Algorithm { name: name.into(), given: Vec::new() };
+    Connection {
+        name: String::new(),
+        paths: Vec::new(),
+        measured: true,
+        mptcp: true,
+        start: Duration::ZERO,
+        direction: Direction::Upload,
+        workload: Workload::Bulk,
+        scheduler: algorithm("minrtt"),
+        congestion: algorithm("reno"),
+        send_buffer: 16 << 20,
+        receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
+        pr: false,
+        failure_detection: FailureDetection::Fast,
+        path_manager: PathManager::Default,
+        path_mode: PathMode::Primary,
+        max_subflows: 8,
+        checksum: false,
+        close_timeout: Duration::from_secs(60),
+        tcp: TcpConfig::default(),
+    }
+}
+
+impl Document {
+    /// The scenario of one variant, with every override applied and every value checked.
+    ///
+    /// # Errors
+    /// At the first key or value that is not allowed.
+    pub fn scenario(&self, registry: &Registry, variant: &Variant) -> Result<Scenario, ScenarioError> {
+        let reader = Reader { document: self };
+        let top = self.root.entries();
+        reader.check_keys(top, &known_keys(""))?;
+        match top.iter().find(|e| e.key == "format") {
+            Some(entry) if reader.text("format", &entry.value)? == "1" => {}
+            Some(entry) => return Err(reader.wrong("format", &entry.value, "1")),
+            None => return Err(reader.missing(self.root.place, "format", "1")),
+        }
+        let Network { nodes, links, paths } = reader.network(top)?;
+        let mut scenario = Scenario {
+            name: String::new(),
+            description: String::new(),
+            source: String::new(),
+            duration: TIME_LIMIT,
+            measure_from: Duration::ZERO,
+            series_step: Duration::from_millis(100),
+            nodes,
+            links,
+            paths,
+            connections: Vec::new(),
+        };
+        for entry in top {
+            if let Some(setting) = SCENARIO.iter().find(|s| s.key == entry.key) {
+                reader.set(setting, &mut scenario, &entry.value)?;
+            }
+        }
+        if scenario.name.is_empty() {
+            return Err(reader.missing(self.root.place, "name", "the scenario's name"));
+        }
+        let maker = Maker { reader, registry, variant, overrides: reader.table(top, "scheduler")?.unwrap_or(&[]) };
+        maker.check_overrides()?;
+        scenario.connections = maker.connections(top, &scenario)?;
+        let given = |key: &str| top.iter().find(|e| e.key == key);
+        if given("duration").is_none() && !scenario.ends_with_data() {
+            return Err(reader.missing(self.root.place, "duration", PositiveTime::allowed()));
+        }
+        if let Some(entry) = given("measure_from").filter(|_| scenario.measure_from >= scenario.duration) {
+            return Err(reader.wrong(
+                "measure_from",
+                &entry.value,
+                format!("a time before the end at {}", scenario.duration),
+            ));
+        }
+        Ok(scenario)
+    }
+}
+
+/// Makes connections.
+struct Maker<'a> {
+    reader: Reader<'a>,
+    registry: &'a Registry,
+    variant: &'a Variant,
+    /// The tables `[scheduler.NAME]`.
+    overrides: &'a [Entry],
+}
+
+impl<'a> Maker<'a> {
+    /// Every `[scheduler.NAME]` is right, whether it is used or not.
+    fn check_overrides(&self) -> Result<(), ScenarioError> {
+        for table in self.overrides {
+            let entry = spec::scheduler(&table.key, self.registry).map_err(|e| {
+                let value = table.value.shown();
+                let document = self.reader.document;
+                document.error(
+                    Problem::UnknownKey,
+                    table.key_place,
+                    &format!("scheduler.{}", table.key),
+                    value,
+                    e.allowed,
+                )
+            })?;
+            let mut known: Vec<&str> = entry.parameters.iter().map(|p| p.name).collect();
+            known.extend(CONNECTION.iter().map(|s| s.key).filter(|key| spec::can_override(key)));
+            let entries = self.reader.table(self.overrides, &table.key)?.unwrap_or(&[]);
+            self.reader.check_keys(entries, &known)?;
+            let mut scratch = default_connection();
+            scratch.scheduler = Algorithm { name: table.key.clone(), given: Vec::new() };
+            self.override_from_file(&mut scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Applies `[scheduler.NAME]`; the answer is whether it says how failures are detected.
+    fn override_from_file(&self, connection: &mut Connection) -> Result<bool, ScenarioError> {
+        let mut detection = false;
+        let Some(table) = self.overrides.iter().find(|e| e.key == connection.scheduler.name) else { return Ok(false) };
+        let declared = self.registry.scheduler(&table.key).map_or(&[][..], |e| e.parameters);
+        for entry in table.value.entries() {
+            if !declared.iter().any(|p| p.name == entry.key) {
+                if let Some(setting) = CONNECTION.iter().find(|s| s.key == entry.key) {
+                    self.reader.set(setting, connection, &entry.value)?;
+                }
+                detection |= entry.key == "failure_detection";
+                continue;
+            }
+            let text = self.reader.text(&entry.key, &entry.value)?;
+            let one = Algorithm { name: table.key.clone(), given: vec![(entry.key.clone(), text)] };
+            spec::split(&one, self.registry).map_err(|e| self.reader.wrong(&entry.key, &entry.value, e.allowed))?;
+            if !connection.scheduler.given.iter().any(|(key, _)| *key == entry.key) {
+                connection.scheduler.given.extend(one.given);
+            }
+        }
+        Ok(detection)
+    }
+
+    fn connections(&self, top: &'a [Entry], scenario: &Scenario) -> Result<Vec<Connection>, ScenarioError> {
+        let root = &self.reader.document.root;
+        let mut tables = self.reader.tables(top, "connection")?;
+        if tables.is_empty() {
+            // None is written: one with all defaults.
+            tables.push((root, &[]));
+        }
+        let mut connections: Vec<Connection> = Vec::new();
+        for table in &tables {
+            self.reader.check_keys(table.1, &known_keys("connection"))?;
+            let taken: Vec<&str> = connections.iter().map(|c| c.name.as_str()).collect();
+            let mut connection =
+                Connection { name: self.reader.name("connection", table, &taken)?, ..default_connection() };
+            connection.paths = self.paths(table, scenario)?;
+            self.settings(table, &mut connection)?;
+            connections.push(connection);
+        }
+        if !connections.iter().any(|c| c.measured) {
+            // Plain TCP alone is measured; that nothing at all is, must have been written.
+            let written = tables.iter().flat_map(|t| t.1).find(|e| e.key == "measured");
+            match written {
+                Some(entry) => {
+                    return Err(self.reader.wrong("measured", &entry.value, "true for at least one connection"));
+                }
+                None => connections.iter_mut().for_each(|c| c.measured = true),
+            }
+        }
+        if let Variant::PlainTcp(path) = *self.variant {
+            let single = self.registry.scheduler("single").map(|e| e.name.to_owned());
+            for connection in connections.iter_mut().filter(|c| c.measured) {
+                connection.mptcp = false;
+                connection.paths =
+                    connection.paths.get(path).or(connection.paths.last()).copied().into_iter().collect();
+                if let Some(name) = &single {
+                    connection.scheduler = Algorithm { name: name.clone(), given: Vec::new() };
+                }
+            }
+        }
+        Ok(connections)
+    }
+
+    /// The settings of one connection, by rising precedence: the file's, its `[scheduler.NAME]`, the scheduler entry's own.
+    fn settings(&self, table: &(&'a Value, &'a [Entry]), connection: &mut Connection) -> Result<(), ScenarioError> {
+        let reader = self.reader;
+        let (mut detection, mut measured) = (false, false);
+        let mut written = None;
+        for entry in table.1.iter().filter(|e| !IN_CONNECTION.contains(&e.key.as_str())) {
+            let Some(setting) = CONNECTION.iter().find(|s| s.key == entry.key) else { continue };
+            reader.set(setting, connection, &entry.value)?;
+            match setting.key {
+                "failure_detection" => detection = true,
+                "measured" => measured = true,
+                "scheduler" => written = Some(&entry.value),
+                "congestion" => {
+                    spec::controller(&connection.congestion, self.registry)
+                        .map_err(|e| in_algorithm(reader, "congestion", &entry.value, e))?;
+                }
+                _ => {}
+            }
+        }
+        if !measured {
+            connection.measured = connection.mptcp;
+        }
+        // What is wrong with the file's scheduler is told at its place, also where another one takes its place.
+        let at_place = |e: ParameterError| match written {
+            Some(value) => in_algorithm(reader, "scheduler", value, e),
+            None => reader.missing(table.0.place, "scheduler", e.allowed),
+        };
+        let mut split = spec::split(&connection.scheduler, self.registry).map_err(at_place)?;
+        let entry = match self.variant {
+            Variant::Scheduler(entry) if connection.measured && connection.mptcp => Some(entry),
+            _ => None,
+        };
+        if let Some(entry) = entry {
+            split = spec::split(&entry.algorithm, self.registry).map_err(|e| entry.error(e))?;
+            connection.scheduler.name = entry.algorithm.name.clone();
+        }
+        connection.scheduler.given = split.parameters;
+        let baseline = matches!(self.variant, Variant::PlainTcp(_)) && connection.measured;
+        if !baseline {
+            detection |= self.override_from_file(connection)?;
+            for (key, value) in &split.settings {
+                spec::apply(connection, key, value)
+                    .map_err(|e| entry.map_or_else(|| at_place(e.clone()), |s| s.error(e.clone())))?;
+                detection |= key == "failure_detection";
+            }
+        }
+        if !detection && connection.scheduler.name == "linux" {
+            connection.failure_detection = FailureDetection::Linux;
+        }
+        connection.scheduler.given.sort();
+        connection.congestion.given.sort();
+        let controller = spec::controller(&connection.congestion, self.registry);
+        controller.map_err(|e| reader.missing(table.0.place, "congestion", e.allowed))?;
+        let rto = table.1.iter().find(|e| e.key == "min_rto" || e.key == "max_rto");
+        if let Some(entry) = rto.filter(|_| connection.tcp.min_rto > connection.tcp.max_rto) {
+            let (min, max) = (connection.tcp.min_rto, connection.tcp.max_rto);
+            return Err(reader.wrong(&entry.key, &entry.value, format!("min_rto ({min}) up to max_rto ({max})")));
+        }
+        Ok(())
+    }
+
+    /// The paths that a connection names; all where it names none.
+    fn paths(&self, table: &(&'a Value, &'a [Entry]), scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {
+        let Some(entry) = table.1.iter().find(|e| e.key == "paths") else {
+            let all: Vec<usize> = (0..scenario.paths.len()).collect();
+            let same = |i: &usize| ends(scenario, *i) == ends(scenario, 0);
+            return match all.iter().all(same) {
+                true => Ok(all),
+                false => {
+                    Err(self.reader.missing(table.0.place, "paths", "paths that share their client and their server"))
+                }
+            };
+        };
+        let mut paths = Vec::new();
+        for (name, value) in self.reader.names("paths", &entry.value)? {
+            let Some(i) = scenario.paths.iter().position(|p| p.name == name) else {
+                let names: Vec<_> = scenario.paths.iter().map(|p| p.name.as_str()).collect();
+                return Err(self.reader.wrong("paths", value, names.join(", ")));
+            };
+            if paths.contains(&i) {
+                return Err(self.reader.wrong("paths", value, "each path once"));
+            }
+            if paths.first().is_some_and(|first| ends(scenario, *first) != ends(scenario, i)) {
+                return Err(self.reader.wrong("paths", value, "paths that share their client and their server"));
+            }
+            paths.push(i);
+        }
+        match paths.len() {
+            0 => Err(self.reader.wrong("paths", &entry.value, "at least one path")),
+            1..=8 => Ok(paths),
+            _ => Err(self.reader.wrong("paths", &entry.value, "at most eight paths")),
+        }
+    }
+}
+
+fn ends(scenario: &Scenario, path: usize) -> (usize, usize) {
+    (scenario.paths[path].client, scenario.paths[path].server)
+}
+
+/// An error in an algorithm's text, at its place in the file.
+fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterError) -> ScenarioError {
+    if error.name == key {
+        let mut wrong = reader.wrong(key, value, error.allowed);
+        wrong.value = error.value;
+        return wrong;
+    }
+    reader.wrong_part(key, value, super::form::Wrong { part: Some((error.name, error.value)), allowed: error.allowed })
+}

@@ -1,0 +1,331 @@
+//! How values are written: each form reads a text, writes it back, and says what it allows.
+
+use pathweave_proto::parameter::parse_time;
+use pathweave_units::{Bitrate, Duration, Probability};
+use schemars::{Schema, json_schema};
+
+/// Why a text is not of a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// The part of a compound value that is wrong, and its text.
+    pub(crate) part: Option<(String, String)>,
+    /// What is allowed instead.
+    pub(crate) allowed: String,
+}
+
+impl Wrong {
+    pub(crate) fn new(allowed: impl Into<String>) -> Self {
+        Wrong { part: None, allowed: allowed.into() }
+    }
+}
+
+/// A way to write values.
+pub(crate) trait Form {
+    /// What is written.
+    type Value;
+    /// What is allowed, in words.
+    fn allowed() -> String;
+    /// The value, or nothing where the text is not allowed.
+    fn parse(text: &str) -> Option<Self::Value>;
+    /// The value, or what is wrong with the text.
+    fn read(text: &str) -> Result<Self::Value, Wrong> {
+        Self::parse(text).ok_or_else(|| Wrong::new(Self::allowed()))
+    }
+    /// The text from which [`Form::read`] makes the same value.
+    fn write(value: &Self::Value) -> String;
+    /// JSON Schema of the values in a file.
+    fn schema() -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// Splits `8.5Mbps` into its number, as digits with at most one dot, and its unit.
+fn number_and_unit(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    number.parse::<f64>().ok()?;
+    Some((number, unit.trim_start()))
+}
+
+/// The number times ten to the `exponent`, rounded once.
+fn scaled(number: &str, exponent: i32) -> Option<f64> {
+    format!("{number}e{exponent}").parse().ok()
+}
+
+/// The nearest whole number, where it fits exactly into a double.
+fn whole(x: f64) -> Option<u64> {
+    (0.0..9e15).contains(&x).then_some((x + 0.5) as u64)
+}
+
+/// Any text but the empty one.
+pub(crate) struct Text;
+
+impl Form for Text {
+    type Value = String;
+    fn allowed() -> String {
+        "some text".into()
+    }
+    fn parse(text: &str) -> Option<String> {
+        (!text.trim().is_empty()).then(|| text.to_owned())
+    }
+    fn write(value: &String) -> String {
+        value.clone()
+    }
+}
+
+/// A name: letters, digits and `-_`, so that it can stand in `--set` and in file names.
+pub(crate) struct Name;
+
+impl Form for Name {
+    type Value = String;
+    fn allowed() -> String {
+        "a name of letters, digits, - and _ with at least one letter".into()
+    }
+    fn parse(text: &str) -> Option<String> {
+        let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        (text.contains(|c: char| c.is_ascii_alphabetic()) && text.chars().all(fine)).then(|| text.to_owned())
+    }
+    fn write(value: &String) -> String {
+        value.clone()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9_-]*[A-Za-z][A-Za-z0-9_-]*$" })
+    }
+}
+
+/// `true` or `false`.
+pub(crate) struct Bool;
+
+impl Form for Bool {
+    type Value = bool;
+    fn allowed() -> String {
+        "true or false".into()
+    }
+    fn parse(text: &str) -> Option<bool> {
+        text.parse().ok()
+    }
+    fn write(value: &bool) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "boolean" })
+    }
+}
+
+/// A whole number from `MIN` to `MAX`.
+pub(crate) struct Whole<const MIN: u32, const MAX: u32>;
+
+impl<const MIN: u32, const MAX: u32> Form for Whole<MIN, MAX> {
+    type Value = u32;
+    fn allowed() -> String {
+        format!("a whole number from {MIN} to {MAX}")
+    }
+    fn parse(text: &str) -> Option<u32> {
+        text.parse().ok().filter(|n| (MIN..=MAX).contains(n))
+    }
+    fn write(value: &u32) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+}
+
+/// A number that is not negative.
+pub(crate) struct Number;
+
+impl Form for Number {
+    type Value = f64;
+    fn allowed() -> String {
+        "a number that is not negative".into()
+    }
+    fn parse(text: &str) -> Option<f64> {
+        let (number, unit) = number_and_unit(text)?;
+        unit.is_empty().then(|| number.parse().ok())?
+    }
+    fn write(value: &f64) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "number", "minimum": 0 })
+    }
+}
+
+/// A time, zero included, of at most about a hundred days: whole nanoseconds then fit exactly into a double.
+pub(crate) struct Time;
+
+impl Form for Time {
+    type Value = Duration;
+    fn allowed() -> String {
+        "a time such as 10ms or 1.5s".into()
+    }
+    fn parse(text: &str) -> Option<Duration> {
+        number_and_unit(text)?;
+        parse_time(text).filter(|time| time.as_nanos() < 9_000_000_000_000_000)
+    }
+    fn write(value: &Duration) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9.]+ ?(ns|us|ms|s|min)$" })
+    }
+}
+
+/// A time above zero.
+pub(crate) struct PositiveTime;
+
+impl Form for PositiveTime {
+    type Value = Duration;
+    fn allowed() -> String {
+        "a time above zero such as 10ms or 1.5s".into()
+    }
+    fn parse(text: &str) -> Option<Duration> {
+        Time::parse(text).filter(|time| !time.is_zero())
+    }
+    fn write(value: &Duration) -> String {
+        Time::write(value)
+    }
+    fn schema() -> Schema {
+        Time::schema()
+    }
+}
+
+/// A rate, zero included.
+pub(crate) struct BitsPerSecond;
+
+impl Form for BitsPerSecond {
+    type Value = Bitrate;
+    fn allowed() -> String {
+        "a rate such as 8Mbps or 500kbps".into()
+    }
+    fn parse(text: &str) -> Option<Bitrate> {
+        let (number, unit) = number_and_unit(text)?;
+        let exponent = match unit {
+            "bps" => 0,
+            "kbps" | "Kbps" => 3,
+            "Mbps" => 6,
+            "Gbps" => 9,
+            _ => return None,
+        };
+        scaled(number, exponent).and_then(whole).map(Bitrate::from_bps)
+    }
+    fn write(value: &Bitrate) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9.]+ ?[kKMG]?bps$" })
+    }
+}
+
+/// A rate above zero.
+pub(crate) struct PositiveRate;
+
+impl Form for PositiveRate {
+    type Value = Bitrate;
+    fn allowed() -> String {
+        "a rate above zero such as 8Mbps or 500kbps".into()
+    }
+    fn parse(text: &str) -> Option<Bitrate> {
+        BitsPerSecond::parse(text).filter(|rate| rate.as_bps() > 0)
+    }
+    fn write(value: &Bitrate) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        BitsPerSecond::schema()
+    }
+}
+
+/// A number of bytes, at least one.
+pub(crate) struct Size;
+
+impl Form for Size {
+    type Value = u64;
+    fn allowed() -> String {
+        "a size above zero such as 200KB (1000), 128KiB (1024) or 1500B".into()
+    }
+    fn parse(text: &str) -> Option<u64> {
+        let (number, unit) = number_and_unit(text)?;
+        let bytes = match unit {
+            "B" => scaled(number, 0)?,
+            "KB" | "kB" => scaled(number, 3)?,
+            "MB" => scaled(number, 6)?,
+            "GB" => scaled(number, 9)?,
+            "KiB" => scaled(number, 0)? * f64::from(1 << 10),
+            "MiB" => scaled(number, 0)? * f64::from(1 << 20),
+            "GiB" => scaled(number, 0)? * f64::from(1 << 30),
+            _ => return None,
+        };
+        whole(bytes).filter(|bytes| *bytes > 0)
+    }
+    fn write(value: &u64) -> String {
+        match *value {
+            n if n % (1 << 20) == 0 => format!("{}MiB", n >> 20),
+            n if n % (1 << 10) == 0 => format!("{}KiB", n >> 10),
+            n if n % 1000 == 0 => format!("{}KB", n / 1000),
+            n => format!("{n}B"),
+        }
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9.]+ ?([kKMG]?B|[KMG]iB)$" })
+    }
+}
+
+/// A probability.
+pub(crate) struct Share;
+
+impl Form for Share {
+    type Value = Probability;
+    fn allowed() -> String {
+        "a probability from 0% to 100% such as 1% or 0.01".into()
+    }
+    fn parse(text: &str) -> Option<Probability> {
+        let (number, unit) = number_and_unit(text)?;
+        let exponent = match unit {
+            "" => 0,
+            "%" => -2,
+            _ => return None,
+        };
+        scaled(number, exponent).and_then(Probability::new)
+    }
+    fn write(value: &Probability) -> String {
+        value.get().to_string()
+    }
+    fn schema() -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": "^[0-9.]+ ?%?$" },
+        ] })
+    }
+}
+
+/// A form for an enum of words: `words!(Form: Type { "word" => Type::Variant, ... })`.
+macro_rules! words {
+    ($(#[$doc:meta])* $form:ident: $type:ty { $($word:literal => $value:path),+ $(,)? }) => {
+        $(#[$doc])*
+        pub(crate) struct $form;
+
+        impl $crate::scenario::form::Form for $form {
+            type Value = $type;
+            fn allowed() -> String {
+                [$($word),+].join(", ")
+            }
+            fn parse(text: &str) -> Option<$type> {
+                match text {
+                    $($word => Some($value),)+
+                    _ => None,
+                }
+            }
+            fn write(value: &$type) -> String {
+                match value {
+                    $($value => $word,)+
+                }
+                .into()
+            }
+            fn schema() -> schemars::Schema {
+                schemars::json_schema!({ "enum": [$($word),+] })
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -1,0 +1,329 @@
+//! Forms of values that come in kinds, some with parts.
+
+use super::compound::Compound;
+use super::data::{Algorithm, Cellular, Codel, Jitter, Loss, Queue, QueueLimit, Rate, Reorder, Workload};
+use super::form::{BitsPerSecond, Bool, Form, Number, PositiveRate, PositiveTime, Share, Size, Time, Whole, Wrong};
+use pathweave_proto::config::{PathManager, ReceiveBuffer};
+use pathweave_units::{Duration, Probability};
+use schemars::{Schema, json_schema};
+
+/// Text, or a table with `kind` and parts.
+fn text_or_table() -> Schema {
+    json_schema!({ "anyOf": [
+        { "type": "string" },
+        { "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } },
+    ] })
+}
+
+/// A form whose text has a name and parts: `compound!(Form: Type, "allowed", |compound| value, |value| text)`.
+macro_rules! compound {
+    ($(#[$doc:meta])* $form:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $schema:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $form;
+
+        impl Form for $form {
+            type Value = $type;
+            fn allowed() -> String {
+                $allowed.into()
+            }
+            fn parse(text: &str) -> Option<$type> {
+                Self::read(text).ok()
+            }
+            fn read(text: &str) -> Result<$type, Wrong> {
+                let read: fn(&mut Compound) -> Result<Option<$type>, Wrong> = $read;
+                let mut compound = Compound::parse(text)?;
+                let Some(value) = read(&mut compound)? else { return Err(Wrong::new(Self::allowed())) };
+                compound.finish()?;
+                Ok(value)
+            }
+            fn write(value: &$type) -> String {
+                let write: fn(&$type) -> String = $write;
+                write(value)
+            }
+            fn schema() -> Schema {
+                $schema
+            }
+        }
+    };
+}
+
+compound!(
+    /// A rate limit.
+    RateForm: Rate,
+    "a rate such as 8Mbps, unlimited, token-bucket:rate=8Mbps:burst=3028B, or in its place trace = a file or cellular:mean=12Mbps",
+    |c| Ok(Some(match c.name.as_str() {
+        "unlimited" => Rate::Unlimited,
+        "token-bucket" => {
+            Rate::TokenBucket { rate: c.required::<PositiveRate>("rate")?, burst: c.required::<Size>("burst")? }
+        }
+        name => match BitsPerSecond::parse(name) {
+            Some(rate) => Rate::Constant(rate),
+            None => return Ok(None),
+        },
+    })),
+    |rate| match rate {
+        Rate::Unlimited => "unlimited".into(),
+        Rate::Constant(rate) => BitsPerSecond::write(rate),
+        Rate::TokenBucket { rate, burst } => format!("token-bucket:rate={rate}:burst={}", Size::write(burst)),
+        Rate::TraceFile(_) | Rate::Cellular(_) => TraceForm::write(rate),
+    },
+    text_or_table()
+);
+
+/// A trace in place of a rate: a file's name, or a generator.
+pub(crate) struct TraceForm;
+
+impl Form for TraceForm {
+    type Value = Rate;
+    fn allowed() -> String {
+        "the name of a file, or cellular:mean=12Mbps".into()
+    }
+    fn parse(text: &str) -> Option<Rate> {
+        Self::read(text).ok()
+    }
+    fn read(text: &str) -> Result<Rate, Wrong> {
+        if text.trim().is_empty() {
+            return Err(Wrong::new(Self::allowed()));
+        }
+        if text.split(':').next() != Some("cellular") {
+            return Ok(Rate::TraceFile(text.to_owned()));
+        }
+        let mut c = Compound::parse(text)?;
+        let cellular = Cellular {
+            mean: c.required::<PositiveRate>("mean")?,
+            variation: c.optional::<Number>("variation")?.unwrap_or(0.5),
+            coherence: c.optional::<PositiveTime>("coherence")?.unwrap_or(Duration::from_secs(1)),
+            outage_every: c.optional::<Time>("outage_every")?.unwrap_or(Duration::ZERO),
+            outage: c.optional::<Time>("outage")?.unwrap_or(Duration::from_millis(500)),
+            period: c.optional::<PositiveTime>("period")?.unwrap_or(Duration::from_secs(120)),
+            seed: c.optional::<Whole<0, { u32::MAX }>>("seed")?,
+        };
+        c.finish()?;
+        Ok(Rate::Cellular(cellular))
+    }
+    fn write(rate: &Rate) -> String {
+        match rate {
+            Rate::TraceFile(name) => name.clone(),
+            Rate::Cellular(c) => {
+                let Cellular { mean, variation, coherence, outage_every, outage, period, seed } = c;
+                let seed = seed.map_or(String::new(), |seed| format!(":seed={seed}"));
+                format!(
+                    "cellular:mean={mean}:variation={variation}:coherence={coherence}:outage_every={outage_every}\
+                     :outage={outage}:period={period}{seed}"
+                )
+            }
+            other => RateForm::write(other),
+        }
+    }
+    fn schema() -> Schema {
+        text_or_table()
+    }
+}
+
+/// A limit of a queue without active management.
+struct LimitForm;
+
+impl Form for LimitForm {
+    type Value = QueueLimit;
+    fn allowed() -> String {
+        "a limit above zero such as 100packets, 150KB or 50ms".into()
+    }
+    fn parse(text: &str) -> Option<QueueLimit> {
+        if let Some(count) = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet")) {
+            return Whole::<1, { u32::MAX }>::parse(count.trim_end()).map(QueueLimit::Packets);
+        }
+        let bytes = Size::parse(text).map(QueueLimit::Bytes);
+        bytes.or_else(|| PositiveTime::parse(text).map(QueueLimit::Time))
+    }
+    fn write(value: &QueueLimit) -> String {
+        match value {
+            QueueLimit::Packets(n) => format!("{n}packets"),
+            QueueLimit::Bytes(n) => Size::write(n),
+            QueueLimit::Time(time) => time.to_string(),
+        }
+    }
+}
+
+compound!(
+    /// A waiting room.
+    QueueForm: Queue,
+    "a limit above zero such as 100packets, 150KB or 50ms, or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true",
+    |c| {
+        if c.name != "codel" {
+            return Ok(LimitForm::parse(&c.name).map(|limit| Queue { limit, codel: None }));
+        }
+        let codel = Codel {
+            target: c.optional::<PositiveTime>("target")?.unwrap_or(Duration::from_millis(5)),
+            interval: c.optional::<PositiveTime>("interval")?.unwrap_or(Duration::from_millis(100)),
+            ecn: c.optional::<Bool>("ecn")?.unwrap_or(true),
+        };
+        let limit = c.optional::<LimitForm>("limit")?.unwrap_or(QueueLimit::Packets(1000));
+        Ok(Some(Queue { limit, codel: Some(codel) }))
+    },
+    |queue| {
+        let limit = LimitForm::write(&queue.limit);
+        match queue.codel {
+            None => limit,
+            Some(Codel { target, interval, ecn }) => {
+                format!("codel:target={target}:interval={interval}:limit={limit}:ecn={ecn}")
+            }
+        }
+    },
+    text_or_table()
+);
+
+compound!(
+    /// Variation of the delay.
+    JitterForm: Jitter,
+    "none, uniform:amplitude=2ms or normal:deviation=2ms",
+    |c| Ok(Some(match c.name.as_str() {
+        "none" => Jitter::None,
+        "uniform" => Jitter::Uniform(c.required::<Time>("amplitude")?),
+        "normal" => Jitter::Normal(c.required::<Time>("deviation")?),
+        _ => return Ok(None),
+    })),
+    |jitter| match jitter {
+        Jitter::None => "none".into(),
+        Jitter::Uniform(amplitude) => format!("uniform:amplitude={amplitude}"),
+        Jitter::Normal(deviation) => format!("normal:deviation={deviation}"),
+    },
+    text_or_table()
+);
+
+compound!(
+    /// Explicit reordering.
+    ReorderForm: Reorder,
+    "none, or a probability and a time such as 1%:extra=5ms",
+    |c| Ok(match (c.name.as_str(), Share::parse(&c.name)) {
+        ("none", _) => Some(Reorder { probability: Probability::ZERO, extra: Duration::ZERO }),
+        (_, Some(probability)) => Some(Reorder { probability, extra: c.required::<PositiveTime>("extra")? }),
+        _ => None,
+    }),
+    |Reorder { probability, extra }| match probability.get() > 0.0 {
+        true => format!("{}:extra={extra}", Share::write(probability)),
+        false => "none".into(),
+    },
+    text_or_table()
+);
+
+compound!(
+    /// Random loss.
+    LossForm: Loss,
+    "a probability from 0% to 100% such as 1% or 0.01, or gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%",
+    |c| {
+        if c.name == "gilbert-elliott" {
+            return Ok(Some(Loss::GilbertElliott {
+                to_bad: c.required::<Share>("to_bad")?,
+                to_good: c.required::<Share>("to_good")?,
+                loss_good: c.optional::<Share>("loss_good")?.unwrap_or(Probability::ZERO),
+                loss_bad: c.required::<Share>("loss_bad")?,
+            }));
+        }
+        Ok(Share::parse(&c.name).map(|p| if p.get() > 0.0 { Loss::Bernoulli(p) } else { Loss::None }))
+    },
+    |loss| match loss {
+        Loss::None => "0".into(),
+        Loss::Bernoulli(p) => Share::write(p),
+        Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+            let [to_bad, to_good, loss_good, loss_bad] = [to_bad, to_good, loss_good, loss_bad].map(Share::write);
+            format!("gilbert-elliott:to_bad={to_bad}:to_good={to_good}:loss_good={loss_good}:loss_bad={loss_bad}")
+        }
+    },
+    json_schema!({ "anyOf": [
+        { "type": "number", "minimum": 0, "maximum": 1 },
+        { "type": "string" },
+        { "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } },
+    ] })
+);
+
+compound!(
+    /// What is sent.
+    WorkloadForm: Workload,
+    "bulk, transfer:size=64MiB or cbr:rate=1Mbps:message=5KiB",
+    |c| Ok(Some(match c.name.as_str() {
+        "bulk" => Workload::Bulk,
+        "transfer" => Workload::Transfer { size: c.required::<Size>("size")? },
+        "cbr" => Workload::Cbr {
+            rate: c.required::<PositiveRate>("rate")?,
+            message: c.required::<Size>("message")?,
+            size: c.optional::<Size>("size")?,
+        },
+        _ => return Ok(None),
+    })),
+    |workload| match workload {
+        Workload::Bulk => "bulk".into(),
+        Workload::Transfer { size } => format!("transfer:size={}", Size::write(size)),
+        Workload::Cbr { rate, message, size } => {
+            let size = size.map_or(String::new(), |size| format!(":size={}", Size::write(&size)));
+            format!("cbr:rate={rate}:message={}{size}", Size::write(message))
+        }
+    },
+    text_or_table()
+);
+
+compound!(
+    /// Which subflows a client opens.
+    PathManagerForm: PathManager,
+    "default, fullmesh or ndiffports:n=2",
+    |c| Ok(Some(match c.name.as_str() {
+        "default" => PathManager::Default,
+        "fullmesh" => PathManager::FullMesh,
+        "ndiffports" => PathManager::NDiffPorts(c.required::<Whole<1, 8>>("n")? as u8),
+        _ => return Ok(None),
+    })),
+    |manager| match manager {
+        PathManager::Default => "default".into(),
+        PathManager::FullMesh => "fullmesh".into(),
+        PathManager::NDiffPorts(n) => format!("ndiffports:n={n}"),
+    },
+    text_or_table()
+);
+
+/// A receive buffer: a size, or `auto` and a range.
+pub(crate) struct ReceiveBufferForm;
+
+impl Form for ReceiveBufferForm {
+    type Value = ReceiveBuffer;
+    fn allowed() -> String {
+        "a fixed size such as 60KB, or auto with a range such as auto 128KiB..6MiB".into()
+    }
+    fn parse(text: &str) -> Option<ReceiveBuffer> {
+        let Some(range) = text.strip_prefix("auto") else { return Size::parse(text).map(ReceiveBuffer::Fixed) };
+        let (initial, max) = range.split_once("..")?;
+        let (initial, max) = (Size::parse(initial.trim())?, Size::parse(max.trim())?);
+        (initial <= max).then_some(ReceiveBuffer::Auto { initial, max })
+    }
+    fn write(value: &ReceiveBuffer) -> String {
+        match value {
+            ReceiveBuffer::Fixed(size) => Size::write(size),
+            ReceiveBuffer::Auto { initial, max } => format!("auto {}..{}", Size::write(initial), Size::write(max)),
+        }
+    }
+}
+
+/// An algorithm with its parameters; whether the registry knows it is not looked at here.
+pub(crate) struct AlgorithmForm;
+
+impl Form for AlgorithmForm {
+    type Value = Algorithm;
+    fn allowed() -> String {
+        "a name, with parameters after colons: name:key=value:key=value".into()
+    }
+    fn parse(text: &str) -> Option<Algorithm> {
+        Self::read(text).ok()
+    }
+    fn read(text: &str) -> Result<Algorithm, Wrong> {
+        let compound = Compound::parse(text)?;
+        if compound.name.is_empty() {
+            return Err(Wrong::new(Self::allowed()));
+        }
+        let name = compound.name.clone();
+        Ok(Algorithm { name, given: compound.into_given() })
+    }
+    fn write(value: &Algorithm) -> String {
+        value.to_string()
+    }
+    fn schema() -> Schema {
+        text_or_table()
+    }
+}

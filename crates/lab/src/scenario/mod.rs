@@ -1,0 +1,73 @@
+//! Scenario files: TOML, `format = 1`.
+//!
+//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data, checked, for one
+//! [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a [`ScenarioError`] with file, line, value and
+//! what is allowed. Each setting is declared once, in `setting.rs`; reading, writing, errors and the JSON Schema follow from there.
+//!
+//! ```toml
+//! format = 1
+//! name = "two-paths"
+//! duration = "20s"
+//!
+//! [[path]]
+//! name = "wlan"
+//! rate = "25Mbps"
+//! delay = "25ms"
+//! loss = "1%"
+//! queue = "100packets"
+//! down = { rate = "unlimited", loss = 0 }
+//!
+//! [[path]]
+//! name = "lte"
+//! trace = "lte.down"
+//! delay = "40ms"
+//!
+//! [[connection]]
+//! congestion = "reno"
+//! receive_buffer = "auto 128KiB..6MiB"
+//! ```
+
+mod builtin;
+mod compound;
+mod config;
+mod connection;
+mod data;
+mod document;
+mod error;
+mod form;
+mod kinds;
+mod read;
+mod setting;
+mod spec;
+
+#[cfg(test)]
+mod tests;
+
+pub use builtin::{BUILTIN, builtin};
+pub use connection::Variant;
+pub use data::{
+    Algorithm, Cellular, Change, Codel, Connection, Direction, Jitter, Link, LinkChange, LinkSettings, Loss,
+    LossPosition, Node, OnDown, Path, PathMode, Queue, QueueLimit, Rate, Reorder, Scenario, Workload,
+};
+pub use document::Document;
+pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
+pub use spec::SchedulerSpec;
+
+/// Gives a run the files that its scenario names; runs do no input or output of their own.
+pub trait Files {
+    /// The text of the file called `name`, as the scenario writes it.
+    ///
+    /// # Errors
+    /// Why it cannot be read, for people.
+    fn read(&self, name: &str) -> Result<String, String>;
+}
+
+/// No files at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _name: &str) -> Result<String, String> {
+        Err("no files here".into())
+    }
+}

@@ -1,0 +1,391 @@
+//! From a document's tree to a scenario: sections, their keys, and the links and paths of the network.
+
+use super::data::{Change, Link, LinkChange, LinkSettings, Node, Path};
+use super::document::{Data, Document, Entry, Place, Value, shown};
+use super::error::{Problem, ScenarioError};
+use super::form::{Bool, Form, Name, Time, Wrong};
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
+use pathweave_units::Duration;
+
+/// Keys of the file itself beside the settings.
+pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "scheduler"];
+/// Keys of `[[path]]` beside the settings of paths and links.
+pub(crate) const IN_PATH: &[&str] = &["name", "links", "up", "down", "change"];
+/// Keys of `[[link]]` beside the settings of links.
+pub(crate) const IN_LINK: &[&str] = &["name", "between", "up", "down", "change"];
+/// Keys of `[[path.change]]` and `[[link.change]]` beside the settings of links.
+pub(crate) const IN_CHANGE: &[&str] = &["at", "direction", "up"];
+/// Keys of `[[connection]]` beside the settings of connections.
+pub(crate) const IN_CONNECTION: &[&str] = &["name", "paths"];
+
+fn keys_of<T>(settings: &[Setting<T>]) -> impl Iterator<Item = &'static str> {
+    settings.iter().map(|s| s.key)
+}
+
+/// All keys that may stand in an element of `[[list]]`.
+pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
+    let link = || keys_of(LINK).chain([TRACE.key]);
+    match list {
+        "" => keys_of(SCENARIO).chain(TOP.iter().copied()).collect(),
+        "path" => ["name"].into_iter().chain(link()).chain(keys_of(PATH)).chain(IN_PATH[1..].iter().copied()).collect(),
+        "link" => IN_LINK[..2].iter().copied().chain(link()).chain(IN_LINK[2..].iter().copied()).collect(),
+        "direction" => link().collect(),
+        "change" => IN_CHANGE.iter().copied().chain(link()).collect(),
+        "connection" => IN_CONNECTION.iter().copied().chain(keys_of(CONNECTION)).collect(),
+        _ => vec!["name"],
+    }
+}
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// The document's errors and helpers to read its values.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) document: &'a Document,
+}
+
+impl<'a> Reader<'a> {
+    /// `value` is not what `key` takes.
+    pub(crate) fn wrong(&self, key: &str, value: &Value, allowed: impl Into<String>) -> ScenarioError {
+        self.document.error(Problem::Value, value.place, key, value.shown(), allowed.into())
+    }
+
+    /// `key` is not there.
+    pub(crate) fn missing(&self, place: Place, key: &str, allowed: impl Into<String>) -> ScenarioError {
+        self.document.error(Problem::Missing, place, key, String::new(), allowed.into())
+    }
+
+    /// Every key of a table must be one of these.
+    pub(crate) fn check_keys(&self, table: &[Entry], known: &[&str]) -> Result<()> {
+        let Some(entry) = table.iter().find(|e| !known.contains(&e.key.as_str())) else { return Ok(()) };
+        Err(self.unknown(entry, known))
+    }
+
+    /// A key that is none of these.
+    pub(crate) fn unknown(&self, entry: &Entry, known: &[&str]) -> ScenarioError {
+        let value = entry.value.shown();
+        self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, known.join(", "))
+    }
+
+    /// A value of the form `F`.
+    pub(crate) fn read<F: Form>(&self, key: &str, value: &Value) -> Result<F::Value> {
+        let text = self.text(key, value)?;
+        F::read(&text).map_err(|wrong| self.wrong_part(key, value, wrong))
+    }
+
+    /// A setting's value, put in place.
+    pub(crate) fn set<T>(&self, setting: &Setting<T>, target: &mut T, value: &Value) -> Result<()> {
+        let text = self.text(setting.key, value)?;
+        (setting.set)(target, &text).map_err(|wrong| self.wrong_part(setting.key, value, wrong))
+    }
+
+    /// A form's complaint about `value`, or about the part of it that is wrong.
+    pub(crate) fn wrong_part(&self, key: &str, value: &Value, wrong: Wrong) -> ScenarioError {
+        let Wrong { part: Some((part, text)), allowed } = wrong else { return self.wrong(key, value, wrong.allowed) };
+        let entry = value.entries().iter().find(|e| e.key == part);
+        let place = entry.map_or(value.place, |e| e.value.place);
+        self.document.error(Problem::Value, place, &format!("{key}.{part}"), shown(&text), allowed)
+    }
+
+    /// The text of a value. A table `{ kind = "name", key = "value" }` is `name:key=value`.
+    pub(crate) fn text(&self, key: &str, value: &Value) -> Result<String> {
+        let entries = match &value.data {
+            Data::Scalar(text) => return Ok(text.clone()),
+            Data::List(_) => return Err(self.wrong(key, value, "one value")),
+            Data::Table(entries) => entries,
+        };
+        let mut kind = None;
+        let mut parts = String::new();
+        for entry in entries {
+            match &entry.value.data {
+                Data::Scalar(text) if entry.key == "kind" => kind = Some(text),
+                Data::Scalar(text) if !text.contains(':') && !entry.key.contains([':', '=']) => {
+                    parts.push_str(&format!(":{}={text}", entry.key));
+                }
+                _ => {
+                    return Err(self.wrong(&format!("{key}.{}", entry.key), &entry.value, "one value without a colon"));
+                }
+            }
+        }
+        let kind = kind.ok_or_else(|| self.missing(value.place, &format!("{key}.kind"), "the kind's name"))?;
+        Ok(kind.clone() + &parts)
+    }
+
+    /// The tables of `[[key]]`; none where it is not there.
+    pub(crate) fn tables(&self, within: &'a [Entry], key: &str) -> Result<Vec<(&'a Value, &'a [Entry])>> {
+        let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(Vec::new()) };
+        let Data::List(list) = &entry.value.data else {
+            return Err(self.wrong(key, &entry.value, format!("tables, each with the heading [[{key}]]")));
+        };
+        let table = |value: &'a Value| match &value.data {
+            Data::Table(entries) => Ok((value, entries.as_slice())),
+            _ => Err(self.wrong(key, value, format!("tables, each with the heading [[{key}]]"))),
+        };
+        list.iter().map(table).collect()
+    }
+
+    /// The table `key`, where it is there.
+    pub(crate) fn table(&self, within: &'a [Entry], key: &str) -> Result<Option<&'a [Entry]>> {
+        let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(None) };
+        match &entry.value.data {
+            Data::Table(entries) => Ok(Some(entries)),
+            _ => Err(self.wrong(key, &entry.value, "a table")),
+        }
+    }
+
+    /// The names in a list.
+    pub(crate) fn names(&self, key: &str, value: &'a Value) -> Result<Vec<(&'a str, &'a Value)>> {
+        let name = |value: &'a Value| match &value.data {
+            Data::Scalar(text) => Ok((text.as_str(), value)),
+            _ => Err(self.wrong(key, value, "a list of names such as [\"wlan\", \"lte\"]")),
+        };
+        match &value.data {
+            Data::List(list) => list.iter().map(name).collect(),
+            // An override cannot write a list.
+            Data::Scalar(text) => Ok(text.split(',').map(|word| (word.trim(), value)).collect()),
+            Data::Table(_) => Err(self.wrong(key, value, "a list of names such as [\"wlan\", \"lte\"]")),
+        }
+    }
+
+    /// The name of a new element: given or made, and not one of `taken`.
+    pub(crate) fn name(&self, what: &str, table: &(&'a Value, &'a [Entry]), taken: &[&str]) -> Result<String> {
+        let Some(entry) = table.1.iter().find(|e| e.key == "name") else {
+            let made = format!("{what}{}", taken.len());
+            if taken.contains(&made.as_str()) {
+                return Err(self.missing(table.0.place, "name", format!("a name, since {made} is taken")));
+            }
+            return Ok(made);
+        };
+        let name = self.read::<Name>("name", &entry.value)?;
+        if taken.contains(&name.as_str()) {
+            return Err(self.wrong("name", &entry.value, format!("a name that no other {what} has")));
+        }
+        Ok(name)
+    }
+
+    /// The links and paths of the file.
+    pub(crate) fn network(&self, top: &'a [Entry]) -> Result<Network> {
+        let mut network = Network::default();
+        let paths = self.tables(top, "path")?;
+        if paths.iter().any(|(_, table)| !table.iter().any(|e| e.key == "links")) {
+            network.nodes = ["client", "server"].map(|name| Node { name: name.into() }).into();
+        }
+        for table in self.tables(top, "node")? {
+            self.check_keys(table.1, &["name"])?;
+            let taken: Vec<&str> = network.nodes.iter().map(|n| n.name.as_str()).collect();
+            let name = self.name("node", &table, &taken)?;
+            network.nodes.push(Node { name });
+        }
+        let mut names: Vec<String> = Vec::new();
+        for table in self.tables(top, "link")? {
+            self.check_keys(table.1, &known_keys("link"))?;
+            let taken: Vec<&str> = names.iter().map(String::as_str).collect();
+            let name = self.name("link", &table, &taken)?;
+            let ends = self.ends(&table, &network.nodes)?;
+            self.both_directions(&name, table.1, ends, &mut network)?;
+            names.push(name);
+        }
+        for table in paths {
+            let path = self.path(&table, &mut network, &mut names)?;
+            network.paths.push(path);
+        }
+        if network.paths.is_empty() {
+            return Err(self.missing(self.document.root.place, "path", "at least one table [[path]]"));
+        }
+        Ok(network)
+    }
+
+    /// `between = ["a", "b"]`.
+    fn ends(&self, table: &(&'a Value, &'a [Entry]), nodes: &[Node]) -> Result<(usize, usize)> {
+        let two = "two nodes such as [\"client\", \"router\"]";
+        let Some(entry) = table.1.iter().find(|e| e.key == "between") else {
+            return Err(self.missing(table.0.place, "between", two));
+        };
+        let index = |(name, value): &(&str, &Value)| {
+            let all = || nodes.iter().map(|n| n.name.as_str()).collect::<Vec<_>>().join(", ");
+            nodes.iter().position(|n| n.name == *name).ok_or_else(|| self.wrong("between", value, all()))
+        };
+        match &self.names("between", &entry.value)?[..] {
+            [a, b] if a.0 != b.0 => Ok((index(a)?, index(b)?)),
+            _ => Err(self.wrong("between", &entry.value, two)),
+        }
+    }
+
+    fn path(&self, table: &(&'a Value, &'a [Entry]), network: &mut Network, links: &mut Vec<String>) -> Result<Path> {
+        self.check_keys(table.1, &known_keys("path"))?;
+        let taken: Vec<&str> = network.paths.iter().map(|p| p.name.as_str()).collect();
+        let name = self.name("path", table, &taken)?;
+        let mut path = Path {
+            name,
+            client: 0,
+            server: 1,
+            up: vec![],
+            down: vec![],
+            cost: 0.0,
+            quota: None,
+            priority: 0,
+            backup: false,
+        };
+        for setting in PATH {
+            if let Some(entry) = table.1.iter().find(|e| e.key == setting.key) {
+                self.set(setting, &mut path, &entry.value)?;
+            }
+        }
+        if let Some(entry) = table.1.iter().find(|e| e.key == "links") {
+            let of_link = known_keys("direction");
+            let extra = |e: &&Entry| of_link.contains(&e.key.as_str()) || IN_PATH[2..].contains(&e.key.as_str());
+            if let Some(extra) = table.1.iter().find(extra) {
+                let allowed =
+                    "with links, only name, links, cost, quota, priority, backup; settings of a link stand in [[link]]";
+                return Err(self.document.error(
+                    Problem::UnknownKey,
+                    extra.key_place,
+                    &extra.key,
+                    extra.value.shown(),
+                    allowed.into(),
+                ));
+            }
+            self.route(&entry.value, network, links, &mut path)?;
+        } else {
+            if links.contains(&path.name) {
+                let value = table.1.iter().find(|e| e.key == "name").map_or(table.0, |e| &e.value);
+                return Err(self.wrong("name", value, "a name that no link has"));
+            }
+            path.up = vec![network.links.len()];
+            path.down = vec![network.links.len() + 1];
+            self.both_directions(&path.name, table.1, (0, 1), network)?;
+            links.push(path.name.clone());
+        }
+        Ok(path)
+    }
+
+    /// `links = ["a", "b"]`, from the client to the server: each must begin where the one before ends.
+    fn route(&self, value: &'a Value, network: &Network, names: &[String], path: &mut Path) -> Result<()> {
+        let words = self.names("links", value)?;
+        let mut at: Option<usize> = None;
+        for (i, (word, place)) in words.iter().enumerate() {
+            let Some(index) = names.iter().position(|name| name == word) else {
+                return Err(self.wrong("links", place, names.join(", ")));
+            };
+            let (up, down) = (2 * index, 2 * index + 1);
+            let link = &network.links[up];
+            // The first link's direction follows from the second one; a single link goes as it is written.
+            let next = words.get(i + 1).and_then(|(word, _)| names.iter().position(|name| name == word));
+            let start = at.unwrap_or_else(|| match next.map(|next| &network.links[2 * next]) {
+                Some(next) if [next.from, next.to].contains(&link.from) && ![next.from, next.to].contains(&link.to) => {
+                    link.to
+                }
+                _ => link.from,
+            });
+            let (there, back, end) = match start {
+                s if s == link.from => (up, down, link.to),
+                s if s == link.to => (down, up, link.from),
+                s => {
+                    return Err(self.wrong("links", place, format!("a link that begins at {}", network.nodes[s].name)));
+                }
+            };
+            if path.up.contains(&there) {
+                return Err(self.wrong("links", place, "each link once"));
+            }
+            if at.is_none() {
+                path.client = start;
+            }
+            at = Some(end);
+            path.up.push(there);
+            path.down.insert(0, back);
+        }
+        path.server = at.ok_or_else(|| self.wrong("links", value, "at least one link"))?;
+        if path.server == path.client {
+            return Err(self.wrong("links", value, "links from a client to another node"));
+        }
+        Ok(())
+    }
+
+    /// Adds `NAME.up` and `NAME.down`.
+    fn both_directions(
+        &self,
+        name: &str,
+        table: &'a [Entry],
+        ends: (usize, usize),
+        network: &mut Network,
+    ) -> Result<()> {
+        let mut both = [LinkSettings::default(), LinkSettings::default()];
+        for settings in &mut both {
+            self.link_settings(table, settings)?;
+        }
+        for (key, settings) in ["up", "down"].into_iter().zip(&mut both) {
+            if let Some(table) = self.table(table, key)? {
+                self.check_keys(table, &known_keys("direction"))?;
+                self.link_settings(table, settings)?;
+            }
+        }
+        let [mut up, mut down] = [Vec::new(), Vec::new()];
+        for change in self.tables(table, "change")? {
+            let (to_up, to_down, changes) = self.changes(&change)?;
+            up.extend(changes.iter().filter(|_| to_up).cloned());
+            down.extend(changes.iter().filter(|_| to_down).cloned());
+        }
+        for (direction, settings, mut changes) in
+            both.into_iter().zip([up, down]).zip(["up", "down"]).map(|((s, c), d)| (d, s, c))
+        {
+            changes.sort_by_key(|change: &Change| change.at);
+            let (from, to) = if direction == "up" { ends } else { (ends.1, ends.0) };
+            network.links.push(Link { name: format!("{name}.{direction}"), from, to, settings, changes });
+        }
+        Ok(())
+    }
+
+    /// The settings of a link that are in a table; other keys are left alone.
+    fn link_settings(&self, table: &'a [Entry], settings: &mut LinkSettings) -> Result<()> {
+        let mut shaped = false;
+        for entry in table {
+            let Some(setting) = LINK.iter().chain([&TRACE]).find(|s| s.key == entry.key) else { continue };
+            if matches!(setting.key, "rate" | "trace") {
+                if shaped {
+                    return Err(self.wrong(setting.key, &entry.value, "either rate or trace"));
+                }
+                shaped = true;
+            }
+            self.set(setting, settings, &entry.value)?;
+        }
+        Ok(())
+    }
+
+    /// `[[path.change]]`: whether it is for the way up and for the way down, and what it changes.
+    fn changes(&self, table: &(&'a Value, &'a [Entry])) -> Result<(bool, bool, Vec<Change>)> {
+        self.check_keys(table.1, &known_keys("change"))?;
+        let mut at: Option<Duration> = None;
+        let mut to = (true, true);
+        let mut settings = LinkSettings::default();
+        let mut changed = Vec::new();
+        for entry in table.1 {
+            match entry.key.as_str() {
+                "at" => at = Some(self.read::<Time>("at", &entry.value)?),
+                "direction" => {
+                    to = match self.text("direction", &entry.value)?.as_str() {
+                        "both" => (true, true),
+                        "up" => (true, false),
+                        "down" => (false, true),
+                        _ => return Err(self.wrong("direction", &entry.value, "both, up, down")),
+                    };
+                }
+                "up" => settings.up = self.read::<Bool>("up", &entry.value)?,
+                _ => {}
+            }
+        }
+        let at = at.ok_or_else(|| self.missing(table.0.place, "at", Time::allowed()))?;
+        self.link_settings(table.1, &mut settings)?;
+        for entry in table.1 {
+            changed.extend(change_of(&entry.key, &settings).map(|change: LinkChange| Change { at, change }));
+        }
+        Ok((to.0, to.1, changed))
+    }
+}
+
+/// The network as read.
+#[derive(Default)]
+pub(crate) struct Network {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) paths: Vec<Path>,
+}

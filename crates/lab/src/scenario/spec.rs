@@ -1,0 +1,135 @@
+//! Scheduler entries: `minrtt`, `minrtt:pr=true`, `cp:mode=conservative:receive_buffer=60KB`.
+
+use super::data::{Algorithm, Connection};
+use super::error::{Problem, SCHEDULERS, ScenarioError};
+use super::form::Form;
+use super::kinds::AlgorithmForm;
+use super::setting::CONNECTION;
+use pathweave_proto::Registry;
+use pathweave_proto::parameter::{ParameterError, Values};
+use pathweave_proto::registry::{ControllerEntry, SchedulerEntry};
+
+/// A scheduler of the registry with its parameters and with settings of the connection that it overrides. Both are written alike;
+/// where a parameter and a setting have the same name, the parameter is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulerSpec {
+    /// As written: the label of its results.
+    pub text: String,
+    /// The scheduler's name and everything given.
+    pub(crate) algorithm: Algorithm,
+}
+
+impl SchedulerSpec {
+    /// Splits an entry of `--schedulers`.
+    ///
+    /// # Errors
+    /// Where it is no name with `key=value` after colons.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let text = text.trim();
+        match AlgorithmForm::read(text) {
+            Ok(algorithm) => Ok(SchedulerSpec { text: text.to_owned(), algorithm }),
+            Err(wrong) => {
+                let (part, value) = wrong.part.unwrap_or_else(|| ("scheduler".into(), text.to_owned()));
+                Err(error_in(text, part, value, wrong.allowed))
+            }
+        }
+    }
+
+    /// Every scheduler of the registry with its defaults.
+    pub fn all(registry: &Registry) -> Vec<SchedulerSpec> {
+        let spec = |entry: &SchedulerEntry| SchedulerSpec {
+            text: entry.name.into(),
+            algorithm: Algorithm { name: entry.name.into(), given: Vec::new() },
+        };
+        registry.schedulers().iter().map(spec).collect()
+    }
+
+    /// The scheduler's name.
+    pub fn name(&self) -> &str {
+        &self.algorithm.name
+    }
+
+    /// Checks names and values before any run.
+    ///
+    /// # Errors
+    /// Where the registry knows no such scheduler, or a key is neither its parameter nor a setting, or a value is not allowed.
+    pub fn check(&self, registry: &Registry) -> Result<(), ScenarioError> {
+        let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
+        let mut scratch = super::connection::default_connection();
+        split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(|e| self.error(e)))
+    }
+
+    /// An error in this entry.
+    pub(crate) fn error(&self, ParameterError { name, value, allowed }: ParameterError) -> ScenarioError {
+        error_in(&self.text, name, value, allowed)
+    }
+}
+
+fn error_in(text: &str, key: String, value: String, allowed: String) -> ScenarioError {
+    let place = format!("{key}={value}");
+    let start = text.find(&place).unwrap_or(0);
+    let end = if text.contains(&place) { start + place.len() } else { text.len() };
+    let (file, source) = (SCHEDULERS.to_owned(), text.into());
+    ScenarioError { problem: Problem::Value, file, source, span: start..end, key, value, allowed }
+}
+
+/// What an algorithm's text holds.
+pub(crate) struct Split {
+    /// The algorithm's own parameters.
+    pub(crate) parameters: Vec<(String, String)>,
+    /// Settings of the connection.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// Whether a scheduler entry can override this setting of a connection.
+pub(crate) fn can_override(key: &str) -> bool {
+    key != "scheduler" && CONNECTION.iter().any(|s| s.key == key)
+}
+
+/// Tells a scheduler's parameters from settings of the connection, and checks the parameters.
+pub(crate) fn split(algorithm: &Algorithm, registry: &Registry) -> Result<Split, ParameterError> {
+    let entry = scheduler(&algorithm.name, registry)?;
+    let own = |key: &str| entry.parameters.iter().any(|p| p.name == key);
+    let (settings, parameters): (Vec<_>, Vec<_>) =
+        algorithm.given.iter().cloned().partition(|(key, _)| !own(key) && can_override(key));
+    if let Some((name, value)) = parameters.iter().find(|(key, _)| !own(key)) {
+        let mut allowed: Vec<&str> = entry.parameters.iter().map(|p| p.name).collect();
+        allowed.extend(CONNECTION.iter().map(|s| s.key).filter(|key| can_override(key)));
+        return Err(ParameterError { name: name.clone(), value: value.clone(), allowed: allowed.join(", ") });
+    }
+    Values::parse(entry.parameters, &parameters).and_then(|values| (entry.build)(&values).map(drop))?;
+    Ok(Split { parameters, settings })
+}
+
+/// The registry's entry.
+pub(crate) fn scheduler<'r>(name: &str, registry: &'r Registry) -> Result<&'r SchedulerEntry, ParameterError> {
+    registry.scheduler(name).ok_or_else(|| {
+        let names: Vec<_> = registry.schedulers().iter().map(|e| e.name).collect();
+        ParameterError { name: "scheduler".into(), value: name.into(), allowed: names.join(", ") }
+    })
+}
+
+/// The registry's entry, its parameters checked.
+pub(crate) fn controller<'r>(
+    algorithm: &Algorithm,
+    registry: &'r Registry,
+) -> Result<(&'r ControllerEntry, Values), ParameterError> {
+    let entry = registry.controller(&algorithm.name).ok_or_else(|| {
+        let names: Vec<_> = registry.controllers().iter().map(|e| e.name).collect();
+        ParameterError { name: "congestion".into(), value: algorithm.name.clone(), allowed: names.join(", ") }
+    })?;
+    let values = Values::parse(entry.parameters, &algorithm.given)?;
+    (entry.build)(&values)?;
+    Ok((entry, values))
+}
+
+/// Puts a setting of a connection in place.
+pub(crate) fn apply(connection: &mut Connection, key: &str, value: &str) -> Result<(), ParameterError> {
+    let setting = CONNECTION.iter().find(|s| s.key == key);
+    let wrong = |allowed| ParameterError { name: key.to_owned(), value: value.to_owned(), allowed };
+    let Some(setting) = setting else { return Err(wrong("a setting of a connection".into())) };
+    (setting.set)(connection, value).map_err(|error| match error.part {
+        Some((part, value)) => ParameterError { name: format!("{key}.{part}"), value, allowed: error.allowed },
+        None => wrong(error.allowed),
+    })
+}
