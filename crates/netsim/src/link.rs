@@ -124,6 +124,11 @@ impl<P: Packet + Clone> Link<P> {
         if !fits {
             return self.drop_entry(now, entry, Fate::QueueFull);
         }
+        if idle && self.codel.is_none() && !matches!(self.serializer, Serializer::Trace(_)) {
+            // Nothing waits where the transmitter is idle and decides by itself when to start.
+            self.start(entry, now);
+            return self.transmit(now);
+        }
         self.queue.push(entry);
         if idle && !matches!(self.serializer, Serializer::Trace(_)) {
             self.start_next(now);
@@ -163,6 +168,7 @@ impl<P: Packet + Clone> Link<P> {
     }
 
     /// [`Link::poll_timeout`], with [`Instant::FAR_FUTURE`] for never.
+    #[inline]
     pub(crate) fn next_event(&self) -> Instant {
         let mut next = self.wire.next_arrival();
         if let Some(drop) = self.dropped.front() {
@@ -216,14 +222,20 @@ impl<P: Packet + Clone> Link<P> {
     /// Starts to send what waits, at `at`, when the last frame is gone.
     fn start_next(&mut self, at: Instant) {
         if let Some(entry) = self.dequeue(at) {
-            let left = self.wire_work(u64::from(entry.packet.len_bytes()));
-            let mut head = Head { left, since: at, done: Instant::FAR_FUTURE };
-            self.serializer.resume(&mut head, at);
-            self.service = Some(Service { entry, head });
+            self.start(entry, at);
         }
     }
 
-    /// Plays the trace up to `now` (mahimahi's `LinkQueue::rationalize`).
+    /// Starts to send this one.
+    #[inline]
+    fn start(&mut self, entry: Entry<P>, at: Instant) {
+        let left = self.wire_work(u64::from(entry.packet.len_bytes()));
+        let mut head = Head { left, since: at, done: Instant::FAR_FUTURE };
+        self.serializer.resume(&mut head, at);
+        self.service = Some(Service { entry, head });
+    }
+
+    /// Plays the trace up to `now`; the rules are those of [`crate::trace`].
     fn use_opportunities(&mut self, now: Instant) {
         while let Serializer::Trace(cursor) = &mut self.serializer {
             if self.service.is_none() && self.queue.is_empty() {
@@ -388,3 +400,5 @@ fn drop_output<P>(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trace_tests;

@@ -124,6 +124,8 @@ pub struct Network<P> {
     links: Vec<Link<Routed<P>>>,
     timers: Timers,
     timeline: Timeline,
+    /// Time of the first change of the timeline.
+    next_change: Instant,
     hops: Vec<Hop>,
     /// First hop of each route.
     routes: Vec<u32>,
@@ -146,6 +148,7 @@ impl<P: Packet + Clone> Network<P> {
             links: Vec::new(),
             timers: Timers::new(),
             timeline: Timeline::default(),
+            next_change: Instant::FAR_FUTURE,
             hops: Vec::new(),
             routes: Vec::new(),
             pending: VecDeque::new(),
@@ -205,6 +208,7 @@ impl<P: Packet + Clone> Network<P> {
     pub fn schedule(&mut self, change: ScheduledChange) -> Result<(), GraphError> {
         self.graph.ends(change.link)?;
         self.timeline.add(change);
+        self.next_change = self.timeline.first_time();
         Ok(())
     }
 }
@@ -238,15 +242,10 @@ impl<P: Packet + Clone> Network<P> {
                 return Some(event);
             }
             let due = self.timers.first_time();
-            let change_at = self.timeline.first_time();
-            if change_at <= due && change_at <= now {
-                if let Some(ScheduledChange { at, link, change }) = self.timeline.pop() {
-                    self.apply(at, link, change);
-                }
-                // With neither an event nor a change, both times are the end of time.
-                if change_at == Instant::FAR_FUTURE {
-                    return None;
-                }
+            if self.next_change <= due && self.next_change <= now {
+                let ScheduledChange { at, link, change } = self.timeline.pop()?;
+                self.next_change = self.timeline.first_time();
+                self.apply(at, link, change);
                 continue;
             }
             if due > now || due == Instant::FAR_FUTURE {
@@ -268,7 +267,7 @@ impl<P: Packet + Clone> Network<P> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = match self.pending.front() {
             Some(event) => event.tap().at,
-            None => self.timers.first_time().min(self.timeline.first_time()),
+            None => self.timers.first_time().min(self.next_change),
         };
         (next < Instant::FAR_FUTURE).then_some(next)
     }

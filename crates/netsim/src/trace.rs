@@ -1,14 +1,15 @@
 //! Links recorded as delivery opportunities, in mahimahi's format.
 //!
 //! The format and its meaning are mahimahi's (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
-//! USENIX ATC 2015; `link_queue.cc`): one whole number of milliseconds a line, in non-decreasing order; each line is
+//! USENIX ATC 2015): one whole number of milliseconds a line, in non-decreasing order; each line is
 //! one opportunity to deliver 1500 bytes at that time, equal lines are several. The trace starts over at its last
 //! time, so that its period is that time. Small packets share an opportunity, a packet longer than what is left of
 //! one goes on in the next, and what nobody uses is lost. A packet that arrives at the very time of an opportunity
 //! comes too late for it.
 //!
-//! Mahimahi counts the packets that it reads from a TUN device, without a link-layer header. For frames that count
-//! their Ethernet header, an overhead of -14 bytes on the link gives the same.
+//! Mahimahi counts the packets that it reads from a TUN device, without a link-layer header (its own numbers are 1504
+//! and the packet with 4 bytes of TUN header). For frames that count their Ethernet header, an overhead of -14 bytes on
+//! the link leaves that out: a packet of 1500 bytes then fills one opportunity exactly.
 
 use pathweave_units::{Bitrate, Duration, Instant};
 use std::fmt::Write as _;
