@@ -149,6 +149,29 @@ impl SendMap {
         }
     }
 
+    /// `subflow` was to carry `range` and never sent it. What no other subflow carries is unassigned again.
+    pub fn withdraw(&mut self, range: Range<DataSeq>, subflow: SubflowId) {
+        let (start, end) = (range.start.max(self.first_unacked), range.end);
+        if start >= end {
+            return;
+        }
+        let first = self.split_at(start);
+        self.split_at(end);
+        let mut i = first;
+        while let Some(span) = self.spans.get_mut(i).filter(|s| s.start < end) {
+            span.owners = span.owners.without(subflow);
+            if span.owners.is_empty() {
+                self.assigned_bytes -= span.end.since(span.start);
+                self.spans.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+        for border in (first..=i).rev() {
+            self.join(border);
+        }
+    }
+
     /// `subflow` no longer carries anything: it is gone.
     pub fn release(&mut self, subflow: SubflowId) {
         for span in &mut self.spans {
@@ -265,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_one_set_a_byte(steps in proptest::collection::vec((0u8..4, 0u64..200, 0u64..40, 0u8..3), 1..60)) {
+        fn agrees_with_one_set_a_byte(steps in proptest::collection::vec((0u8..5, 0u64..200, 0u64..40, 0u8..3), 1..60)) {
             let mut map = SendMap::new();
             let mut bytes: Vec<Option<SubflowSet>> = Vec::new();
             let mut acked = 0;
@@ -285,6 +308,13 @@ mod tests {
                         let end = ((at + len) as usize).min(bytes.len());
                         for b in &mut bytes[(at as usize).max(acked).min(end)..end] {
                             *b = Some(b.unwrap_or_default().with(id));
+                        }
+                    }
+                    3 => {
+                        map.withdraw(range(at, at + len), id);
+                        let end = ((at + len) as usize).min(bytes.len());
+                        for b in &mut bytes[(at as usize).max(acked).min(end)..end] {
+                            *b = b.map(|b| b.without(id)).filter(|b| !b.is_empty());
                         }
                     }
                     _ => {

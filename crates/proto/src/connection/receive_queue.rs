@@ -1,0 +1,241 @@
+//! Reassembly of the data stream from all subflows.
+
+use crate::seq::DataSeq;
+use pathweave_wire::Payload;
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+struct Held {
+    start: DataSeq,
+    payload: Payload,
+}
+
+impl Held {
+    fn end(&self) -> DataSeq {
+        self.start + u64::from(self.payload.len())
+    }
+}
+
+/// Data in order for the application, and data that waits for what is missing before it.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveQueue {
+    next: DataSeq,
+    /// Out of order: sorted, disjoint, all beyond `next`.
+    held: VecDeque<Held>,
+    held_bytes: u64,
+    ready: VecDeque<Payload>,
+    ready_bytes: u64,
+    /// Where the stream ends, once a DATA_FIN (or FIN) said so.
+    end: Option<DataSeq>,
+}
+
+impl ReceiveQueue {
+    /// The first byte that is missing.
+    pub(crate) fn next(&self) -> DataSeq {
+        self.next
+    }
+    /// The first byte that the application has not read.
+    pub(crate) fn read_position(&self) -> DataSeq {
+        self.next - self.ready_bytes
+    }
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+    pub(crate) fn held_pieces(&self) -> usize {
+        self.held.len()
+    }
+    pub(crate) fn ready_bytes(&self) -> u64 {
+        self.ready_bytes
+    }
+
+    /// The stream ends at `end`. The first announcement counts; a later one at another place is ignored.
+    pub(crate) fn set_end(&mut self, end: DataSeq) {
+        if end >= self.next {
+            self.end.get_or_insert(end);
+        }
+    }
+    /// All data up to the end is here.
+    pub(crate) fn complete(&self) -> bool {
+        self.end == Some(self.next)
+    }
+    /// All data up to the end has been read.
+    pub(crate) fn drained(&self) -> bool {
+        self.complete() && self.ready_bytes == 0
+    }
+
+    /// Takes data that arrived; returns how many of its bytes are new. Bytes that are here already win over repetitions.
+    pub(crate) fn insert(&mut self, start: DataSeq, payload: Payload) -> u64 {
+        let end = start + u64::from(payload.len());
+        let end = self.end.map_or(end, |e| e.min(end));
+        let from = start.max(self.next);
+        if from >= end {
+            return 0;
+        }
+        let payload = payload.slice(from.since(start) as u32, end.since(from) as u32);
+        if from == self.next && self.held.front().is_none_or(|h| h.start >= end) {
+            self.advance(payload);
+            self.release();
+            return end.since(from);
+        }
+        let new = self.hold(from, payload);
+        self.release();
+        new
+    }
+
+    fn advance(&mut self, payload: Payload) {
+        let len = u64::from(payload.len());
+        self.next = self.next + len;
+        self.ready_bytes += len;
+        if !self.ready.back_mut().is_some_and(|last| last.try_append(&payload)) {
+            self.ready.push_back(payload);
+        }
+    }
+
+    /// Moves to `ready` what is in order now.
+    fn release(&mut self) {
+        while self.held.front().is_some_and(|h| h.start == self.next) {
+            if let Some(held) = self.held.pop_front() {
+                self.held_bytes -= u64::from(held.payload.len());
+                self.advance(held.payload);
+            }
+        }
+    }
+
+    /// Fills the gaps between held pieces with `payload`, which starts at `start`; returns the bytes used.
+    fn hold(&mut self, start: DataSeq, payload: Payload) -> u64 {
+        let end = start + u64::from(payload.len());
+        let mut i = self.held.partition_point(|h| h.end() <= start);
+        let mut at = start;
+        let mut new = 0;
+        while at < end {
+            match self.held.get(i) {
+                Some(held) if held.start <= at => {
+                    at = at.max(held.end());
+                    i += 1;
+                }
+                after => {
+                    let gap_end = after.map_or(end, |h| h.start.min(end));
+                    let piece = payload.slice(at.since(start) as u32, gap_end.since(at) as u32);
+                    new += gap_end.since(at);
+                    i = self.put(i, at, piece);
+                    at = gap_end;
+                }
+            }
+        }
+        self.held_bytes += new;
+        new
+    }
+
+    /// Puts a piece at index `i`, joined to its neighbours where that needs no copy; returns the index to go on from.
+    fn put(&mut self, i: usize, start: DataSeq, payload: Payload) -> usize {
+        let joined = i.checked_sub(1).and_then(|b| self.held.get_mut(b)).is_some_and(|before| {
+            before.end() == start && before.payload.try_append(&payload)
+        });
+        if joined {
+            return i;
+        }
+        if let Some(after) = self.held.get_mut(i)
+            && after.start == start + u64::from(payload.len())
+        {
+            let mut longer = payload.clone();
+            if longer.try_append(&after.payload) {
+                *after = Held { start, payload: longer };
+                return i;
+            }
+        }
+        self.held.insert(i, Held { start, payload });
+        i + 1
+    }
+
+    /// At most `max` bytes in order, without copying: as much as is in one piece.
+    pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
+        let front = self.ready.front_mut()?;
+        let len = front.len();
+        let take = u64::from(len).min(max) as u32;
+        if take == 0 {
+            return None;
+        }
+        self.ready_bytes -= u64::from(take);
+        if take == len {
+            return self.ready.pop_front();
+        }
+        let out = front.slice(0, take);
+        *front = front.slice(take, len - take);
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    fn piece(start: u64, len: u32) -> Payload {
+        Payload::Virtual { start, len }
+    }
+
+    #[test]
+    fn prepends_come_out_in_order() {
+        let mut q = ReceiveQueue::default();
+        for start in [300, 200, 100] {
+            assert_eq!(q.insert(DataSeq(start), piece(start, 100)), 100);
+        }
+        assert_eq!((q.held_bytes(), q.held_pieces()), (300, 1));
+        assert_eq!(q.insert(DataSeq(0), piece(0, 150)), 100);
+        assert_eq!(q.next(), DataSeq(400));
+        assert_eq!(q.read(u64::MAX), Some(piece(0, 400)));
+    }
+
+    #[test]
+    fn the_first_end_counts() {
+        let mut q = ReceiveQueue::default();
+        q.set_end(DataSeq(10));
+        q.set_end(DataSeq(5));
+        assert!(!q.complete());
+        assert_eq!(q.insert(DataSeq(0), piece(0, 20)), 10);
+        assert!(q.complete() && !q.drained());
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_comes_out_once_in_order_and_never_changes(
+            pieces in proptest::collection::vec((0usize..120, 1usize..40), 1..80),
+            real: bool,
+        ) {
+            let stream: Vec<u8> = (0..160u8).collect();
+            let mut q = ReceiveQueue::default();
+            let mut seen = [false; 160];
+            let mut read = Vec::new();
+            for (i, (start, len)) in pieces.into_iter().enumerate() {
+                let end = (start + len).min(160);
+                let payload = if real {
+                    // A repetition with other contents must not change what is here already.
+                    let first_seen = seen[start..end].iter().any(|s| *s);
+                    let mut copy = stream[start..end].to_vec();
+                    if first_seen {
+                        for (j, b) in copy.iter_mut().enumerate() {
+                            if seen[start + j] { *b ^= i as u8 | 1; }
+                        }
+                    }
+                    Payload::Bytes(Bytes::from(copy))
+                } else {
+                    piece(start as u64, (end - start) as u32)
+                };
+                let new = seen[start..end].iter().filter(|s| !**s).count() as u64;
+                prop_assert_eq!(q.insert(DataSeq(start as u64), payload), new);
+                seen[start..end].fill(true);
+                let next = seen.iter().position(|s| !s).unwrap_or(160);
+                prop_assert_eq!(q.next(), DataSeq(next as u64));
+                prop_assert_eq!(q.held_bytes() as usize, seen[next..].iter().filter(|s| **s).count());
+                while let Some(p) = q.read(7) {
+                    match p {
+                        Payload::Bytes(b) => read.extend_from_slice(&b),
+                        Payload::Virtual { start, len } => read.extend(start as u8..(start + u64::from(len)) as u8),
+                    }
+                }
+                prop_assert_eq!(&read[..], &stream[..next]);
+            }
+        }
+    }
+}
