@@ -1,0 +1,121 @@
+//! The aggregation benefit: what several paths gain over one.
+
+use crate::results::RunResult;
+use std::collections::BTreeMap;
+
+/// The modified aggregation benefit, CP (Oh & Lee, Computer Networks 2015) eq. 9.
+///
+/// With g the goodput over all paths, Cᵢ that of plain TCP alone on path i and C the largest of them:
+///
+/// > Ben(S) = (g − C) / (Σ Cᵢ − C), when g ≥ C; (g − C) / C, when g < C.
+///
+/// So 0 is the best single path alone, 1 the sum of all, −1 nothing at all. Above 1 is possible: plain TCP does not always fill
+/// its path. DPSAF eq. 14 is the same.
+///
+/// `goodput` and `singles` need the same unit. The papers leave three cases open, and there is no answer in them: no plain TCP run;
+/// plain TCP delivers nothing on any path; only one path delivers at all and `goodput` is above it. With exactly its goodput the
+/// benefit is 0.
+///
+/// ```
+/// use pathweave_lab::benefit::aggregation_benefit;
+/// assert_eq!(aggregation_benefit(8.5, &[8.0, 1.0]), Some(0.5));
+/// assert_eq!(aggregation_benefit(4.0, &[8.0, 1.0]), Some(-0.5));
+/// ```
+pub fn aggregation_benefit(goodput: f64, singles: &[f64]) -> Option<f64> {
+    let best = singles.iter().copied().fold(0.0, f64::max);
+    if best <= 0.0 {
+        return None;
+    }
+    let gain = goodput - best;
+    if gain < 0.0 {
+        return Some(gain / best);
+    }
+    if gain == 0.0 {
+        return Some(0.0);
+    }
+    let rest = singles.iter().sum::<f64>() - best;
+    (rest > 0.0).then(|| gain / rest)
+}
+
+/// The path of a plain TCP run by the name in [`RunResult::scheduler`]: `tcp-path1` is path 1.
+pub fn plain_tcp_path(scheduler: &str) -> Option<usize> {
+    scheduler.strip_prefix("tcp-path")?.parse().ok()
+}
+
+/// Fills in every run's [`aggregation_benefit`](crate::results::Metrics::aggregation_benefit) from the plain TCP runs of the same
+/// scenario and seed.
+pub fn fill_aggregation_benefit(results: &mut [RunResult]) {
+    let mut singles: BTreeMap<(String, u64), Vec<f64>> = BTreeMap::new();
+    for r in results.iter().filter(|r| plain_tcp_path(&r.scheduler).is_some()) {
+        singles.entry((r.scenario.clone(), r.seed)).or_default().push(r.metrics.goodput_mbps);
+    }
+    for r in results {
+        let singles = singles.get(&(r.scenario.clone(), r.seed)).map_or(&[][..], Vec::as_slice);
+        r.metrics.aggregation_benefit = aggregation_benefit(r.metrics.goodput_mbps, singles);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::aggregation_benefit as benefit;
+    use super::*;
+    use crate::results::{Manifest, Metrics, SCHEMA_VERSION, Series, Status};
+
+    #[test]
+    fn its_fixed_points() {
+        let singles = [2.0, 6.0, 4.0];
+        assert_eq!(benefit(0.0, &singles), Some(-1.0));
+        assert_eq!(benefit(3.0, &singles), Some(-0.5));
+        assert_eq!(benefit(6.0, &singles), Some(0.0));
+        assert_eq!(benefit(9.0, &singles), Some(0.5));
+        assert_eq!(benefit(12.0, &singles), Some(1.0));
+        assert_eq!(benefit(15.0, &singles), Some(1.5));
+    }
+
+    #[test]
+    fn below_the_best_path_it_is_scaled_by_that_path_alone() {
+        // eq. 9, second line: the other paths' goodput does not matter.
+        assert_eq!(benefit(6.0, &[8.0, 1.0]), Some(-0.25));
+        assert_eq!(benefit(6.0, &[8.0, 7.0]), Some(-0.25));
+    }
+
+    #[test]
+    fn without_an_answer_in_the_paper_there_is_none() {
+        assert_eq!(benefit(1.0, &[]), None);
+        assert_eq!(benefit(1.0, &[0.0, 0.0]), None);
+        assert_eq!(benefit(1.1, &[1.0]), None);
+        assert_eq!(benefit(1.1, &[1.0, 0.0]), None);
+        assert_eq!(benefit(1.0, &[1.0]), Some(0.0));
+        assert_eq!(benefit(0.5, &[1.0]), Some(-0.5));
+    }
+
+    #[test]
+    fn runs_are_measured_against_plain_tcp_of_their_seed() {
+        let run = |scheduler: &str, seed, goodput_mbps| RunResult {
+            schema_version: SCHEMA_VERSION,
+            scenario: "two".into(),
+            scheduler: scheduler.into(),
+            congestion: "reno".into(),
+            seed,
+            status: Status::Completed,
+            reason: None,
+            digest: String::new(),
+            metrics: Metrics { goodput_mbps, ..Metrics::default() },
+            series: Series::default(),
+            manifest: Manifest::default(),
+        };
+        let mut results = [
+            run("minrtt", 1, 9.0),
+            run("minrtt", 2, 3.0),
+            run("minrtt", 3, 3.0),
+            run("tcp-path0", 1, 8.0),
+            run("tcp-path1", 1, 2.0),
+            run("tcp-path0", 2, 6.0),
+        ];
+        fill_aggregation_benefit(&mut results);
+        let filled: Vec<_> = results.iter().map(|r| r.metrics.aggregation_benefit).collect();
+        assert_eq!(filled, [Some(0.5), Some(-0.5), None, Some(0.0), Some(-0.75), Some(0.0)]);
+        assert_eq!(plain_tcp_path("tcp-path12"), Some(12));
+        assert_eq!(plain_tcp_path("tcp-pathological"), None);
+    }
+}

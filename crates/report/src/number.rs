@@ -1,0 +1,53 @@
+//! Numbers for people.
+
+/// Three significant digits, no more than two after the point: `0.04`, `9.12`, `48.1`, `1203`.
+pub(crate) fn short(x: f64) -> String {
+    match x.abs() {
+        a if a >= 99.95 => format!("{x:.0}"),
+        a if a >= 9.995 => format!("{x:.1}"),
+        _ => tidy(format!("{x:.2}")),
+    }
+}
+
+/// As [`short`], with its sign.
+pub(crate) fn signed(x: f64) -> String {
+    let text = short(x);
+    if text.starts_with('-') { text.replacen('-', "−", 1) } else { format!("+{text}") }
+}
+
+/// One digit after the point under 100, as in a sentence.
+pub(crate) fn spoken(x: f64) -> String {
+    if x.abs() >= 99.95 || x.abs() < 0.95 { short(x) } else { format!("{x:.1}") }
+}
+
+/// A mean count: whole where it is one or large.
+pub(crate) fn count(x: f64) -> String {
+    if x >= 99.95 || x.fract() == 0.0 { format!("{x:.0}") } else { format!("{x:.1}") }
+}
+
+/// Bytes as KB (1000 bytes).
+pub(crate) fn kilobytes(bytes: f64) -> String {
+    match bytes / 1000.0 {
+        kb if kb >= 9.95 || kb == 0.0 => format!("{kb:.0}"),
+        kb => format!("{kb:.1}"),
+    }
+}
+
+fn tidy(text: String) -> String {
+    if text == "-0.00" { "0.00".into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits() {
+        let all: Vec<_> = [0.0, -0.001, 0.04, 9.119, 9.996, 48.13, 1203.4].map(short).into();
+        assert_eq!(all, ["0.00", "0.00", "0.04", "9.12", "10.0", "48.1", "1203"]);
+        assert_eq!([signed(0.5), signed(-0.25), signed(0.0)], ["+0.50", "−0.25", "+0.00"]);
+        assert_eq!([spoken(3.14), spoken(0.31), spoken(120.2)], ["3.1", "0.31", "120"]);
+        assert_eq!([count(3.0), count(3.4), count(120.4)], ["3", "3.4", "120"]);
+        assert_eq!([kilobytes(0.0), kilobytes(900.0), kilobytes(1_234_567.0)], ["0", "0.9", "1235"]);
+    }
+}

@@ -1,0 +1,289 @@
+//! One HTML file that shows everything and needs nothing from outside.
+//!
+//! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data. A content security
+//! policy forbids every load, and allows only the three scripts and the style sheets by their hashes. After drawing, the script
+//! writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`, `data-errors`,
+//! `data-outside`), for checks in a browser without a window.
+
+use crate::data::Data;
+use crate::encode::{csp_source, html, json_in_script};
+use crate::number::{count, kilobytes, short, signed};
+use crate::statistics::Estimate;
+use crate::summary::{Comparison, Standing, Summary};
+use crate::table::percentages;
+use crate::verdict::verdict;
+use pathweave_lab::results::{RunResult, Status};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const UPLOT_LICENCE: &str = include_str!("../assets/uPlot-LICENSE");
+const UPLOT_JS: &str = include_str!("../assets/uPlot-1.6.32.iife.min.js");
+const UPLOT_CSS: &str = include_str!("../assets/uPlot-1.6.32.min.css");
+const PAGE_CSS: &str = include_str!("../assets/page.css");
+const THEME_JS: &str = include_str!("../assets/theme.js");
+const PAGE_JS: &str = include_str!("../assets/page.js");
+
+/// The page for the results of any number of scenarios, a section each. Equal results are equal bytes.
+pub fn page(results: &[RunResult]) -> String {
+    let comparisons = Comparison::all(results);
+    let data = serde_json::to_string(&Data::of(results, &comparisons)).expect("plain numbers and text have a JSON form");
+    let library = format!("/*\n{UPLOT_LICENCE}*/\n{UPLOT_JS}");
+    let policy = format!(
+        "default-src 'none'; script-src {} {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
+        csp_source(THEME_JS),
+        csp_source(&library),
+        csp_source(PAGE_JS),
+        csp_source(UPLOT_CSS),
+        csp_source(PAGE_CSS),
+    );
+    let mut out = String::with_capacity(data.len() + 200_000);
+    let title = match comparisons.as_slice() {
+        [one] => format!("{} – Pathweave", one.scenario),
+        many => format!("{} scenarios – Pathweave", many.len()),
+    };
+    let title = html(&title);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>{UPLOT_CSS}</style>\n<style>{PAGE_CSS}</style>\n<script>{THEME_JS}</script>\n</head>\n<body>\n",
+    );
+    header(&mut out, &comparisons);
+    out.push_str("<main id=\"main\">\n");
+    for (i, comparison) in comparisons.iter().enumerate() {
+        section(&mut out, i, comparison, results);
+    }
+    if comparisons.is_empty() {
+        out.push_str("<p>There are no runs.</p>\n");
+    }
+    let _ = write!(
+        out,
+        "</main>\n<footer><p>Made by Pathweave{}, a deterministic Multipath TCP simulator. The plots over time are drawn by uPlot \
+         1.6.32 (MIT licence, in the page's source).</p></footer>\n\
+         <div id=\"tip\" role=\"status\" hidden></div>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n<script>{library}</script>\n<script>{PAGE_JS}</script>\n\
+         </body>\n</html>\n",
+        results.first().map_or(String::new(), |r| format!(" {}", html(&r.manifest.version))),
+        json_in_script(&data),
+    );
+    out
+}
+
+fn header(out: &mut String, comparisons: &[Comparison]) {
+    out.push_str(
+        "<a class=\"skip\" href=\"#main\">To the results</a>\n<header><p class=\"brand\">Pathweave</p>\
+         <button id=\"theme\" type=\"button\" hidden>Dark</button>",
+    );
+    if comparisons.len() > 1 {
+        out.push_str("<nav aria-label=\"Scenarios\"><ul>");
+        for (i, c) in comparisons.iter().enumerate() {
+            let _ = write!(out, "<li><a href=\"#s{i}\">{}</a></li>", html(&c.scenario));
+        }
+        out.push_str("</ul></nav>");
+    }
+    out.push_str("</header>\n<noscript><p class=\"note\">The plots need JavaScript; the tables do not.</p></noscript>\n");
+}
+
+fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunResult]) {
+    let runs: Vec<&RunResult> = results.iter().filter(|r| r.scenario == comparison.scenario).collect();
+    let level = if i == 0 { "h1" } else { "h2" };
+    let _ = write!(
+        out,
+        "<section id=\"s{i}\" class=\"scenario\" aria-labelledby=\"s{i}-name\">\n<{level} id=\"s{i}-name\" class=\"name\">{}</{level}>\n",
+        html(&comparison.scenario)
+    );
+    let _ = writeln!(out, "<p class=\"about\">{}</p>", about(comparison, &runs));
+    if let Some(text) = verdict(comparison) {
+        let worse = comparison.summaries.iter().any(|s| s.standing == Some(Standing::Worse));
+        let class = if worse { "verdict worse" } else { "verdict" };
+        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", html(&text));
+    }
+    let ranking = if comparison.sized { "Completion time" } else { "Goodput" };
+    let _ = writeln!(
+        out,
+        "<div class=\"pair\">\n<div class=\"card\"><h3>{ranking}</h3><p class=\"note\">Mean over the seeds with its 95&nbsp;% \
+         interval (Student’s t). {}</p><div class=\"plot ranking\" data-scenario=\"{i}\"></div></div>\n\
+         <div class=\"card\"><h3>Share per path</h3><p class=\"note\">Data bytes sent by path, repeated ones included.</p>\
+         <div class=\"plot share\" data-scenario=\"{i}\"></div></div>\n</div>",
+        if comparison.sized { "Shorter is better." } else { "Longer is better." },
+    );
+    let _ = writeln!(
+        out,
+        "<div class=\"controls\" data-scenario=\"{i}\" hidden></div>\n\
+         <div class=\"card\"><h3>Goodput over time</h3><div class=\"plot time\" data-scenario=\"{i}\" data-kind=\"goodput\"></div></div>\n\
+         <div class=\"card\"><h3>Out-of-order queue over time</h3><p class=\"note\">Most data waiting at the receiver for earlier \
+         data, in each step.</p><div class=\"plot time\" data-scenario=\"{i}\" data-kind=\"queue\"></div></div>"
+    );
+    out.push_str("<div class=\"card\"><h3>All numbers</h3>");
+    numbers(out, comparison);
+    out.push_str("</div>\n");
+    problems(out, &runs);
+    manifest(out, &runs);
+    out.push_str("</section>\n");
+}
+
+fn about(comparison: &Comparison, runs: &[&RunResult]) -> String {
+    let several = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let mut congestion: Vec<&str> = runs.iter().map(|r| r.congestion.as_str()).collect();
+    congestion.sort_unstable();
+    congestion.dedup();
+    let mut text = format!(
+        "{} · {} · {} · congestion control {}",
+        several(comparison.paths, "path"),
+        several(comparison.summaries.iter().filter(|s| s.plain_tcp.is_none()).count(), "scheduler"),
+        several(comparison.seeds.len(), "seed"),
+        html(&congestion.join(", "))
+    );
+    let overrides = runs.first().map(|r| &r.manifest.overrides).filter(|o| !o.is_empty());
+    for (name, value) in overrides.into_iter().flatten() {
+        let _ = write!(text, " · <code>{} = {}</code>", html(name), html(value));
+    }
+    text
+}
+
+fn interval(e: Estimate) -> String {
+    match e.margin() {
+        Some(margin) => format!("{} <small>±&nbsp;{}</small>", short(e.mean), short(margin)),
+        None => short(e.mean),
+    }
+}
+
+/// A column of the table: its group, name and unit, and its text.
+struct Column {
+    group: &'static str,
+    name: &'static str,
+    unit: &'static str,
+    text: fn(&Summary) -> String,
+}
+
+fn columns(comparison: &Comparison) -> Vec<Column> {
+    let mut all = Vec::new();
+    let mut add = |group, name, unit, text| all.push(Column { group, name, unit, text });
+    if comparison.sized {
+        add("", "Completion", "s", |s| s.completion_s.map_or("–".into(), interval));
+    }
+    add("", "Goodput", "Mbit/s", |s| interval(s.goodput_mbps));
+    add("", "Median", "Mbit/s", |s| short(s.goodput_mbps.median));
+    add("", "Benefit", "CP eq. 9", |s| s.benefit.map_or("–".into(), |b| signed(b.mean)));
+    if comparison.paths > 1 {
+        add("", "Share", "%", |s| {
+            percentages(&s.share).iter().map(u32::to_string).collect::<Vec<_>>().join("&thinsp;/&thinsp;")
+        });
+    }
+    add("Out-of-order queue, KB", "mean", "", |s| kilobytes(s.out_of_order_mean));
+    add("Out-of-order queue, KB", "p95", "", |s| kilobytes(s.out_of_order_p95));
+    add("Out-of-order queue, KB", "max", "", |s| kilobytes(s.out_of_order_max as f64));
+    add("Segments", "resent", "", |s| count(s.retransmitted));
+    add("Segments", "reinjected", "", |s| count(s.reinjected));
+    add("", "Timeouts", "", |s| count(s.timeouts));
+    add("Time, s", "blocked", "", |s| short(s.blocked_s));
+    add("Time, s", "window-limited", "", |s| short(s.window_limited_s));
+    all
+}
+
+fn numbers(out: &mut String, comparison: &Comparison) {
+    let columns = columns(comparison);
+    out.push_str(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All numbers\"><table>\n\
+         <thead><tr><th rowspan=\"2\">#</th><th rowspan=\"2\" class=\"who\">Scheduler</th>",
+    );
+    for (i, Column { group, name, unit, .. }) in columns.iter().enumerate() {
+        if group.is_empty() {
+            let _ = write!(out, "<th rowspan=\"2\">{name} <small>{unit}</small></th>");
+        } else if i == 0 || columns[i - 1].group != *group {
+            let members = columns.iter().filter(|c| c.group == *group).count();
+            let _ = write!(out, "<th colspan=\"{members}\" scope=\"colgroup\" class=\"group\">{group}</th>");
+        }
+    }
+    out.push_str("</tr>\n<tr>");
+    for column in columns.iter().filter(|c| !c.group.is_empty()) {
+        let _ = write!(out, "<th>{}</th>", column.name);
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for (rank, summary) in comparison.summaries.iter().enumerate() {
+        let class = if summary.plain_tcp.is_some() { " class=\"tcp\"" } else { "" };
+        let _ = write!(
+            out,
+            "<tr{class}><td>{}</td><th scope=\"row\" class=\"who\">{}{}</th>",
+            rank + 1,
+            html(&summary.scheduler),
+            badges(summary)
+        );
+        for column in &columns {
+            let bad = column.name == "Benefit" && summary.standing == Some(Standing::Worse);
+            let class = if bad { " class=\"bad\" title=\"worse than one path\"" } else { "" };
+            let _ = write!(out, "<td{class}>{}</td>", (column.text)(summary));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str(
+        "</tbody></table></div>\n<p class=\"note\">Counts and times are means a run. Aggregation benefit: 0 is plain TCP on the best \
+         path, 1 the sum of all paths, −1 nothing. Blocked: later data was there and earlier data missing. Window-limited: the \
+         receive window held data back. Out of order: means over the seeds of mean and 95th percentile, and the largest maximum. \
+         1 KB is 1000 bytes.</p>",
+    );
+}
+
+fn badges(summary: &Summary) -> String {
+    let mut text = String::new();
+    if summary.plain_tcp.is_some() {
+        text.push_str(" <span class=\"badge\">plain TCP</span>");
+    }
+    for (n, word) in [(summary.stalled, "stalled"), (summary.failed, "failed")] {
+        if n > 0 {
+            let _ = write!(text, " <span class=\"badge bad\">{n} of {} {word}</span>", summary.runs);
+        }
+    }
+    text
+}
+
+fn problems(out: &mut String, runs: &[&RunResult]) {
+    let bad: Vec<_> = runs.iter().filter(|r| r.status != Status::Completed).collect();
+    if bad.is_empty() {
+        return;
+    }
+    out.push_str("<div class=\"card\"><h3>Runs that did not complete</h3><ul>");
+    for r in bad {
+        let how = if r.status == Status::Stalled { "stalled" } else { "failed" };
+        let reason = r.reason.as_deref().unwrap_or("no reason given");
+        let _ = write!(out, "<li>{}, seed {}: {how}: {}</li>", html(&r.scheduler), r.seed, html(reason));
+    }
+    out.push_str("</ul></div>\n");
+}
+
+fn manifest(out: &mut String, runs: &[&RunResult]) {
+    let Some(first) = runs.first() else { return };
+    out.push_str("<details class=\"card\"><summary><h3>Manifest</h3></summary><dl>");
+    let mut entry = |name: &str, value: &str| {
+        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(value));
+    };
+    entry("Version", &first.manifest.version);
+    let mut hashes: Vec<&str> = runs.iter().map(|r| r.manifest.scenario_hash.as_str()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    entry("Scenario hash", &hashes.join(", "));
+    for (name, value) in &first.manifest.overrides {
+        entry("Override", &format!("{name} = {value}"));
+    }
+    let mut parameters: BTreeMap<&str, String> = BTreeMap::new();
+    for r in runs.iter().filter(|r| !r.manifest.scheduler_parameters.is_empty()) {
+        let list = r.manifest.scheduler_parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>();
+        parameters.insert(&r.scheduler, list.join(", "));
+    }
+    for (scheduler, list) in parameters {
+        entry(&format!("Parameters of {scheduler}"), &list);
+    }
+    out.push_str("</dl><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Digests\"><table><thead><tr><th class=\"who\">Scheduler</th><th>Seed</th><th>Digest</th></tr></thead><tbody>");
+    for r in runs {
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td><td><code>{}</code></td></tr>",
+            html(&r.scheduler),
+            r.seed,
+            html(&r.digest)
+        );
+    }
+    out.push_str("</tbody></table></div></details>\n");
+}

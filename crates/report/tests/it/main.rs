@@ -1,0 +1,6 @@
+//! Tables and pages of whole comparisons.
+
+mod assets;
+mod made_up;
+mod page;
+mod table;

@@ -1,0 +1,76 @@
+//! The page's text. What a browser makes of it is looked at by `cargo xtask page`.
+
+use crate::made_up::results;
+use pathweave_lab::results::Status;
+use pathweave_report::page;
+
+fn embedded(page: &str) -> serde_json::Value {
+    let start = page.find("id=\"data\">").expect("there is data") + "id=\"data\">".len();
+    let end = start + page[start..].find("</script>").expect("it ends");
+    serde_json::from_str(&page[start..end]).expect("it is JSON")
+}
+
+#[test]
+fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
+    let text = page(&results("wlan-3g", 2, 5.0, false));
+    for attribute in ["src=", "@import", "url(http", "href=\"http", "srcset=", "<link", "<img", "<iframe"] {
+        let ours = text.matches(attribute).count();
+        assert_eq!(ours, 0, "{attribute} occurs");
+    }
+    assert!(text.contains("default-src 'none'; script-src 'sha256-"), "the policy allows hashes only");
+    assert!(!text.contains("unsafe-"));
+}
+
+#[test]
+fn small_before_data() {
+    assert!(page(&[]).len() < 150_000, "{} bytes", page(&[]).len());
+    let large = page(&results("wlan-3g", 30, 600.0, false));
+    assert!(large.len() < 4_000_000, "{} bytes for 240 runs of 10 minutes", large.len());
+}
+
+#[test]
+fn each_scenario_is_a_section_with_every_scheduler() {
+    let mut all = results("wlan-3g", 3, 5.0, false);
+    all.extend(results("download", 3, 5.0, true));
+    let text = page(&all);
+    assert_eq!(text.matches("<section ").count(), 2);
+    let data = embedded(&text);
+    for (i, name) in ["wlan-3g", "download"].into_iter().enumerate() {
+        let scenario = &data["scenarios"][i];
+        assert_eq!(scenario["name"], name);
+        let rows = scenario["rows"].as_array().expect("there are rows");
+        assert_eq!(rows.len(), 8);
+        for row in rows {
+            assert!(!row["goodput_series"]["median"].as_array().expect("a list").is_empty());
+            assert_eq!(row["queue_series"]["runs"].as_array().expect("a list").len(), 3);
+        }
+    }
+    assert!(text.contains("Two paths are worse than one here: "));
+    assert_eq!(text, page(&all), "equal results are equal bytes");
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let mut all = results("</script><script>alert(1)</script>", 1, 1.0, false);
+    all[0].scheduler = "<img src=x onerror=alert(1)>".into();
+    all[0].status = Status::Failed;
+    all[0].reason = Some("<b>&</b>".into());
+    let text = page(&all);
+    assert!(!text.contains("alert(1)</script>"));
+    assert!(!text.contains("<img"));
+    assert!(text.contains("&lt;b&gt;&amp;&lt;/b&gt;"));
+    assert_eq!(embedded(&text)["scenarios"][0]["name"], "</script><script>alert(1)</script>");
+}
+
+/// Writes a page to look at: `cargo test -p pathweave-report -- --ignored sample`.
+#[test]
+#[ignore = "writes target/page/sample.html to look at"]
+fn sample() {
+    let mut all = results("wlan-3g", 5, 20.0, false);
+    all.extend(results("download-4mb", 5, 5.0, true));
+    all[0].status = Status::Stalled;
+    all[0].reason = Some("nothing more would ever have happened, 1.2 MB were left".into());
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/page");
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    std::fs::write(folder.join("sample.html"), page(&all)).expect("the page can be written");
+}
