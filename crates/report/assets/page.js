@@ -261,7 +261,8 @@
           bands: low ? [{ series: [4, 3], fill: faded(stroke, 0.22) }] : [],
           hooks: { setCursor: [u => {
             const i = u.cursor.idx;
-            readout.textContent = i == null ? "" : `${plain(u.data[0][i])}${nbsp}s: ${reading([u.data[2], u.data[3], u.data[4]], i, kind.unit)}`;
+            const text = i == null ? "" : reading([u.data[2], u.data[3], u.data[4]], i, kind.unit);
+            readout.textContent = text && `${plain(u.data[0][i])}${nbsp}s: ${text}`;
           }] },
         };
         plot(opts, columns, figure, `${kind.name} of ${row.name} on ${scenario.name}`, `${kind.name} of ${row.name} over time, ${what}`);

@@ -13,7 +13,7 @@ mod summary;
 mod table;
 mod verdict;
 
-pub use page::page;
+pub use page::{About, page};
 pub use statistics::Estimate;
 pub use summary::{Comparison, Standing, Summary};
 pub use table::table;

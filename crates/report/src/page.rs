@@ -23,10 +23,23 @@ const PAGE_CSS: &str = include_str!("../assets/page.css");
 const THEME_JS: &str = include_str!("../assets/theme.js");
 const PAGE_JS: &str = include_str!("../assets/page.js");
 
-/// The page for the results of any number of scenarios, a section each. Equal results are equal bytes.
-pub fn page(results: &[RunResult]) -> String {
+/// What a page says of a scenario beside its results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What it shows, in a line or two.
+    pub description: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// The page for the results of any number of scenarios, a section each; `about` holds those that more is known of. Equal input
+/// is equal bytes.
+pub fn page(results: &[RunResult], about: &[About]) -> String {
     let comparisons = Comparison::all(results);
-    let data = serde_json::to_string(&Data::of(results, &comparisons)).expect("plain numbers and text have a JSON form");
+    let data =
+        serde_json::to_string(&Data::of(results, &comparisons)).expect("plain numbers and text have a JSON form");
     let library = format!("/*\n{UPLOT_LICENCE}*/\n{UPLOT_JS}");
     let policy = format!(
         "default-src 'none'; script-src {} {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
@@ -53,7 +66,8 @@ pub fn page(results: &[RunResult]) -> String {
     header(&mut out, &comparisons);
     out.push_str("<main id=\"main\">\n");
     for (i, comparison) in comparisons.iter().enumerate() {
-        section(&mut out, i, comparison, results);
+        let about = about.iter().find(|a| a.scenario == comparison.scenario);
+        section(&mut out, i, comparison, results, about);
     }
     if comparisons.is_empty() {
         out.push_str("<p>There are no runs.</p>\n");
@@ -83,10 +97,12 @@ fn header(out: &mut String, comparisons: &[Comparison]) {
         }
         out.push_str("</ul></nav>");
     }
-    out.push_str("</header>\n<noscript><p class=\"note\">The plots need JavaScript; the tables do not.</p></noscript>\n");
+    out.push_str(
+        "</header>\n<noscript><p class=\"note\">The plots need JavaScript; the tables do not.</p></noscript>\n",
+    );
 }
 
-fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunResult]) {
+fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunResult], about: Option<&About>) {
     let runs: Vec<&RunResult> = results.iter().filter(|r| r.scenario == comparison.scenario).collect();
     let level = if i == 0 { "h1" } else { "h2" };
     let _ = write!(
@@ -94,11 +110,15 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
         "<section id=\"s{i}\" class=\"scenario\" aria-labelledby=\"s{i}-name\">\n<{level} id=\"s{i}-name\" class=\"name\">{}</{level}>\n",
         html(&comparison.scenario)
     );
-    let _ = writeln!(out, "<p class=\"about\">{}</p>", about(comparison, &runs));
+    if let Some(About { description, .. }) = about.filter(|a| !a.description.is_empty()) {
+        let _ = writeln!(out, "<p class=\"description\">{}</p>", html(description));
+    }
+    let _ = writeln!(out, "<p class=\"about\">{}</p>", facts(comparison, &runs));
     if let Some(text) = verdict(comparison) {
         let worse = comparison.summaries.iter().any(|s| s.standing == Some(Standing::Worse));
         let class = if worse { "verdict worse" } else { "verdict" };
-        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", html(&text));
+        let text = html(&text).replace(" Mbit/s", "&nbsp;Mbit/s").replace(" s.", "&nbsp;s.");
+        let _ = writeln!(out, "<p class=\"{class}\">{text}</p>");
     }
     let ranking = if comparison.sized { "Completion time" } else { "Goodput" };
     let _ = writeln!(
@@ -120,11 +140,11 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
     numbers(out, comparison);
     out.push_str("</div>\n");
     problems(out, &runs);
-    manifest(out, &runs);
+    manifest(out, &runs, about);
     out.push_str("</section>\n");
 }
 
-fn about(comparison: &Comparison, runs: &[&RunResult]) -> String {
+fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
     let several = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let mut congestion: Vec<&str> = runs.iter().map(|r| r.congestion.as_str()).collect();
     congestion.sort_unstable();
@@ -253,12 +273,15 @@ fn problems(out: &mut String, runs: &[&RunResult]) {
     out.push_str("</ul></div>\n");
 }
 
-fn manifest(out: &mut String, runs: &[&RunResult]) {
+fn manifest(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
     let Some(first) = runs.first() else { return };
     out.push_str("<details class=\"card\"><summary><h3>Manifest</h3></summary><dl>");
     let mut entry = |name: &str, value: &str| {
         let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(value));
     };
+    if let Some(About { source, .. }) = about.filter(|a| !a.source.is_empty()) {
+        entry("Scenario from", source);
+    }
     entry("Version", &first.manifest.version);
     let mut hashes: Vec<&str> = runs.iter().map(|r| r.manifest.scenario_hash.as_str()).collect();
     hashes.sort_unstable();

@@ -144,7 +144,8 @@ impl Comparison {
 fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
     let values = |f: &dyn Fn(&RunResult) -> Option<f64>| runs.iter().filter_map(|r| f(r)).collect::<Vec<f64>>();
     let mean = |f: &dyn Fn(&RunResult) -> f64| runs.iter().map(|r| f(r)).sum::<f64>() / runs.len() as f64;
-    let sent = |path: usize| runs.iter().filter_map(|r| r.metrics.per_path.get(path)).map(|p| p.sent_bytes as f64).sum();
+    let sent =
+        |path: usize| runs.iter().filter_map(|r| r.metrics.per_path.get(path)).map(|p| p.sent_bytes as f64).sum();
     let mut share: Vec<f64> = (0..paths).map(sent).collect();
     let total: f64 = share.iter().sum();
     if total > 0.0 {
@@ -157,7 +158,8 @@ fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
         runs: runs.len(),
         stalled: runs.iter().filter(|r| r.status == Status::Stalled).count(),
         failed: runs.iter().filter(|r| r.status == Status::Failed).count(),
-        goodput_mbps: Estimate::of(&values(&|r| Some(r.metrics.goodput_mbps))).expect("a scheduler is there by its runs"),
+        goodput_mbps: Estimate::of(&values(&|r| Some(r.metrics.goodput_mbps)))
+            .expect("a scheduler is there by its runs"),
         completion_s: Estimate::of(&values(&|r| r.metrics.completion_s.filter(|_| r.status == Status::Completed))),
         benefit: Estimate::of(&values(&|r| r.metrics.aggregation_benefit)),
         share,

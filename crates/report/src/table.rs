@@ -3,9 +3,7 @@
 use crate::number::{count, kilobytes, short, signed};
 use crate::statistics::Estimate;
 use crate::summary::{Comparison, Summary};
-use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
-};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 
 /// A line under the header and nothing else.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -22,7 +20,7 @@ pub fn table(comparison: &Comparison, width: u16) -> String {
     }
     for (i, column) in columns.iter().enumerate() {
         let c = table.column_mut(i).expect("the header has as many columns");
-        c.set_padding((u16::from(i > 0), u16::from(i > 0)));
+        c.set_padding((u16::from(i > 0), 0));
         if !column.left {
             c.set_cell_alignment(CellAlignment::Right);
             c.set_constraint(ColumnConstraint::ContentWidth);
@@ -43,19 +41,20 @@ struct Column {
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
     let column = |title, text| Column { title, left: false, text };
-    let mut all = vec![
-        column("", |i, _| (i + 1).to_string()),
-        Column { title: "scheduler", left: true, text: |_, s| name(s) },
-    ];
+    let mut all =
+        vec![column("", |i, _| (i + 1).to_string()), Column { title: "scheduler", left: true, text: |_, s| name(s) }];
     if comparison.sized {
         all.push(column("time\ns", |_, s| s.completion_s.map_or("–".into(), with_margin)));
     }
-    all.push(column("goodput\nMbit/s", |_, s| with_margin(s.goodput_mbps)));
+    match comparison.sized {
+        true => all.push(column("goodput\nMbit/s", |_, s| short(s.goodput_mbps.mean))),
+        false => all.push(column("goodput\nMbit/s", |_, s| with_margin(s.goodput_mbps))),
+    }
     all.push(column("benefit", |_, s| s.benefit.map_or("–".into(), |b| signed(b.mean))));
     if comparison.paths > 1 {
         all.push(column("share\n%", |_, s| share(s)));
     }
-    all.push(column("out of order, KB\nmean  p95  max", |_, s| out_of_order(s)));
+    all.push(column("out of order KB\nmean  p95  max", |_, s| out_of_order(s)));
     all.push(column("resent", |_, s| count(s.retransmitted)));
     all.push(column("rein-\nject.", |_, s| count(s.reinjected)));
     all.push(column("blocked\ns", |_, s| short(s.blocked_s)));

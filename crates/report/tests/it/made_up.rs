@@ -1,9 +1,7 @@
 //! Results that look like those of runs, from no simulator.
 
 use pathweave_lab::benefit::fill_aggregation_benefit;
-use pathweave_lab::results::{
-    Manifest, Metrics, OutOfOrder, PathMetrics, RunResult, SCHEMA_VERSION, Series, Status,
-};
+use pathweave_lab::results::{Manifest, Metrics, OutOfOrder, PathMetrics, RunResult, SCHEMA_VERSION, Series, Status};
 
 /// Goodput of WLAN and 3G, the part on the first path, and out-of-order bytes that a scheduler reaches.
 const SHAPES: [(&str, f64, f64, f64); 8] = [
@@ -40,7 +38,9 @@ pub(crate) fn results(scenario: &str, seeds: u64, seconds: f64, sized: bool) -> 
             let goodput_mbps: Vec<f64> =
                 (0..steps).map(|t| level * (t as f64 / 8.0).min(1.0) * (1.0 + wave(t) + 0.12 * noise.next())).collect();
             let out_of_order_bytes: Vec<u64> = (0..steps)
-                .map(|t| (queue * (t as f64 / 12.0).min(1.0) * (0.5 + wave(t) * 3.0 + 0.4 * noise.next()).max(0.0)) as u64)
+                .map(|t| {
+                    (queue * (t as f64 / 12.0).min(1.0) * (0.5 + wave(t) * 3.0 + 0.4 * noise.next()).max(0.0)) as u64
+                })
                 .collect();
             let mean = goodput_mbps.iter().sum::<f64>() / steps as f64;
             let bytes = mean * 1e6 / 8.0 * seconds;
