@@ -97,6 +97,7 @@
     }
     svg.append(make("text", { class: "soft small", x: left + span, y: bottom + 33, "text-anchor": "end" },
       `${scenario.sized ? "Completion time" : "Goodput"}, ${unit}`));
+    const texts = [], hits = [];
     rows.forEach((row, i) => {
       const s = of(row), y = top + i * rowHeight + (narrow ? 22 : (rowHeight - barHeight) / 2), middle = y + barHeight / 2;
       svg.append(narrow
@@ -113,20 +114,21 @@
         }
         drawn.points++;
       }
-      svg.append(make("text", { class: "halo", x: (s ? Math.max(x(s.mean), x(s.high ?? 0)) : left) + 8, y: middle + 4.5 }, values[i]));
+      texts.push(make("text", { class: "halo", x: (s ? Math.max(x(s.mean), x(s.high ?? 0)) : left) + 8, y: middle + 4.5 }, values[i]));
       const lines = [names[i]];
       if (s) lines.push(`mean ${digits(s.mean, 3)} ${unit}, median ${digits(s.median, 3)} ${unit}`);
       if (s?.low != null) lines.push(`95 % interval ${digits(s.low, 3)} to ${digits(s.high, 3)} ${unit}`);
       if (scenario.sized) lines.push(`goodput ${digits(row.goodput.mean)} Mbit/s`);
       if (row.benefit != null) lines.push(`aggregation benefit ${digits(row.benefit)}`);
       if (row.standing === "worse") lines.push("worse than one path");
-      svg.append(make("rect", { class: "hit", x: 0, y: top + i * rowHeight, width, height: rowHeight, "data-tip": lines.join("\n") }));
+      hits.push(make("rect", { class: "hit", x: 0, y: top + i * rowHeight, width, height: rowHeight, "data-tip": lines.join("\n") }));
     });
     marks.forEach(([v, text], i) => {
       const y = 12 + 16 * i, wide = textWidth(text, 12);
-      svg.append(make("line", { class: "mark", x1: x(v), x2: x(v), y1: y + 4, y2: bottom, "pointer-events": "none" }),
+      svg.append(make("line", { class: "mark", x1: x(v), x2: x(v), y1: y + 4, y2: bottom }),
         make("text", { class: "soft small", x: Math.min(Math.max(x(v), wide / 2), width - wide / 2), y, "text-anchor": "middle" }, text));
     });
+    svg.append(...texts, ...hits);
     box.replaceChildren(svg);
     if (!rows.some(r => of(r))) drawn.empty.push(`ranking of ${scenario.name}`);
     drawn.plots++;
@@ -161,7 +163,7 @@
           drawn.points++;
           svg.append(make("rect", { class: `part p${path % 4}`, x: from, y, width: Math.max(0.5, wide - 1.5), height: barHeight, rx: 2, "data-tip": text }));
         }
-        if (wide > 30) svg.append(make("text", { class: "on-path", x: from + wide / 2, y: y + 14.5, "text-anchor": "middle", "pointer-events": "none" }, percent));
+        if (wide > 30) svg.append(make("text", { class: `on-path p${path % 4}`, x: from + wide / 2, y: y + 14.5, "text-anchor": "middle", "pointer-events": "none" }, percent));
         from += wide;
       });
     });

@@ -31,11 +31,9 @@ pub fn verdict(comparison: &Comparison) -> Option<String> {
     }
     let tcp_value = value(comparison, tcp)?;
     text.push_str(&format!("plain TCP on path {path} {} {tcp_value}.", verb(comparison)));
-    if word == "worse than" && best_standing == Standing::Better {
-        if let Some(x) = value(comparison, best) {
-            let both = if comparison.paths == 2 { "both" } else { "all" };
-            text.push_str(&format!(" The best use of {both} is {}: {x} {}.", best.scheduler, unit(comparison)));
-        }
+    if let ("worse than", Standing::Better, Some(x)) = (word, best_standing, value(comparison, best)) {
+        let both = if comparison.paths == 2 { "both" } else { "all" };
+        text.push_str(&format!(" The best use of {both} is {}: {x} {}.", best.scheduler, unit(comparison)));
     }
     Some(text)
 }
