@@ -10,14 +10,26 @@ mod event;
 mod testing;
 mod view;
 
+pub mod bas;
 pub mod blest;
+pub mod blest_kernel;
+pub mod blind_roundrobin;
+pub mod daps_two_path;
+pub mod ecf;
+pub mod edpf;
+pub mod hsr;
 pub mod linux;
+pub mod lts;
+pub mod lws;
 pub mod minrtt;
+pub mod otias;
+pub mod otias_kernel;
 pub mod redundant;
 pub mod roundrobin;
 pub mod single;
 #[cfg(any(test, feature = "testing"))]
 pub mod toys;
+pub mod weighted_roundrobin;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
 pub use event::{Event, LossKind};

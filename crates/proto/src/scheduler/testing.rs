@@ -218,17 +218,25 @@ impl Bench {
     /// joined.
     #[track_caller]
     pub(crate) fn run(&mut self, scheduler: &mut dyn Scheduler) -> Vec<(u8, Range<u64>)> {
+        let all = self.run_for(scheduler, 10_000);
+        assert!(self.step(scheduler).is_none(), "the scheduler never waits");
+        all
+    }
+
+    /// At most `n` decisions, as [`Bench::run`].
+    #[track_caller]
+    pub(crate) fn run_for(&mut self, scheduler: &mut dyn Scheduler, n: usize) -> Vec<(u8, Range<u64>)> {
         let mut all: Vec<(u8, Range<u64>)> = Vec::new();
-        for _ in 0..10_000 {
+        for _ in 0..n {
             match self.step(scheduler) {
                 Some((id, range)) => match all.last_mut() {
                     Some((last, before)) if *last == id && before.end == range.start => before.end = range.end,
                     _ => all.push((id, range)),
                 },
-                None => return all,
+                None => break,
             }
         }
-        panic!("the scheduler never waits");
+        all
     }
 
     /// The rule of the decision that a scheduler takes now.

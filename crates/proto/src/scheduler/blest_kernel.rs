@@ -1,0 +1,245 @@
+//! `blest-kernel`: BLEST as in the out-of-tree Linux port (`mptcp_blest.c`), which differs from the paper's
+//! ([`blest`]).
+//!
+//! * λ starts at 1.2 and stays in [1.0, 1.3]. When the fastest subflow has no space and a slower one S is considered,
+//!   at most once per smallest smoothed RTT of S, it grows by 0.04 if the connection was blocked since, and shrinks by
+//!   0.01 if not.
+//! * What the fastest subflow F sends meanwhile: n = ⌊linger_S / avg_F⌋ + 1 round trips, avg_F the middle of its
+//!   lifetime's smallest and largest smoothed RTT; before its first loss cwnd·(2ⁿ − 1) segments with n ≤ 16, later
+//!   (max(cwnd, ssthresh + 1) + (n − 1)/2)·n, in whole numbers; times MSS_F and λ.
+//! * linger_S: from its lifetime's smallest to its largest smoothed RTT in proportion to how full its window is, not
+//!   less than now's.
+//! * S is skipped when that exceeds the send window less the segment and all that is queued on S.
+//!
+//! Deviations: "blocked" is [`Event::WindowBlocked`] held by another subflow than F, where the port has the
+//! retransmissions and penalisations that follow from it, so that it works without them too.
+
+use super::blest::fastest;
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
+use crate::congestion::Window;
+use crate::parameter::{Kind, Parameter};
+use crate::registry::SchedulerEntry;
+use crate::seq::SubflowId;
+use pathweave_units::{Duration, Instant};
+
+const fn factor(name: &'static str, default: &'static str, description: &'static str) -> Parameter {
+    let kind = Kind::Number { min: 0.0, max: 100.0 };
+    Parameter { name, kind, unit: "", default, description, source: "mptcp_blest.c" }
+}
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "blest-kernel",
+    source: "Linux out-of-tree, mptcp_blest.c",
+    summary: "BLEST with the kernel port's estimates",
+    parameters: &[
+        factor("lambda", "1.2", "first value of the factor that corrects the estimate"),
+        factor("min_lambda", "1.0", "smallest factor"),
+        factor("max_lambda", "1.3", "largest factor"),
+        factor("increase", "0.04", "step after blocking"),
+        factor("decrease", "0.01", "step without blocking"),
+    ],
+    queues: false,
+    duplicates: false,
+    build: |v| {
+        let mut scheduler = BlestKernel::new(v.number("lambda"));
+        scheduler.limits = (v.number("min_lambda"), v.number("max_lambda").max(v.number("min_lambda")));
+        scheduler.steps = (v.number("increase"), v.number("decrease"));
+        Ok(Box::new(scheduler))
+    },
+};
+
+/// The most round trips of slow start that are counted.
+const MAX_DOUBLINGS: u64 = 16;
+
+/// BLEST of the kernel port.
+#[derive(Debug)]
+pub struct BlestKernel {
+    lambda: f64,
+    limits: (f64, f64),
+    steps: (f64, f64),
+    blocked: bool,
+    updated: Option<Instant>,
+    /// Smallest and largest smoothed round-trip time of each subflow's life.
+    extremes: [Option<(Duration, Duration)>; SubflowId::MAX_SUBFLOWS],
+}
+
+impl BlestKernel {
+    /// With λ's first value and the port's limits and steps.
+    pub fn new(lambda: f64) -> Self {
+        BlestKernel {
+            lambda,
+            limits: (1.0, 1.3),
+            steps: (0.04, 0.01),
+            blocked: false,
+            updated: None,
+            extremes: [None; SubflowId::MAX_SUBFLOWS],
+        }
+    }
+
+    fn record(&mut self, view: &View<'_>) {
+        for s in view.subflows {
+            if let (Some(srtt), Some(extremes)) = (s.srtt, self.extremes.get_mut(s.id.index())) {
+                let (least, most) = extremes.unwrap_or((srtt, srtt));
+                *extremes = Some((least.min(srtt), most.max(srtt)));
+            }
+        }
+    }
+
+    fn extremes(&self, s: &SubflowView) -> (Duration, Duration) {
+        self.extremes.get(s.id.index()).copied().flatten().unwrap_or((s.srtt_or_zero(), s.srtt_or_zero()))
+    }
+
+    fn update_lambda(&mut self, now: Instant, s: &SubflowView) {
+        let (least, _) = self.extremes(s);
+        let updated = *self.updated.get_or_insert(now);
+        if now.since(updated) < least || now == updated {
+            return;
+        }
+        let (up, down) = self.steps;
+        self.lambda += if self.blocked { up } else { -down };
+        self.lambda = self.lambda.clamp(self.limits.0, self.limits.1);
+        self.blocked = false;
+        self.updated = Some(now);
+    }
+
+    /// How long a segment sent on `s` now takes to be acknowledged.
+    fn linger(&self, s: &SubflowView) -> Duration {
+        let (least, most) = self.extremes(s);
+        let (in_flight, cwnd) = (u64::from(s.in_flight) + 1, u64::from(s.cwnd.max(1)));
+        let estimate = if in_flight >= cwnd {
+            most
+        } else {
+            least + most.saturating_sub(least).saturating_mul(in_flight).div(cwnd)
+        };
+        estimate.max(s.srtt_or_zero())
+    }
+
+    /// Bytes that `f` sends in `time`, before λ.
+    fn bytes_in(&self, f: &SubflowView, time: Duration) -> f64 {
+        let (least, most) = self.extremes(f);
+        let average = (least + most).div(2).as_nanos();
+        let rounds = time.as_nanos().checked_div(average).unwrap_or(0) + 1;
+        let segments = if f.ssthresh >= Window::NO_THRESHOLD {
+            u64::from(f.cwnd) * ((1 << rounds.min(MAX_DOUBLINGS)) - 1)
+        } else {
+            let cwnd = u64::from(f.cwnd.max(f.ssthresh.saturating_add(1)));
+            (cwnd + (rounds - 1) / 2).saturating_mul(rounds)
+        };
+        segments as f64 * f64::from(f.mss)
+    }
+}
+
+impl Scheduler for BlestKernel {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.record(view);
+        let Some(s) = minrtt::pick(view) else { return Decision::no_space() };
+        let Some(f) = fastest(view).filter(|f| f.id != s.id && s.srtt.is_some()) else { return minrtt::decide(view) };
+        let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
+        self.update_lambda(view.now, s);
+        let linger = self.linger(s);
+        let fast = self.bytes_in(f, linger) * self.lambda;
+        let slow = s.queued_bytes + range.end.since(range.start);
+        let room = view.send_window.saturating_sub(slow) as f64;
+        let reason = |rule| {
+            Reason::new(rule)
+                .with("lambda", self.lambda)
+                .with("fast_lambda_bytes", fast)
+                .with("room_bytes", room)
+                .with("linger_ms", linger.as_secs_f64() * 1e3)
+        };
+        if fast > room {
+            let reason = reason("the fastest subflow needs the window meanwhile");
+            return Decision::Wait { until: None, for_subflow: Some(f.id), reason };
+        }
+        let reason = reason("fits beside what the fastest subflow sends meanwhile");
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::WindowBlocked { holder: Some(holder) } => {
+                self.blocked |= fastest(view).is_some_and(|f| f.id != *holder);
+            }
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                if let Some(extremes) = self.extremes.get_mut(id.index()) {
+                    *extremes = None;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn avoidance_estimate_in_whole_round_trips() {
+        let scheduler = BlestKernel::new(1.2);
+        let f = sub(0).rtt(20).0;
+        // n = 105/20 + 1 = 6; (11 + 5/2)·6 = 78 segments: the window is 10 and the threshold 10, so 11 is assumed.
+        assert_eq!(scheduler.bytes_in(&f, ms(105)), 78_000.0);
+    }
+
+    #[test]
+    fn slow_start_estimate_doubles_up_to_sixteen_times() {
+        let scheduler = BlestKernel::new(1.2);
+        let f = sub(0).rtt(20).slow_start().0;
+        assert_eq!(scheduler.bytes_in(&f, ms(50)), 70_000.0, "10·(2³ − 1)");
+        assert_eq!(scheduler.bytes_in(&f, ms(5000)), 655_350_000.0, "10·(2¹⁶ − 1)");
+    }
+
+    #[test]
+    fn linger_goes_from_the_smallest_to_the_largest_by_fill() {
+        let mut bench = Bench::new([sub(0).rtt(100)]);
+        let mut scheduler = BlestKernel::new(1.2);
+        scheduler.record(&bench.view());
+        bench.sub(0).srtt = Some(ms(200));
+        scheduler.record(&bench.view());
+        bench.sub(0).srtt = Some(ms(120));
+        scheduler.record(&bench.view());
+        for (in_flight, expected) in [(4, 150), (0, 120), (9, 200), (30, 200)] {
+            bench.sub(0).in_flight = in_flight;
+            assert_eq!(scheduler.linger(bench.sub(0)), ms(expected), "{in_flight} in flight");
+        }
+    }
+
+    #[test]
+    fn the_slow_subflow_is_skipped_when_the_window_is_needed() {
+        // n = 100/20 + 1 = 6; 78,000 · 1.2 = 93,600 and 1000 each.
+        let bench = || Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000);
+        assert_eq!(bench().send_window(97).run(&mut BlestKernel::new(1.2)), [(0, 0..10), (1, 10..13)]);
+        assert_eq!(bench().send_window(94).run(&mut BlestKernel::new(1.2)), [(0, 0..10)]);
+    }
+
+    #[test]
+    fn lambda_stays_in_its_limits_and_moves_once_per_slow_round_trip() {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(1).in_flight(1), sub(1).rtt(100)]).write(1000).send_window(9);
+        let mut scheduler = BlestKernel::new(1.2);
+        let at = |bench: &mut Bench, scheduler: &mut BlestKernel, after: u64| {
+            bench.now += ms(after);
+            bench.decide(scheduler);
+            (scheduler.lambda * 100.0 + 0.5) as u32
+        };
+        assert_eq!(at(&mut bench, &mut scheduler, 0), 120);
+        assert_eq!(at(&mut bench, &mut scheduler, 99), 120);
+        assert_eq!(at(&mut bench, &mut scheduler, 1), 119);
+        bench.event(&mut scheduler, &Event::WindowBlocked { holder: Some(SubflowId(1)) });
+        assert_eq!(at(&mut bench, &mut scheduler, 100), 123);
+        for _ in 0..3 {
+            bench.event(&mut scheduler, &Event::WindowBlocked { holder: Some(SubflowId(1)) });
+            at(&mut bench, &mut scheduler, 100);
+        }
+        assert_eq!((scheduler.lambda * 100.0 + 0.5) as u32, 130);
+        for _ in 0..40 {
+            at(&mut bench, &mut scheduler, 100);
+        }
+        assert_eq!((scheduler.lambda * 100.0 + 0.5) as u32, 100);
+    }
+}

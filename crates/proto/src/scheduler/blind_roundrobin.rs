@@ -1,0 +1,87 @@
+//! `blind-roundrobin`: stay on a subflow until its congestion window is exhausted, then the next; REMS §2, Fig. 4.
+//!
+//! While the sum of the unacknowledged data of all subflows has reached the receive window, all are blocked, until any
+//! acknowledgement.
+//!
+//! Deviation: subflows that show no sign of life do not count in the sum, or what a dead path holds could block the
+//! others for ever.
+
+use super::roundrobin::next_after;
+use super::{Assign, Decision, Reason, Scheduler, View, WindowUse};
+use crate::registry::SchedulerEntry;
+use crate::seq::SubflowId;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "blind-roundrobin",
+    source: "REMS §2, Fig. 4",
+    summary: "one subflow until its window is exhausted, then the next",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(BlindRoundRobin::default())),
+};
+
+/// Rotates on exhaustion.
+#[derive(Debug, Default)]
+pub struct BlindRoundRobin {
+    current: Option<SubflowId>,
+}
+
+impl Scheduler for BlindRoundRobin {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let unacknowledged: u64 = view.subflows.iter().filter(|s| !s.stale).map(|s| s.queued_bytes).sum();
+        if unacknowledged >= view.send_window && unacknowledged > 0 {
+            let reason = Reason::new("unacknowledged data fills the receive window")
+                .with("unacknowledged_bytes", unacknowledged as f64)
+                .with("window_bytes", view.send_window as f64);
+            return Decision::Wait { until: None, for_subflow: None, reason };
+        }
+        let same = view.candidates().find(|s| Some(s.id) == self.current && s.has_space());
+        let Some(s) = same.or_else(|| next_after(view, self.current, |s| s.has_space())) else {
+            return Decision::no_space();
+        };
+        let left = (view.send_window - unacknowledged.min(view.send_window)).div_ceil(u64::from(s.mss.max(1)));
+        let segments = s.window_space().min(left.min(u64::from(u32::MAX)) as u32).max(1);
+        let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
+        self.current = Some(s.id);
+        let reason = Reason::new("its window is not exhausted").with("window_space", f64::from(s.window_space()));
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    #[test]
+    fn rotates_only_on_exhaustion() {
+        let mut bench = Bench::new([sub(0).cwnd(3), sub(1).cwnd(4), sub(2).cwnd(2)]).write(100);
+        let mut scheduler = BlindRoundRobin::default();
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..3), (1, 3..7), (2, 7..9)]);
+        // It stays on the last, then goes round.
+        bench.acked(0, 1);
+        bench.acked(1, 1);
+        bench.acked(2, 1);
+        assert_eq!(bench.run(&mut scheduler), [(2, 9..10), (0, 10..11), (1, 11..12)]);
+    }
+
+    #[test]
+    fn all_are_blocked_at_the_receive_window() {
+        let mut bench = Bench::new([sub(0).cwnd(3), sub(1).cwnd(9)]).write(100).send_window(8);
+        let mut scheduler = BlindRoundRobin::default();
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..3), (1, 3..8)]);
+        assert_eq!(bench.rule(&mut scheduler), "unacknowledged data fills the receive window");
+        bench.sub(0).stale = true;
+        bench.map.acknowledge(super::super::testing::seg(2));
+        assert_eq!(bench.run(&mut scheduler), [(1, 8..10)]);
+    }
+
+    #[test]
+    fn a_dead_subflow_hands_over_to_the_next() {
+        let mut bench = Bench::new([sub(0), sub(1), sub(2)]).write(100);
+        let mut scheduler = BlindRoundRobin { current: Some(SubflowId(1)) };
+        bench.down(1, &mut scheduler);
+        assert_eq!(bench.step(&mut scheduler), Some((2, 0..10)));
+    }
+}

@@ -1,0 +1,124 @@
+//! `daps-two-path`: delay-aware scheduling for two paths; EVAL Alg. 1, which is what EVAL measures as DAPS.
+//!
+//! A schedule gives the next min(η, cwnd_f − unacked_f) segments to the fast path f, η = ⌊rtt_s/rtt_f⌋, and the cwnd_s
+//! − unacked_s that follow to the slow path s. It is made only when more is pending than f's window lets out; else f
+//! takes all.
+//!
+//! Readings and deviations: η segments as in the algorithm (the prose has one more). A new schedule is made when the
+//! old one has been given out. With more than two paths each slower one gets its free window, in order of round-trip
+//! times; with one, all goes there. A path that has lost its space meanwhile loses its part. Free windows count
+//! segments in flight, not all that are unacknowledged, as everywhere here.
+
+use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
+use crate::registry::SchedulerEntry;
+use crate::seq::SubflowId;
+use arrayvec::ArrayVec;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "daps-two-path",
+    source: "EVAL Alg. 1",
+    summary: "as many segments on the fast path as it has round trips during one of the slow path",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(DapsTwoPath::default())),
+};
+
+/// One schedule after the other.
+#[derive(Debug, Default)]
+pub struct DapsTwoPath {
+    /// Who gets how many segments next; the first is the last of the list.
+    schedule: ArrayVec<(SubflowId, u32), { SubflowId::MAX_SUBFLOWS }>,
+    eta: f64,
+}
+
+impl DapsTwoPath {
+    fn plan(&mut self, view: &View<'_>) {
+        let mut paths: ArrayVec<&SubflowView, { SubflowId::MAX_SUBFLOWS }> = ArrayVec::new();
+        paths.extend(view.candidates().take(SubflowId::MAX_SUBFLOWS));
+        paths.sort_by_key(|s| minrtt::key(s));
+        let Some(f) = paths.first() else { return };
+        let space = if f.has_space() { f.window_space() } else { 0 };
+        let pending = view.queue.unassigned_bytes().div_ceil(u64::from(f.mss.max(1)));
+        let slow = paths.get(1).and_then(|s| super::blest::round_trips(f, s)).unwrap_or(1.0);
+        self.eta = libm::floor(slow).clamp(1.0, f64::from(u32::MAX));
+        let on_f = if pending > u64::from(space) { space.min(self.eta as u32) } else { pending as u32 };
+        if pending > u64::from(space) {
+            for s in paths[1..].iter().rev().filter(|s| s.has_space()) {
+                self.schedule.push((s.id, s.window_space()));
+            }
+        }
+        if on_f > 0 {
+            self.schedule.push((f.id, on_f));
+        }
+    }
+}
+
+impl Scheduler for DapsTwoPath {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        if self.schedule.is_empty() {
+            self.plan(view);
+        }
+        while let Some((id, planned)) = self.schedule.pop() {
+            let Some(s) = view.candidates().find(|s| s.id == id && s.has_space()) else { continue };
+            let Some(range) = view.next_for(s, planned.min(s.window_space())) else {
+                return Decision::nothing_to_send();
+            };
+            let given = range.end.since(range.start).div_ceil(u64::from(s.mss.max(1))) as u32;
+            if given < planned.min(s.window_space()) {
+                self.schedule.push((id, planned - given));
+            }
+            let reason = Reason::new("next in the schedule").with("eta", self.eta).with("planned", f64::from(planned));
+            return Decision::Assign(Assign { subflow: id, range, window: WindowUse::Respect, reason });
+        }
+        // What was planned has lost its space; a subflow that has some will be in the next plan.
+        minrtt::decide(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    #[test]
+    fn the_fast_path_gets_eta_segments_and_the_slow_one_its_window() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100).cwnd(6)]).write(100);
+        // η = 4; then the slow window; the next schedules have only the fast path.
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..4), (1, 4..10), (0, 10..16)]);
+    }
+
+    #[test]
+    fn a_large_eta_is_limited_by_the_window() {
+        let mut bench = Bench::new([sub(0).rtt(5).in_flight(3), sub(1).rtt(100).cwnd(6)]).write(100);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..7), (1, 7..13)]);
+    }
+
+    #[test]
+    fn what_fits_the_fast_window_goes_there_alone() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100)]).write(10);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..10)]);
+    }
+
+    #[test]
+    fn eval_figure_2_eleven_packets() {
+        // Windows of 10, 10 and 20 ms: η = 2.
+        let mut bench = Bench::new([sub(0).rtt(10), sub(1).rtt(20)]).write(11);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..2), (1, 2..11)]);
+    }
+
+    #[test]
+    fn a_full_fast_path_leaves_the_slow_one_its_window() {
+        let mut bench = Bench::new([sub(0).rtt(25).in_flight(10), sub(1).rtt(100).cwnd(6)]).write(100);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(1, 0..6)]);
+    }
+
+    #[test]
+    fn a_dead_path_s_part_goes_to_the_others() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100)]).write(100);
+        let mut scheduler = DapsTwoPath::default();
+        assert_eq!(bench.step(&mut scheduler), Some((0, 0..4)));
+        bench.down(1, &mut scheduler);
+        assert_eq!(bench.run(&mut scheduler), [(0, 4..10)]);
+    }
+}

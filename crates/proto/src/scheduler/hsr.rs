@@ -1,0 +1,76 @@
+//! `hsr`: highest sending rate; EVAL §III.A [24].
+//!
+//! Among the subflows with window space the one with the highest mss·cwnd/RTT, RTT being the latest sample. A subflow
+//! without a sample has no rate and comes last, in order of the names.
+//!
+//! Deviation: all that the window lets out is given in one decision, as nothing that the rule reads changes before that
+//! is sent.
+
+use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::registry::SchedulerEntry;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "hsr",
+    source: "EVAL §III.A [24]",
+    summary: "the highest window per latest round-trip time",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(Hsr)),
+};
+
+/// Highest sending rate.
+#[derive(Debug, Default)]
+pub struct Hsr;
+
+/// mss·cwnd/RTT, bytes per second.
+fn sending_rate(s: &SubflowView) -> f64 {
+    let window = f64::from(s.mss) * f64::from(s.cwnd);
+    match s.latest_rtt.or(s.srtt) {
+        Some(rtt) if !rtt.is_zero() => window / rtt.as_secs_f64(),
+        _ => 0.0,
+    }
+}
+
+impl Scheduler for Hsr {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let mut best: Option<(&SubflowView, f64)> = None;
+        for s in view.candidates().filter(|s| s.has_space()) {
+            let rate = sending_rate(s);
+            if best.is_none_or(|(_, most)| rate > most) {
+                best = Some((s, rate));
+            }
+        }
+        let Some((s, rate)) = best else { return Decision::no_space() };
+        let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
+        let reason = Reason::new("highest sending rate").with("rate_bytes_per_s", rate);
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+    use pathweave_units::Duration;
+
+    #[test]
+    fn a_large_window_beats_a_short_round_trip() {
+        // 10/20 ms against 60/100 ms.
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(10), sub(1).rtt(100).cwnd(60)]).write(65);
+        assert_eq!(bench.run(&mut Hsr), [(1, 0..60), (0, 60..65)]);
+    }
+
+    #[test]
+    fn the_latest_sample_counts() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(30)]).write(5);
+        bench.sub(0).latest_rtt = Some(Duration::from_millis(40));
+        assert_eq!(bench.run(&mut Hsr), [(1, 0..5)]);
+    }
+
+    #[test]
+    fn the_segment_size_counts_and_no_sample_comes_last() {
+        let mut bench = Bench::new([sub(0).no_rtt().cwnd(99), sub(1).mss(500), sub(2)]).write(11);
+        assert_eq!(bench.run(&mut Hsr), [(2, 0..10), (1, 10..11)]);
+    }
+}

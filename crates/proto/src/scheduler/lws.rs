@@ -1,0 +1,58 @@
+//! `lws`: largest window space; EVAL §III.A [24].
+//!
+//! Each segment goes to the subflow with the largest cwnd − in flight. The paper falls back to `minrtt` when none is
+//! positive; `minrtt` too uses only subflows with space, so nothing is sent then. Ties go to the lower round-trip time.
+
+use super::{Assign, Decision, Reason, Scheduler, View, WindowUse, minrtt};
+use crate::registry::SchedulerEntry;
+use core::cmp::Reverse;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "lws",
+    source: "EVAL §III.A [24]",
+    summary: "the largest free window",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(Lws)),
+};
+
+/// Largest window space.
+#[derive(Debug, Default)]
+pub struct Lws;
+
+impl Scheduler for Lws {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let with_space = view.candidates().filter(|s| s.has_space());
+        let best = with_space.min_by_key(|s| (Reverse(s.window_space()), minrtt::key(s)));
+        let Some(s) = best else { return minrtt::decide(view) };
+        let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
+        let reason = Reason::new("largest window space").with("window_space", f64::from(s.window_space()));
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    #[test]
+    fn the_largest_space_is_used_until_others_are_as_large() {
+        let mut bench = Bench::new([sub(0).rtt(10).cwnd(4), sub(1).rtt(90).cwnd(8)]).write(100);
+        assert_eq!(bench.run_for(&mut Lws, 6), [(1, 0..4), (0, 4..5), (1, 5..6)]);
+        assert_eq!(bench.run(&mut Lws).last(), Some(&(1, 11..12)));
+    }
+
+    #[test]
+    fn equal_space_goes_to_the_lower_round_trip_time() {
+        let mut bench = Bench::new([sub(0).rtt(90), sub(1).rtt(10)]).write(1);
+        assert_eq!(bench.run(&mut Lws), [(1, 0..1)]);
+    }
+
+    #[test]
+    fn no_space_sends_nothing() {
+        let bench = Bench::new([sub(0).in_flight(12), sub(1).in_flight(10)]).write(5);
+        assert_eq!(bench.decide(&mut Lws), Decision::no_space());
+    }
+}

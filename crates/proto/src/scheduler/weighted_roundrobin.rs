@@ -1,0 +1,103 @@
+//! `weighted-roundrobin`: shares in proportion to cwnd/RTT; LS-SCTP as in DPSAF §II, which describes the early Linux
+//! scheduler so too.
+//!
+//! A deficit counter per subflow: each segment adds to every subflow with space its share of the segment, and is taken
+//! from the one with the largest counter, which carries it.
+//!
+//! Readings and deviations: subflows without window space take no part, and their share goes to the others, so nothing is
+//! held back; their counters wait. A subflow without a round-trip time sample weighs as with the largest round-trip time
+//! of the others.
+
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::registry::SchedulerEntry;
+use crate::seq::SubflowId;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "weighted-roundrobin",
+    source: "DPSAF §II [33] (LS-SCTP)",
+    summary: "shares in proportion to window per round-trip time",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(WeightedRoundRobin::default())),
+};
+
+/// Deficit counters, bytes.
+#[derive(Debug, Default)]
+pub struct WeightedRoundRobin {
+    deficit: [f64; SubflowId::MAX_SUBFLOWS],
+}
+
+fn weight(s: &SubflowView, slowest: f64) -> f64 {
+    let rtt = s.srtt.map_or(slowest, |r| r.as_secs_f64()).max(1e-6);
+    f64::from(s.cwnd.max(1)) * f64::from(s.mss) / rtt
+}
+
+impl Scheduler for WeightedRoundRobin {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let with_space = || view.candidates().filter(|s| s.has_space() && s.id.index() < SubflowId::MAX_SUBFLOWS);
+        let slowest = view.subflows.iter().filter_map(|s| s.srtt).max().map_or(1.0, |r| r.as_secs_f64());
+        let total: f64 = with_space().map(|s| weight(s, slowest)).sum();
+        let mut best: Option<(&SubflowView, f64)> = None;
+        for s in with_space() {
+            let after = self.deficit[s.id.index()] + weight(s, slowest) / total * f64::from(s.mss);
+            if best.is_none_or(|(_, most)| after > most + 1e-6) {
+                best = Some((s, after));
+            }
+        }
+        let Some((s, deficit)) = best else { return Decision::no_space() };
+        let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
+        let bytes = range.end.since(range.start) as f64;
+        for other in with_space() {
+            self.deficit[other.id.index()] += weight(other, slowest) / total * bytes;
+        }
+        self.deficit[s.id.index()] -= bytes;
+        let share = weight(s, slowest) / total;
+        let reason = Reason::new("largest deficit").with("deficit_bytes", deficit).with("share", share);
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        if let Event::SubflowDown(id) | Event::SubflowUp(id) = event
+            && let Some(deficit) = self.deficit.get_mut(id.index())
+        {
+            *deficit = 0.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    fn shares(bench: &mut Bench, segments: usize) -> Vec<u64> {
+        let mut scheduler = WeightedRoundRobin::default();
+        let mut shares = vec![0; bench.subflows.len()];
+        for (id, range) in bench.run_for(&mut scheduler, segments) {
+            shares[usize::from(id)] += range.end - range.start;
+        }
+        shares
+    }
+
+    #[test]
+    fn shares_follow_window_per_round_trip_time() {
+        // 400/0.02 : 400/0.1 : 800/0.1 = 5 : 1 : 2.
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(400), sub(1).cwnd(400), sub(2).cwnd(800)]).write(1000);
+        assert_eq!(shares(&mut bench, 80), [50, 10, 20]);
+    }
+
+    #[test]
+    fn a_full_subflow_s_share_goes_to_the_others() {
+        let mut bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1), sub(2)]).write(20);
+        assert_eq!(shares(&mut bench, 100), [0, 10, 10]);
+    }
+
+    #[test]
+    fn turns_are_spread_not_bunched() {
+        let mut bench = Bench::new([sub(0).rtt(50).cwnd(100), sub(1).rtt(100).cwnd(100)]).write(9);
+        let mut scheduler = WeightedRoundRobin::default();
+        let order: Vec<_> = core::iter::from_fn(|| bench.step(&mut scheduler)).map(|(id, _)| id).collect();
+        assert_eq!(order, [0, 1, 0, 0, 1, 0, 0, 1, 0]);
+    }
+}
