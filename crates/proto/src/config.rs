@@ -130,12 +130,16 @@ pub struct ConnectionConfig {
     pub send_buffer: u64,
     /// Receive buffer, shared by all subflows.
     pub receive_buffer: ReceiveBuffer,
+    /// The stream's last bytes wait while earlier ones are out (RFC 9293 §3.7.4).
+    pub nagle: bool,
     /// Opportunistic retransmission and penalisation (NSDI 2012; the papers' PR, OR&P).
     pub pr: bool,
     /// How quickly a dark path is noticed.
     pub failure_detection: FailureDetection,
     /// Which subflows the client opens.
     pub path_manager: PathManager,
+    /// Further local addresses join the peer's initial address where it announces no other.
+    pub join_initial_address: bool,
     /// DSS checksums are asked for (RFC 8684 §3.3).
     pub checksum: bool,
     /// How long a connection survives without any living subflow, and how long a close may take.

@@ -13,11 +13,14 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
+pub mod endpoint;
 pub mod parameter;
 pub mod registry;
 pub mod scheduler;
 mod seq;
 mod tcp;
 
+pub use connection::{Connection, ConnectionError, ConnectionEvent};
+pub use endpoint::{ConnectionHandle, Endpoint, LocalAddress};
 pub use registry::Registry;
 pub use seq::{DataSeq, SubflowId, SubflowSet};

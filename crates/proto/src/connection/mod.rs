@@ -1,8 +1,323 @@
-//! One Multipath TCP connection.
+//! One Multipath TCP connection, or plain TCP: the data stream, its subflows, and who carries what.
+//!
+//! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
+//! send), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
+//! retransmission, failure detection), `close` (DATA_FIN and the end).
 
+mod close;
+mod handshake;
+mod input;
+mod output;
 mod receive_queue;
 mod receive_window;
+mod reinject;
+mod schedule;
 mod send_buffer;
 mod send_map;
+mod subflow;
 
+pub(crate) use handshake::{Numbers, capable, join};
+pub use output::Transmit;
+pub use schedule::ScheduleError;
 pub use send_map::SendMap;
+pub use subflow::{PathMeta, SubflowInfo};
+
+use crate::config::{ConnectionConfig, FailureDetection};
+use crate::congestion::PathState;
+use crate::scheduler::{Event, Scheduler, SubflowView};
+use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::Changes;
+use core::net::{IpAddr, SocketAddr};
+use core::ops::Range;
+use handshake::Mode;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{AddressId, MptcpOption};
+use pathweave_wire::{Payload, Segment};
+use receive_queue::ReceiveQueue;
+use receive_window::ReceiveWindow;
+use send_buffer::SendBuffer;
+use std::collections::VecDeque;
+use subflow::Subflow;
+
+/// Which side opened the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// This side.
+    Client,
+    /// The peer.
+    Server,
+}
+
+/// Something that the application, or the endpoint, should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionEvent {
+    /// Data can be written.
+    Connected,
+    /// There is data to read, or the end of the stream.
+    Readable,
+    /// The send buffer has room again.
+    Writable,
+    /// A subflow can carry data.
+    SubflowUp(SubflowId),
+    /// A subflow is over.
+    SubflowDown(SubflowId),
+    /// Both directions ended in order.
+    Closed,
+    /// The connection is over for this reason.
+    Failed(ConnectionError),
+}
+
+/// Why a connection ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionError {
+    /// The peer refused or reset it.
+    Reset,
+    /// No path showed a sign of life for `close_timeout`.
+    AllPathsDead,
+    /// The handshake was never answered.
+    ConnectTimeout,
+    /// This side aborted.
+    Aborted,
+}
+
+impl core::fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            ConnectionError::Reset => "reset by the peer",
+            ConnectionError::AllPathsDead => "all paths are dead",
+            ConnectionError::ConnectTimeout => "the handshake was never answered",
+            ConnectionError::Aborted => "aborted",
+        })
+    }
+}
+
+impl core::error::Error for ConnectionError {}
+
+/// What counts over a connection's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionCounters {
+    /// Segments assigned again after a timeout or with a dead subflow.
+    pub reinjected_segments: u64,
+    /// Segments that opportunistic retransmission assigned.
+    pub opportunistic_retransmissions: u64,
+    /// Windows halved by penalisation.
+    pub penalisations: u64,
+    /// Decisions asked of the scheduler.
+    pub decisions: u64,
+    /// Decisions that were not possible, where the default took over.
+    pub invalid_decisions: u64,
+    /// Time with data and window space on some subflow, and a full send window.
+    pub window_limited: Duration,
+    /// Data bytes that arrived more than once at the data level.
+    pub duplicate_bytes: u64,
+}
+
+/// Where our DATA_FIN is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DataFin {
+    NotRequested,
+    /// The application has closed; data is still unassigned.
+    Requested,
+    /// Sent; sent again at this time unless it is acknowledged.
+    Sent(Instant),
+    Acked,
+}
+
+/// One connection.
+pub struct Connection {
+    config: ConnectionConfig,
+    role: Role,
+    mode: Mode,
+    connected: bool,
+    error: Option<ConnectionError>,
+    subflows: Vec<Option<Subflow>>,
+
+    // Sending.
+    send: SendMap,
+    buffer: SendBuffer,
+    scheduler: Box<dyn Scheduler>,
+    /// First byte beyond the peer's window, and the window's size when last told.
+    send_window_end: DataSeq,
+    send_window: u64,
+    window_blocked_since: Option<Instant>,
+    /// The scheduler asked to be asked again.
+    scheduler_wake: Option<Instant>,
+    /// Ranges that must be carried again, by someone else.
+    reinject: VecDeque<Range<DataSeq>>,
+    data_fin: DataFin,
+    window_probe: Option<(Instant, u32)>,
+    /// Data-level progress: since when the first unacknowledged byte has not moved while data was out.
+    progress_at: Instant,
+    write_blocked: bool,
+
+    // Receiving.
+    receive: ReceiveQueue,
+    window: ReceiveWindow,
+    end_reported: bool,
+
+    // Addresses.
+    local_addresses: Vec<(AddressId, IpAddr, PathMeta)>,
+    remote_addresses: Vec<(AddressId, SocketAddr)>,
+    announce: VecDeque<MptcpOption>,
+    joins_wanted: bool,
+
+    /// Segments outside of any subflow's stream: resets.
+    control: VecDeque<Segment>,
+    events: VecDeque<ConnectionEvent>,
+    counters: ConnectionCounters,
+    next_output: usize,
+    closed_reported: bool,
+
+    // Reused, so that nothing is allocated per segment.
+    changes: Changes,
+    views: Vec<SubflowView>,
+    paths: Vec<PathState>,
+}
+
+impl Connection {
+    /// Whether the handshake of the first subflow is complete.
+    pub fn is_connected(&self) -> bool {
+        self.connected
+    }
+    /// Whether Multipath TCP is in use (after the handshake).
+    pub fn is_mptcp(&self) -> bool {
+        matches!(self.mode, Mode::Mptcp(_))
+    }
+    /// Why the connection ended early.
+    pub fn error(&self) -> Option<ConnectionError> {
+        self.error
+    }
+    /// What was counted.
+    pub fn counters(&self) -> ConnectionCounters {
+        self.counters
+    }
+    /// The settings.
+    pub fn config(&self) -> &ConnectionConfig {
+        &self.config
+    }
+    /// Bytes that wait out of order at the data level.
+    pub fn out_of_order_bytes(&self) -> u64 {
+        self.receive.held_bytes()
+    }
+    /// Bytes received in order so far, at the data level.
+    pub fn received_bytes(&self) -> u64 {
+        self.receive.next().0
+    }
+    /// Bytes written so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.send.written_end().0
+    }
+    /// Bytes acknowledged by the peer so far.
+    pub fn acked_bytes(&self) -> u64 {
+        self.send.first_unacked().0
+    }
+    /// All subflows that exist, dead ones too until their names are given again.
+    pub fn subflows(&self) -> impl Iterator<Item = SubflowInfo> + '_ {
+        self.subflows.iter().flatten().map(Subflow::info)
+    }
+    /// The first byte beyond the window offered to the peer.
+    pub fn offered_edge(&self) -> u64 {
+        self.window.edge().0
+    }
+    /// Whether everything is over: both directions closed, or an error.
+    pub fn is_finished(&self) -> bool {
+        self.error.is_some() || (self.connected && self.subflows.iter().flatten().all(|s| s.tcp.is_closed()))
+    }
+
+    /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
+    pub(crate) fn is_released(&self) -> bool {
+        let closed = self.subflows.iter().flatten().all(|s| s.tcp.is_closed());
+        closed && self.control.is_empty() && self.events.is_empty() && (self.error.is_some() || self.receive.drained())
+    }
+
+    /// Bytes that [`Connection::write`] takes now.
+    pub fn writable(&self) -> u64 {
+        if self.data_fin != DataFin::NotRequested || self.error.is_some() {
+            return 0;
+        }
+        self.config.send_buffer.saturating_sub(self.send.written_end().since(self.send.first_unacked()))
+    }
+
+    /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
+    ///
+    /// A virtual payload must start where the stream ends.
+    pub fn write(&mut self, now: Instant, payload: Payload) -> u64 {
+        let take = self.writable().min(u64::from(payload.len()));
+        self.write_blocked = take < u64::from(payload.len()) || self.writable() == take;
+        if take == 0 {
+            return 0;
+        }
+        let start = self.send.written_end();
+        self.buffer.append(start, payload.slice(0, take as u32));
+        self.send.append(take);
+        self.tell(now, |_| Event::DataWritten(start..start + take));
+        self.schedule(now);
+        take
+    }
+
+    /// Reads at most `max` bytes in order.
+    pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
+        let out = self.receive.read(max)?;
+        let longest = self.subflows.iter().flatten().filter_map(|s| s.longest_rtt()).max();
+        let mss = self.subflows.iter().flatten().map(|s| s.tcp.mss()).max().unwrap_or(1460);
+        self.window.tune(now, self.receive.read_position(), longest, mss);
+        if self.window.update_is_due(self.receive.read_position(), self.receive.next()) {
+            for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+                subflow.tcp.ack_now();
+            }
+        }
+        Some(out)
+    }
+
+    /// Whether the peer's stream has ended and all of it was read.
+    pub fn at_end(&self) -> bool {
+        self.receive.drained()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`Connection::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let subflows = self.subflows.iter().flatten().filter_map(|s| s.tcp.poll_timeout());
+        let fin = match self.data_fin {
+            DataFin::Sent(again) => Some(again),
+            _ => None,
+        };
+        let own = [self.scheduler_wake, fin, self.window_probe.map(|(t, _)| t), self.death_deadline()];
+        subflows.chain(own.into_iter().flatten()).min()
+    }
+
+    /// When the connection is given up for want of any progress.
+    fn death_deadline(&self) -> Option<Instant> {
+        let waiting = self.connected
+            && self.error.is_none()
+            && (self.send.assigned_bytes() > 0 || matches!(self.data_fin, DataFin::Sent(_)));
+        waiting.then(|| self.progress_at + self.config.close_timeout)
+    }
+
+    fn subflow_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
+        self.subflows.get_mut(id.index())?.as_mut()
+    }
+
+    fn fast_detection(&self) -> bool {
+        self.config.failure_detection == FailureDetection::Fast
+    }
+
+    /// Tells the scheduler what happened.
+    fn tell(&mut self, now: Instant, event: impl FnOnce(&Connection) -> Event<'static>) {
+        let event = event(self);
+        self.tell_event(now, &event);
+    }
+
+    fn tell_event(&mut self, now: Instant, event: &Event<'_>) {
+        let mut views = core::mem::take(&mut self.views);
+        self.fill_views(&mut views);
+        let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(schedule::NoScheduler));
+        scheduler.on_event(event, &self.view(now, &views));
+        self.scheduler = scheduler;
+        self.views = views;
+    }
+}

@@ -128,9 +128,10 @@ impl ReceiveQueue {
 
     /// Puts a piece at index `i`, joined to its neighbours where that needs no copy; returns the index to go on from.
     fn put(&mut self, i: usize, start: DataSeq, payload: Payload) -> usize {
-        let joined = i.checked_sub(1).and_then(|b| self.held.get_mut(b)).is_some_and(|before| {
-            before.end() == start && before.payload.try_append(&payload)
-        });
+        let joined = i
+            .checked_sub(1)
+            .and_then(|b| self.held.get_mut(b))
+            .is_some_and(|before| before.end() == start && before.payload.try_append(&payload));
         if joined {
             return i;
         }

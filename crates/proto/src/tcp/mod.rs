@@ -24,6 +24,7 @@ use arrayvec::ArrayVec;
 use core::net::SocketAddr;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Flags, Segment};
 use receive::Receiver;
 use recovery::Recovery;
 use rtt::Rtt;
@@ -87,6 +88,9 @@ impl Changes {
         self.reset = false;
     }
 }
+
+/// Bytes of buffer management for each queued segment, as Linux counts them.
+const SEGMENT_OVERHEAD: u64 = 960;
 
 /// What counts over a subflow's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -270,6 +274,20 @@ impl Tcp {
         self.receiver.next().saturating_sub(1) - u64::from(self.receiver.fin_in_order())
     }
 
+    /// Data bytes that wait for a hole in the subflow's sequence.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.receiver.held_bytes()
+    }
+    pub(crate) fn in_time_wait(&self) -> bool {
+        self.state == State::TimeWait
+    }
+
+    /// What a kernel counts as queued on the socket: data plus its buffer overhead.
+    pub(crate) fn queued_memory(&self) -> u64 {
+        let segments = u64::from(self.queue.packets_out() + self.queue.unsent());
+        self.queue.queued_bytes() + segments * SEGMENT_OVERHEAD
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         match self.recovery.state {
             recovery::State::Recovery | recovery::State::Reduction => Phase::Recovery,
@@ -362,6 +380,15 @@ impl Tcp {
             }
             _ => {}
         }
+    }
+
+    /// A reset of this subflow.
+    pub(crate) fn reset_segment(&self) -> Segment {
+        let mut segment = Segment::new(self.local, self.remote);
+        segment.flags = Flags::RST | Flags::ACK;
+        segment.seq = self.isn.wrapping_add(self.nxt as u32);
+        segment.ack = self.peer_isn.wrapping_add(self.receiver.next() as u32);
+        segment
     }
 
     /// Ends everything at once.

@@ -96,6 +96,9 @@ impl Receiver {
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
     pub(crate) fn fin_in_order(&self) -> bool {
         self.fin
     }

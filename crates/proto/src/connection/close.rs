@@ -1,0 +1,119 @@
+//! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
+
+use super::handshake::Mode;
+use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
+use crate::seq::{DataSeq, SubflowId};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::Segment;
+use pathweave_wire::mptcp::{Dss, Key, MptcpOption};
+
+impl Connection {
+    /// Ends our direction after all that was written. The peer's direction goes on.
+    pub fn close(&mut self, now: Instant) {
+        if self.data_fin == DataFin::NotRequested {
+            self.data_fin = DataFin::Requested;
+            self.schedule(now);
+        }
+    }
+
+    /// Ends everything at once: the peer is told by fast close, or by resets.
+    pub fn abort(&mut self, now: Instant) {
+        let _ = now;
+        let key = match self.mode {
+            Mode::Mptcp(keys) => Some(keys.remote),
+            _ => None,
+        };
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+            let mut reset = subflow.tcp.reset_segment();
+            if let Some(receiver) = key {
+                reset.options.mptcp.push(MptcpOption::FastClose { receiver });
+            }
+            self.control.push_back(reset);
+        }
+        self.abort_subflows();
+        self.fail(ConnectionError::Aborted);
+    }
+
+    pub(super) fn abort_subflows(&mut self) {
+        for subflow in self.subflows.iter_mut().flatten() {
+            subflow.tcp.abort();
+        }
+    }
+
+    /// After assigning: once nothing is left to assign, the end of the stream can be told.
+    pub(super) fn after_assigning(&mut self, now: Instant) {
+        if self.data_fin != DataFin::Requested || self.send.unassigned_bytes() > 0 || !self.connected {
+            return;
+        }
+        match self.mode {
+            Mode::Mptcp(_) => self.send_data_fin(now),
+            Mode::Plain => {
+                for subflow in self.subflows.iter_mut().flatten() {
+                    subflow.tcp.close(now);
+                }
+                self.data_fin = DataFin::Acked;
+            }
+            Mode::Negotiating { .. } => {}
+        }
+    }
+
+    /// Sends the DATA_FIN on every subflow that can, and again after a timeout.
+    pub(super) fn send_data_fin(&mut self, now: Instant) {
+        let mut rto = Duration::from_millis(200);
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {
+            subflow.send_data_fin = true;
+            subflow.tcp.ack_now();
+            rto = rto.max(subflow.tcp.rto());
+        }
+        self.data_fin = DataFin::Sent(now + rto);
+    }
+
+    /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
+    pub(super) fn take_data_fin(&mut self, _now: Instant, id: SubflowId, dss: &Dss, segment: &Segment) {
+        let (Mode::Mptcp(keys), Some(mapping)) = (self.mode, dss.mapping) else { return };
+        let Some(start) = keys.peer_position(mapping.dsn, self.receive.next()) else { return };
+        let end = start + u64::from(mapping.len.saturating_sub(1));
+        let _ = segment;
+        self.receive.set_end(end);
+        self.report_end();
+        if let Some(subflow) = self.subflow_mut(id) {
+            subflow.tcp.ack_now();
+        }
+    }
+
+    pub(super) fn take_fast_close(&mut self, _now: Instant, receiver: Key) {
+        let Mode::Mptcp(keys) = self.mode else { return };
+        if receiver != keys.local {
+            return;
+        }
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+            self.control.push_back(subflow.tcp.reset_segment());
+        }
+        self.abort_subflows();
+        self.fail(ConnectionError::Reset);
+    }
+
+    /// Both directions ended at the data level: the subflows close. All subflows closed: the connection is over.
+    pub(super) fn follow_close(&mut self, now: Instant) {
+        if self.is_mptcp() && self.data_fin == DataFin::Acked && self.receive.complete() {
+            for subflow in self.subflows.iter_mut().flatten() {
+                subflow.tcp.close(now);
+            }
+        }
+        let over = self.connected && self.subflows.iter().flatten().all(|s| s.tcp.is_closed() || s.tcp.in_time_wait());
+        if over && !self.closed_reported && self.error.is_none() {
+            self.closed_reported = true;
+            self.events.push_back(ConnectionEvent::Closed);
+        }
+    }
+
+    /// What our DATA_ACK says: the next byte expected, and the octet of a DATA_FIN that was reached.
+    pub(super) fn acknowledged_position(&self) -> u64 {
+        self.receive.next().0 + u64::from(self.receive.complete())
+    }
+
+    /// The data sequence number after our last byte, which the DATA_FIN takes.
+    pub(super) fn end_position(&self) -> DataSeq {
+        self.send.written_end()
+    }
+}

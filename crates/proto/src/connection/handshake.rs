@@ -1,0 +1,536 @@
+//! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
+
+use super::receive_window::ReceiveWindow;
+use super::subflow::{Join, PathMeta, Subflow};
+use super::{Connection, ConnectionEvent, Role};
+use crate::config::{ConnectionConfig, PathManager};
+use crate::parameter::ParameterError;
+use crate::scheduler::Event;
+use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::{State, Tcp};
+use core::net::{IpAddr, SocketAddr};
+use pathweave_units::Instant;
+use pathweave_wire::mptcp::DataNumber;
+use pathweave_wire::mptcp::{
+    AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
+};
+use pathweave_wire::{Flags, Segment, crypto};
+
+/// Keys and numbers of a Multipath TCP connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    pub(super) local: Key,
+    pub(super) remote: Key,
+    /// Initial data sequence numbers; the first byte's number is one more.
+    pub(super) local_idsn: u64,
+    pub(super) remote_idsn: u64,
+    pub(super) remote_token: Token,
+    /// The peer has shown, by a data sequence signal, that it knows the connection to be Multipath TCP.
+    pub(super) confirmed: bool,
+    /// The peer's C flag: no joins to its initial address.
+    pub(super) no_join_to_initial: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mode {
+    /// A client's SYN with MP_CAPABLE is not answered yet, or a server's SYN/ACK.
+    Negotiating { local: Key },
+    /// Multipath TCP.
+    Mptcp(Keys),
+    /// Plain TCP.
+    Plain,
+}
+
+/// Random numbers that the endpoint draws for a new subflow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) isn: u32,
+    pub(crate) nonce: u32,
+}
+
+/// Bytes of the data sequence signal on a data segment: 4-byte DATA_ACK, 8-byte DSN (4 + 4 + 8 + 4 + 2, padded).
+pub(super) const DSS_BYTES: u32 = 24;
+
+pub(super) fn data_ack_number(full: u64) -> DataNumber {
+    DataNumber::Short(full as u32)
+}
+
+impl Keys {
+    fn new(local: Key, remote: Key, no_join_to_initial: bool) -> Self {
+        Keys {
+            local,
+            remote,
+            local_idsn: crypto::initial_data_sequence(local),
+            remote_idsn: crypto::initial_data_sequence(remote),
+            remote_token: crypto::token(remote),
+            confirmed: false,
+            no_join_to_initial,
+        }
+    }
+
+    /// Our data sequence number of `at` on the wire.
+    pub(super) fn wire_dsn(&self, at: DataSeq) -> u64 {
+        self.local_idsn.wrapping_add(1).wrapping_add(at.0)
+    }
+
+    /// The place in our stream of a DATA_ACK, near `una`.
+    pub(super) fn own_position(&self, number: DataNumber, una: DataSeq) -> Option<DataSeq> {
+        let near = self.wire_dsn(una);
+        let delta = number.expand(near).wrapping_sub(near) as i64;
+        una.0.checked_add_signed(delta).map(DataSeq)
+    }
+
+    /// The place in the peer's stream of a data sequence number, near `next`.
+    pub(super) fn peer_position(&self, number: DataNumber, next: DataSeq) -> Option<DataSeq> {
+        let near = self.remote_idsn.wrapping_add(1).wrapping_add(next.0);
+        let delta = number.expand(near).wrapping_sub(near) as i64;
+        next.0.checked_add_signed(delta).map(DataSeq)
+    }
+
+    /// The DATA_ACK on the wire for the place `next` in the peer's stream.
+    pub(super) fn wire_data_ack(&self, next: u64) -> u64 {
+        self.remote_idsn.wrapping_add(1).wrapping_add(next)
+    }
+}
+
+/// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
+pub(crate) fn capable(segment: &Segment) -> Option<&MpCapable> {
+    let join = segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Join(_)));
+    let found = segment.options.mptcp.iter().find_map(|o| match o {
+        MptcpOption::Capable(c) => Some(c),
+        _ => None,
+    })?;
+    let f = found.flags;
+    (!join && f.version == 1 && f.hmac_sha256 && !f.extensibility).then_some(found)
+}
+
+/// The MP_JOIN option of a segment.
+pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
+    segment.options.mptcp.iter().find_map(|o| match o {
+        MptcpOption::Join(j) => Some(j),
+        _ => None,
+    })
+}
+
+impl Connection {
+    fn new(config: ConnectionConfig, role: Role, mode: Mode, now: Instant) -> Result<Self, ParameterError> {
+        let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
+        let window = ReceiveWindow::new(config.receive_buffer);
+        Ok(Connection {
+            role,
+            mode,
+            connected: false,
+            error: None,
+            subflows: Vec::new(),
+            send: Default::default(),
+            buffer: Default::default(),
+            scheduler,
+            send_window_end: DataSeq(0),
+            send_window: 0,
+            window_blocked_since: None,
+            scheduler_wake: None,
+            reinject: Default::default(),
+            data_fin: super::DataFin::NotRequested,
+            window_probe: None,
+            progress_at: now,
+            write_blocked: false,
+            receive: Default::default(),
+            window,
+            end_reported: false,
+            local_addresses: Vec::new(),
+            remote_addresses: Vec::new(),
+            announce: Default::default(),
+            joins_wanted: false,
+            control: Default::default(),
+            events: Default::default(),
+            counters: Default::default(),
+            next_output: 0,
+            closed_reported: false,
+            changes: Default::default(),
+            views: Vec::new(),
+            paths: Vec::new(),
+            config,
+        })
+    }
+
+    /// Opens a connection: the first subflow's SYN goes out.
+    pub(crate) fn connect(
+        now: Instant,
+        config: ConnectionConfig,
+        key: Key,
+        numbers: Numbers,
+        addresses: (SocketAddr, SocketAddr),
+        local: &[(AddressId, IpAddr, PathMeta)],
+    ) -> Result<Self, ParameterError> {
+        let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
+        let mut c = Connection::new(config, Role::Client, mode, now)?;
+        c.local_addresses = local.to_vec();
+        c.remote_addresses.push((AddressId(0), addresses.1));
+        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
+        let tcp = Tcp::connect(c.tcp_config(), controller, addresses, numbers.isn, c.window.largest());
+        let meta = c.meta_of(addresses.0.ip());
+        c.subflows.push(Some(Subflow::new(SubflowId(0), tcp, Join::Initial, meta)));
+        Ok(c)
+    }
+
+    /// Answers a SYN that is no MP_JOIN.
+    pub(crate) fn accept(
+        now: Instant,
+        config: ConnectionConfig,
+        key: Key,
+        numbers: Numbers,
+        syn: &Segment,
+        local: &[(AddressId, IpAddr, PathMeta)],
+    ) -> Result<Self, ParameterError> {
+        let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
+        let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
+        let mut c = Connection::new(config, Role::Server, mode, now)?;
+        c.local_addresses = local.to_vec();
+        c.remote_addresses.push((AddressId(0), syn.src));
+        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
+        let tcp = Tcp::accept(c.tcp_config(), controller, syn, numbers.isn, c.window.largest());
+        let meta = c.meta_of(syn.dst.ip());
+        c.subflows.push(Some(Subflow::new(SubflowId(0), tcp, Join::Initial, meta)));
+        Ok(c)
+    }
+
+    fn tcp_config(&self) -> crate::config::TcpConfig {
+        let mut tcp = self.config.tcp.clone();
+        if self.config.mptcp && self.fast_detection() {
+            // A dark path is probed for as long as the connection lives: it may come back.
+            tcp.max_retransmissions = u32::MAX;
+        }
+        tcp
+    }
+
+    fn meta_of(&self, address: IpAddr) -> PathMeta {
+        self.local_addresses.iter().find(|a| a.1 == address).map(|a| a.2).unwrap_or_default()
+    }
+
+    fn local_id_of(&self, address: IpAddr) -> AddressId {
+        self.local_addresses.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
+    }
+
+    /// A name for a new subflow, where the limit allows one.
+    fn free_slot(&mut self) -> Option<SubflowId> {
+        let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
+        for (i, slot) in self.subflows.iter_mut().enumerate() {
+            // A dead subflow's name is free once no byte refers to it.
+            if slot.as_ref().is_some_and(|s| s.down && s.tcp.is_closed()) {
+                *slot = None;
+            }
+            if slot.is_none() {
+                return Some(SubflowId(i as u8));
+            }
+        }
+        if self.subflows.len() < limit {
+            self.subflows.push(None);
+            return Some(SubflowId(self.subflows.len() as u8 - 1));
+        }
+        None
+    }
+
+    /// The token by which the peer's joins name this connection.
+    pub(crate) fn local_token(&self) -> Option<Token> {
+        match self.mode {
+            Mode::Negotiating { local } => Some(crypto::token(local)),
+            Mode::Mptcp(keys) => Some(crypto::token(keys.local)),
+            Mode::Plain => None,
+        }
+    }
+
+    /// The joins that the path manager wants now: local address, remote address.
+    pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
+        let (true, Role::Client, Mode::Mptcp(keys)) = (self.joins_wanted, self.role, self.mode) else {
+            return Vec::new();
+        };
+        self.joins_wanted = false;
+        if !keys.confirmed || self.error.is_some() || self.data_fin != super::DataFin::NotRequested {
+            return Vec::new();
+        }
+        let exists = |local: IpAddr, remote: SocketAddr| {
+            self.subflows
+                .iter()
+                .flatten()
+                .any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == local && s.tcp.remote == remote)
+        };
+        let initial = self.remote_addresses.first().copied();
+        let joinable = |remote: &&(AddressId, SocketAddr)| !(keys.no_join_to_initial && Some(**remote) == initial);
+        let mut joins = Vec::new();
+        match self.config.path_manager {
+            PathManager::Default => {
+                // One subflow from each local address: to the announced address of the same number, or to the initial one
+                // where the peer has announced none.
+                for (i, (_, local, _)) in self.local_addresses.iter().enumerate() {
+                    let announced = self.remote_addresses.iter().filter(joinable).nth(i);
+                    let only_initial = self.remote_addresses.len() == 1 && self.config.join_initial_address;
+                    let Some((_, remote)) = announced.or(initial.as_ref().filter(|_| only_initial)) else { continue };
+                    let used = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == *local);
+                    if !used && local.is_ipv4() == remote.is_ipv4() {
+                        joins.push((SocketAddr::new(*local, 0), *remote));
+                    }
+                }
+            }
+            PathManager::FullMesh => {
+                for (_, local, _) in &self.local_addresses {
+                    for (_, remote) in self.remote_addresses.iter().filter(joinable) {
+                        if local.is_ipv4() == remote.is_ipv4() && !exists(*local, *remote) {
+                            joins.push((SocketAddr::new(*local, 0), *remote));
+                        }
+                    }
+                }
+            }
+            PathManager::NDiffPorts(n) => {
+                let alive = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed()).count();
+                let first = self.subflows.iter().flatten().next().map(|s| s.tcp.local.ip());
+                if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
+                    for _ in alive..usize::from(n) {
+                        joins.push((SocketAddr::new(local, 0), *remote));
+                    }
+                }
+            }
+        }
+        joins
+    }
+
+    /// Starts a further subflow.
+    pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), numbers: Numbers) -> Option<SubflowId> {
+        let id = self.free_slot()?;
+        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values).ok()?;
+        let tcp = Tcp::connect(self.tcp_config(), controller, addresses, numbers.isn, self.window.largest());
+        let meta = self.meta_of(addresses.0.ip());
+        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: 0 };
+        let mut subflow = Subflow::new(id, tcp, pending, meta);
+        subflow.local_id = self.local_id_of(addresses.0.ip());
+        self.subflows[id.index()] = Some(subflow);
+        Some(id)
+    }
+
+    /// Answers a SYN with MP_JOIN whose token is ours.
+    pub(crate) fn accept_join(&mut self, syn: &Segment, numbers: Numbers) -> Result<SubflowId, ResetReason> {
+        let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else {
+            return Err(ResetReason::MptcpError);
+        };
+        if !self.is_mptcp() || self.error.is_some() {
+            return Err(ResetReason::MptcpError);
+        }
+        let id = self.free_slot().ok_or(ResetReason::Prohibited)?;
+        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values)
+            .map_err(|_| ResetReason::LackOfResources)?;
+        let tcp = Tcp::accept(self.tcp_config(), controller, syn, numbers.isn, self.window.largest());
+        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
+        let mut subflow = Subflow::new(id, tcp, pending, self.meta_of(syn.dst.ip()));
+        subflow.backup |= backup;
+        subflow.local_id = self.local_id_of(syn.dst.ip());
+        subflow.remote_id = address_id;
+        self.subflows[id.index()] = Some(subflow);
+        Ok(id)
+    }
+
+    /// Takes the Multipath TCP handshake options of an arriving segment, before TCP sees it. Returns false when the
+    /// subflow must be reset (RFC 8684 §3.2, §3.6).
+    pub(super) fn take_handshake_options(&mut self, id: SubflowId, segment: &mut Segment) -> bool {
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
+        match (subflow.join, subflow.tcp.state()) {
+            (Join::Initial, state) => {
+                self.take_capable(state, segment);
+                true
+            }
+            (Join::Pending { local_nonce, .. }, State::SynSent) => {
+                if !segment.flags.contains(Flags::SYN | Flags::ACK) {
+                    return true;
+                }
+                let (Mode::Mptcp(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
+                    (self.mode, join(segment).copied())
+                else {
+                    return false;
+                };
+                let expected = crypto::join_hmac(keys.remote, keys.local, nonce, local_nonce);
+                if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
+                    return false;
+                }
+                let Some(subflow) = self.subflow_mut(id) else { return false };
+                subflow.remote_id = address_id;
+                subflow.backup |= backup;
+                subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
+                true
+            }
+            (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
+                if segment.flags.intersects(Flags::SYN | Flags::RST) {
+                    return true;
+                }
+                let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else {
+                    return false;
+                };
+                let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
+                if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
+                    return false;
+                }
+                let Some(subflow) = self.subflow_mut(id) else { return false };
+                subflow.join = Join::Done;
+                // The fourth ACK: the client may send data from it on.
+                subflow.tcp.ack_now();
+                true
+            }
+            (Join::AwaitFourthAck { .. }, _) => {
+                if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
+                    let Some(subflow) = self.subflow_mut(id) else { return false };
+                    subflow.join = Join::Done;
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+
+    fn take_capable(&mut self, state: State, segment: &mut Segment) {
+        let found = capable(segment).copied();
+        match (self.mode, state, self.role) {
+            (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
+                if !segment.flags.contains(Flags::SYN | Flags::ACK) {
+                    return;
+                }
+                self.mode = match found {
+                    Some(MpCapable { content: CapableContent::SynAck { sender }, flags }) => {
+                        Mode::Mptcp(Keys::new(local, sender, flags.no_join_to_initial_address))
+                    }
+                    _ => Mode::Plain,
+                };
+            }
+            (Mode::Negotiating { local }, State::SynReceived, Role::Server) => {
+                if segment.flags.intersects(Flags::SYN | Flags::RST) {
+                    return;
+                }
+                self.mode = match found {
+                    Some(MpCapable { content: CapableContent::Ack { sender, receiver, .. }, flags })
+                        if receiver == local =>
+                    {
+                        let mut keys = Keys::new(local, sender, flags.no_join_to_initial_address);
+                        // The third ACK carried both keys: the client knows.
+                        keys.confirmed = true;
+                        self.announce_addresses(&keys);
+                        Mode::Mptcp(keys)
+                    }
+                    _ => Mode::Plain,
+                };
+                self.map_first_data(found, segment);
+            }
+            (Mode::Mptcp(_), _, Role::Server) => self.map_first_data(found, segment),
+            _ => {}
+        }
+    }
+
+    /// Data with MP_CAPABLE is mapped to the start of the stream (RFC 8684 §3.1).
+    fn map_first_data(&self, found: Option<MpCapable>, segment: &mut Segment) {
+        let Mode::Mptcp(keys) = self.mode else { return };
+        if let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found {
+            let dsn = DataNumber::Long(keys.remote_idsn.wrapping_add(1));
+            let dss = segment.options.dss.get_or_insert(Dss::default());
+            dss.mapping.get_or_insert(Mapping { dsn, ssn: 1, len, checksum });
+        }
+    }
+
+    /// Every further local address is announced (RFC 8684 §3.4.1).
+    fn announce_addresses(&mut self, keys: &Keys) {
+        let initial = self.subflows.iter().flatten().next().map(|s| s.tcp.local);
+        for (id, address, _) in &self.local_addresses {
+            if Some(*address) == initial.map(|i| i.ip()) {
+                continue;
+            }
+            let hmac = crypto::add_address_hmac(keys.local, keys.remote, *id, *address, None);
+            let option = MptcpOption::AddAddress { id: *id, address: *address, port: None, hmac: Some(hmac) };
+            self.announce.push_back(option);
+        }
+    }
+
+    /// Options of a SYN or SYN/ACK.
+    pub(super) fn syn_options(&self, subflow: &Subflow, segment: &mut Segment) {
+        let flags = CapableFlags { checksum_required: self.config.checksum, ..CapableFlags::default() };
+        let server = segment.flags.contains(Flags::ACK);
+        match (subflow.join, self.mode) {
+            (Join::Initial, Mode::Negotiating { local }) => {
+                let content = if server { CapableContent::SynAck { sender: local } } else { CapableContent::Syn };
+                segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
+            }
+            (Join::Pending { local_nonce, remote_nonce }, Mode::Mptcp(keys)) => {
+                let option = if server {
+                    let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
+                    MpJoin::SynAck {
+                        backup: subflow.backup,
+                        address_id: subflow.local_id,
+                        hmac: crypto::join_hmac_64(&hmac),
+                        nonce: local_nonce,
+                    }
+                } else {
+                    MpJoin::Syn {
+                        backup: subflow.backup,
+                        address_id: subflow.local_id,
+                        token: keys.remote_token,
+                        nonce: local_nonce,
+                    }
+                };
+                segment.options.mptcp.push(MptcpOption::Join(option));
+            }
+            _ => {}
+        }
+    }
+
+    /// A subflow's TCP handshake is complete on our side.
+    pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
+        let mptcp = self.is_mptcp();
+        let Some(subflow) = self.subflow_mut(id) else { return };
+        let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
+        let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
+        subflow.tcp.set_mss(subflow.tcp.largest_segment().saturating_sub(options).max(1));
+        let peer_window = subflow.tcp.peer_window();
+        if subflow.join == Join::Initial && !self.connected {
+            self.connected = true;
+            self.progress_at = now;
+            self.send_window_end = DataSeq(peer_window);
+            self.send_window = peer_window;
+            self.events.push_back(ConnectionEvent::Connected);
+        }
+        self.raise_if_usable(now, id);
+    }
+
+    /// Tells scheduler and application once a subflow can carry data.
+    pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflow_mut(id) else { return };
+        if subflow.usable() && !subflow.up {
+            subflow.up = true;
+            self.events.push_back(ConnectionEvent::SubflowUp(id));
+            self.tell(now, |_| Event::SubflowUp(id));
+        }
+    }
+
+    /// The peer has shown that it takes the connection for Multipath TCP.
+    pub(super) fn confirm(&mut self) {
+        if let Mode::Mptcp(keys) = &mut self.mode
+            && !keys.confirmed
+        {
+            keys.confirmed = true;
+            self.joins_wanted = true;
+        }
+    }
+
+    /// Takes an ADD_ADDR with a right HMAC; echoes it (RFC 8684 §3.4.1).
+    pub(super) fn take_address(&mut self, id: AddressId, address: IpAddr, port: Option<u16>, hmac: Option<u64>) {
+        let (Mode::Mptcp(keys), Some(hmac)) = (self.mode, hmac) else { return };
+        let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
+        let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
+        if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+            return;
+        }
+        if self.local_addresses.iter().any(|(_, own, _)| *own == address) {
+            return;
+        }
+        let Some(port) = port.or_else(|| self.remote_addresses.first().map(|r| r.1.port())) else { return };
+        self.announce.push_back(MptcpOption::AddAddress { id, address, port: None, hmac: None });
+        let remote = SocketAddr::new(address, port);
+        let known = self.remote_addresses.iter().any(|r| r.1 == remote);
+        if !known && self.remote_addresses.len() < SubflowId::MAX_SUBFLOWS {
+            self.remote_addresses.push((id, remote));
+            self.joins_wanted = true;
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What arrives: segments and the passing of time.
+
+use super::handshake::Mode;
+use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
+use crate::congestion::PathState;
+use crate::scheduler::{Event, LossKind};
+use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::{Arrival, Changes, Peers};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{MptcpOption, ResetReason};
+use pathweave_wire::{Ecn, Flags, Segment};
+
+/// Data this far beyond the offered window is still taken: the window field's rounding.
+const WINDOW_SLACK: u64 = 1 << 14;
+
+impl Connection {
+    /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
+    fn fill_paths(&mut self, id: SubflowId) -> usize {
+        self.paths.clear();
+        if !self.config.congestion.entry.coupled {
+            let own = self.subflows.get(id.index()).and_then(Option::as_ref);
+            self.paths.extend(own.map(|s| s.tcp.path_state()));
+            return 0;
+        }
+        let mut own = 0;
+        for subflow in self.subflows.iter().flatten() {
+            if subflow.id == id {
+                own = self.paths.len();
+            } else if !subflow.usable() {
+                continue;
+            }
+            self.paths.push(subflow.tcp.path_state());
+        }
+        own
+    }
+
+    /// Takes a segment that belongs to subflow `id`.
+    pub(crate) fn handle_segment(&mut self, now: Instant, id: SubflowId, ecn: Ecn, segment: &mut Segment) {
+        if !self.take_handshake_options(id, segment) {
+            return self.refuse_subflow(now, id, ResetReason::MptcpError);
+        }
+        let own = self.fill_paths(id);
+        let paths = core::mem::take(&mut self.paths);
+        let mut changes = core::mem::take(&mut self.changes);
+        changes.clear();
+        let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
+        let acceptable = if self.is_mptcp() { acceptable.max(self.window.buffer()) } else { acceptable };
+        if let Some(subflow) = self.subflow_mut(id) {
+            let peers = Peers { paths: &paths, own };
+            subflow.tcp.handle_segment(now, segment, ecn, acceptable, peers, &mut changes);
+        }
+        self.paths = paths;
+        if changes.established {
+            self.subflow_established(now, id);
+        }
+        self.raise_if_usable(now, id);
+        self.take_options(now, id, segment);
+        self.take_arrivals(now, id, &changes);
+        self.take_acknowledgement(now, id, segment, &changes);
+        self.apply_changes(now, id, &changes);
+        self.changes = changes;
+        self.schedule(now);
+    }
+
+    /// Everything but the handshake and the mapping, which other steps take.
+    fn take_options(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
+        if !self.is_mptcp() {
+            return;
+        }
+        if let Some(dss) = segment.options.dss {
+            self.confirm();
+            if dss.data_fin {
+                self.take_data_fin(now, id, &dss, segment);
+            }
+        }
+        for option in core::mem::take(&mut segment.options.mptcp) {
+            match option {
+                MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(id, address, port, hmac),
+                MptcpOption::Priority { backup } => {
+                    if let Some(subflow) = self.subflow_mut(id) {
+                        subflow.backup = backup;
+                    }
+                }
+                MptcpOption::FastClose { receiver } => self.take_fast_close(now, receiver),
+                _ => {}
+            }
+        }
+    }
+
+    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        if changes.arrived.is_empty() {
+            return;
+        }
+        let before = self.receive.next();
+        let edge = self.window.edge() + WINDOW_SLACK;
+        let mut first = 0;
+        for arrival in &changes.arrived {
+            let Some(at) = self.place(arrival) else {
+                return self.refuse_unmapped(now, id);
+            };
+            let len = u64::from(arrival.payload.len());
+            if at + len > edge {
+                // Out of the window: not taken, not acknowledged at the data level.
+                continue;
+            }
+            let new = self.receive.insert(at, arrival.payload.clone());
+            self.counters.duplicate_bytes += len - new;
+            first += new;
+        }
+        if let Some(subflow) = self.subflow_mut(id) {
+            subflow.first_bytes += first;
+        }
+        if self.receive.next() > before {
+            self.events.push_back(ConnectionEvent::Readable);
+        }
+        self.report_end();
+    }
+
+    /// Where in the peer's stream an arrival belongs.
+    fn place(&self, arrival: &Arrival) -> Option<DataSeq> {
+        match self.mode {
+            Mode::Plain | Mode::Negotiating { .. } => Some(DataSeq(arrival.ssn - 1)),
+            Mode::Mptcp(keys) => {
+                let mapping = arrival.mapping?;
+                let offset = (arrival.ssn as u32).wrapping_sub(mapping.ssn);
+                if offset.saturating_add(arrival.payload.len()) > u32::from(mapping.len) {
+                    return None;
+                }
+                let start = keys.peer_position(mapping.dsn, self.receive.next())?;
+                Some(start + u64::from(offset))
+            }
+        }
+    }
+
+    /// Data without a mapping on a Multipath TCP connection: plain TCP where nothing else was ever confirmed, else the
+    /// subflow is reset (RFC 8684 §3.7).
+    fn refuse_unmapped(&mut self, now: Instant, id: SubflowId) {
+        self.refuse_subflow(now, id, ResetReason::MptcpError);
+    }
+
+    /// Resets a subflow for a violation and tells the peer why.
+    pub(super) fn refuse_subflow(&mut self, now: Instant, id: SubflowId, reason: ResetReason) {
+        let Some(subflow) = self.subflow_mut(id) else { return };
+        let mut reset = subflow.tcp.reset_segment();
+        reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason });
+        subflow.tcp.abort();
+        self.control.push_back(reset);
+        self.lose_subflow(now, id);
+        self.fail_if_alone(ConnectionError::Reset);
+    }
+
+    fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return };
+        if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return;
+        }
+        let window = subflow.tcp.peer_window();
+        let (ack, edge) = match self.mode {
+            Mode::Plain | Mode::Negotiating { .. } => {
+                let ack = DataSeq(subflow.tcp.acked_offset());
+                (ack, ack + window)
+            }
+            Mode::Mptcp(keys) => {
+                let number = segment.options.dss.and_then(|d| d.data_ack);
+                let Some(ack) = number.and_then(|n| keys.own_position(n, self.send.first_unacked())) else {
+                    return;
+                };
+                (ack, ack + window)
+            }
+        };
+        let fin = u64::from(matches!(self.data_fin, DataFin::Sent(_) | DataFin::Acked));
+        if ack > self.send.written_end() + fin {
+            // Beyond what was ever sent: ignored.
+            return;
+        }
+        if ack > self.send.written_end() && self.is_mptcp() {
+            self.data_fin = DataFin::Acked;
+            self.progress_at = now;
+        }
+        if edge > self.send_window_end {
+            self.send_window_end = edge;
+            self.window_probe = None;
+        }
+        self.send_window = window;
+        let newly = self.send.acknowledge(ack);
+        if newly > 0 {
+            self.buffer.acknowledge(ack);
+            self.progress_at = now;
+        }
+        if !changes.acked.is_empty() || newly > 0 {
+            let event = Event::Acked {
+                subflow: id,
+                mappings: &changes.acked,
+                data_ack: self.send.first_unacked(),
+                has_sack: changes.has_sack,
+            };
+            self.tell_event(now, &event);
+        }
+        self.report_writable();
+    }
+
+    fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        if changes.una_advanced {
+            self.revive(now, id);
+        }
+        if let Some(rtt) = changes.rtt {
+            self.tell_event(now, &Event::RttSample { subflow: id, rtt });
+        }
+        if let Some(kind) = changes.loss {
+            self.tell_event(now, &Event::Lost { subflow: id, kind });
+            if kind == LossKind::Timeout {
+                self.handle_subflow_timeout(now, id);
+            }
+        }
+        if changes.fin && !self.is_mptcp() {
+            self.receive.set_end(self.receive.next());
+            self.report_end();
+        }
+        if changes.reset {
+            self.lose_subflow(now, id);
+            let error = if self.connected { ConnectionError::Reset } else { ConnectionError::ConnectTimeout };
+            self.fail_if_alone(error);
+        }
+        self.follow_close(now);
+    }
+
+    /// Without any subflow left, the connection is over.
+    pub(super) fn fail_if_alone(&mut self, error: ConnectionError) {
+        let any = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed());
+        let finished = self.receive.complete() && self.send.assigned_bytes() + self.send.unassigned_bytes() == 0;
+        if !any && !finished {
+            self.fail(error);
+        }
+    }
+
+    pub(super) fn fail(&mut self, error: ConnectionError) {
+        if self.error.is_none() {
+            self.error = Some(error);
+            self.events.push_back(ConnectionEvent::Failed(error));
+        }
+    }
+
+    /// Tells the application that the peer's stream has ended.
+    pub(super) fn report_end(&mut self) {
+        if self.receive.complete() && !self.end_reported {
+            self.end_reported = true;
+            self.events.push_back(ConnectionEvent::Readable);
+        }
+    }
+
+    /// Runs every timer that is due.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        for i in 0..self.subflows.len() {
+            let id = SubflowId(i as u8);
+            let due = self.subflows[i].as_ref().and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
+            if !due {
+                continue;
+            }
+            let own = self.fill_paths(id);
+            let paths: Vec<PathState> = core::mem::take(&mut self.paths);
+            let mut changes = core::mem::take(&mut self.changes);
+            changes.clear();
+            if let Some(subflow) = self.subflow_mut(id) {
+                subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
+            }
+            self.paths = paths;
+            self.apply_changes(now, id, &changes);
+            self.changes = changes;
+        }
+        if self.scheduler_wake.is_some_and(|t| t <= now) {
+            self.scheduler_wake = None;
+        }
+        if let Some((at, times)) = self.window_probe
+            && at <= now
+        {
+            self.probe_window(now, times);
+        }
+        if let DataFin::Sent(again) = self.data_fin
+            && again <= now
+        {
+            self.send_data_fin(now);
+        }
+        if self.death_deadline().is_some_and(|t| t <= now) {
+            self.abort_subflows();
+            self.fail(ConnectionError::AllPathsDead);
+        }
+        self.schedule(now);
+    }
+
+    fn probe_window(&mut self, now: Instant, times: u32) {
+        let longest = Duration::from_secs(60);
+        let mut rto = Duration::from_secs(1);
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {
+            subflow.tcp.probe_window();
+            rto = subflow.tcp.rto();
+        }
+        self.window_probe = Some((now + rto.saturating_mul(1 << times.min(16)).min(longest), times + 1));
+    }
+
+    /// Whether this side opened the connection.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+}

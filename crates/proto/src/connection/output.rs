@@ -1,0 +1,135 @@
+//! What goes out: TCP decides when, the connection adds data, window and Multipath TCP options.
+
+use super::handshake::{Mode, data_ack_number};
+use super::subflow::Join;
+use super::{Connection, DataFin, Role};
+use crate::tcp::Outgoing;
+use pathweave_units::Instant;
+use pathweave_wire::mptcp::{CapableContent, CapableFlags, DataNumber, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
+use pathweave_wire::{Ecn, Segment, crypto};
+
+/// Segments to send between two addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transmit {
+    /// The segment, or the first of several.
+    pub segment: Segment,
+    /// Where the data is larger than one segment: the size to cut it into, bytes. Always `None` for now.
+    pub segment_size: Option<u16>,
+    /// The ECN codepoint of its packet.
+    pub ecn: Ecn,
+}
+
+impl Connection {
+    /// The next thing to send.
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(segment) = self.control.pop_front() {
+            return Some(Transmit { segment, segment_size: None, ecn: Ecn::NotEct });
+        }
+        // In turn, so that no subflow waits behind the burst of another.
+        for step in 0..self.subflows.len() {
+            let i = (self.next_output + step) % self.subflows.len();
+            if let Some(transmit) = self.poll_subflow(now, i) {
+                self.next_output = i;
+                return Some(transmit);
+            }
+        }
+        None
+    }
+
+    fn poll_subflow(&mut self, now: Instant, i: usize) -> Option<Transmit> {
+        // A subflow in handshake answers with its third ACK only.
+        let subflow = self.subflows[i].as_mut()?;
+        let Some(out) = subflow.tcp.next_transmission(now) else {
+            subflow.tcp.validate_window();
+            return None;
+        };
+        let edge = self.window.offer(self.receive.read_position());
+        let window = edge.since(self.receive.next());
+        let syn_window = self.window.buffer();
+        let subflow = self.subflows[i].as_mut()?;
+        let offered = if out == Outgoing::Syn { syn_window } else { window };
+        let mut segment = subflow.tcp.header(now, &out, offered);
+        let ecn = subflow.tcp.ecn_of(&out);
+        if let Outgoing::Data { data, .. } = &out
+            && data.start < data.end
+        {
+            segment.payload = self.buffer.get(data.clone());
+        }
+        self.add_options(i, &out, &mut segment);
+        if let Some(subflow) = self.subflows[i].as_mut() {
+            subflow.tcp.finish(&mut segment);
+        }
+        Some(Transmit { segment, segment_size: None, ecn })
+    }
+
+    fn add_options(&mut self, i: usize, out: &Outgoing, segment: &mut Segment) {
+        let Some(subflow) = self.subflows[i].as_ref() else { return };
+        if *out == Outgoing::Syn {
+            return self.syn_options(subflow, segment);
+        }
+        let Mode::Mptcp(keys) = self.mode else { return };
+        // The third ACK of a join carries our HMAC, until the fourth ACK has come.
+        if let Join::AwaitFourthAck { local_nonce, remote_nonce } = subflow.join {
+            let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
+            let option = MpJoin::Ack { hmac: crypto::join_hmac_160(&hmac) };
+            segment.options.mptcp.push(MptcpOption::Join(option));
+            return;
+        }
+        let first = subflow.join == Join::Initial && self.role == Role::Client && !keys.confirmed;
+        if first && self.add_capable(out, segment) {
+            return;
+        }
+        let data_ack = Some(data_ack_number(keys.wire_data_ack(self.acknowledged_position())));
+        let mapping = match out {
+            Outgoing::Data { ssn, data, .. } if data.start < data.end => Some(Mapping {
+                dsn: DataNumber::Long(keys.wire_dsn(data.start)),
+                ssn: *ssn as u32,
+                len: data.end.since(data.start) as u16,
+                checksum: None,
+            }),
+            _ => None,
+        };
+        let mut dss = Dss { data_ack, mapping, data_fin: false };
+        let end = self.end_position();
+        let announce_end = subflow.send_data_fin && matches!(self.data_fin, DataFin::Sent(_));
+        if dss.mapping.is_none() {
+            if announce_end {
+                // DATA_FIN without data: one octet, subflow sequence number 0 (RFC 8684 §3.3.3).
+                let dsn = DataNumber::Long(keys.wire_dsn(end));
+                dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum: None });
+                dss.data_fin = true;
+                if let Some(subflow) = self.subflows[i].as_mut() {
+                    subflow.send_data_fin = false;
+                }
+            }
+            segment.options.dss = Some(dss);
+            self.add_announcement(segment);
+        } else {
+            segment.options.dss = Some(dss);
+        }
+    }
+
+    /// Until the peer has confirmed, the client's ACK and its first data carry MP_CAPABLE (RFC 8684 §3.1).
+    fn add_capable(&self, out: &Outgoing, segment: &mut Segment) -> bool {
+        let Mode::Mptcp(keys) = self.mode else { return false };
+        let data_len = match out {
+            Outgoing::Data { ssn: 1, data, .. } => Some(data.end.since(data.start) as u16),
+            Outgoing::Data { .. } => return false,
+            _ => None,
+        };
+        let content = CapableContent::Ack { sender: keys.local, receiver: keys.remote, data_len, checksum: None };
+        let flags = CapableFlags { checksum_required: self.config.checksum, ..CapableFlags::default() };
+        segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
+        true
+    }
+
+    /// An address announcement rides on an acknowledgement with room for it.
+    fn add_announcement(&mut self, segment: &mut Segment) {
+        if let Some(option) = self.announce.front()
+            && option.wire_len().next_multiple_of(4) <= segment.options.free_bytes()
+            && let Some(option) = self.announce.pop_front()
+        {
+            segment.options.mptcp.push(option);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Carrying data again on other subflows: after a timeout, with a dead subflow, and opportunistically (`pr`).
+
+use super::Connection;
+use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+
+/// A dark subflow is probed at least this often with failure detection `fast`.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Connection {
+    /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
+    pub(super) fn handle_subflow_timeout(&mut self, now: Instant, id: SubflowId) {
+        if !self.is_mptcp() || !self.fast_detection() {
+            return;
+        }
+        let alive = self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale);
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        subflow.tcp.rto_cap = PROBE_INTERVAL;
+        subflow.stale = true;
+        if alive {
+            self.hand_over(now, id);
+        }
+    }
+
+    /// What `id` carries is queued for others; what it never sent is unassigned again.
+    pub(super) fn hand_over(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        for range in subflow.tcp.take_unsent() {
+            self.send.withdraw(range, id);
+        }
+        for range in subflow.tcp.unacked_data() {
+            Self::queue_reinjection(&mut self.reinject, range);
+        }
+        let _ = now;
+    }
+
+    fn queue_reinjection(queue: &mut std::collections::VecDeque<Range<DataSeq>>, range: Range<DataSeq>) {
+        let known = queue.iter().any(|r| r.start <= range.start && range.end <= r.end);
+        if known {
+            return;
+        }
+        match queue.back_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => queue.push_back(range),
+        }
+    }
+
+    /// A subflow is over: everything that it alone carried is carried again.
+    pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflow_mut(id) else { return };
+        if subflow.down {
+            return;
+        }
+        subflow.down = true;
+        let was_up = subflow.up;
+        self.hand_over(now, id);
+        self.send.release(id);
+        if was_up {
+            self.tell(now, |_| Event::SubflowDown(id));
+            self.events.push_back(super::ConnectionEvent::SubflowDown(id));
+        }
+        self.joins_wanted = true;
+    }
+
+    /// The subflow answered: it may carry new data again.
+    pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflow_mut(id) else { return };
+        if subflow.stale {
+            subflow.stale = false;
+            subflow.tcp.rto_cap = Duration::MAX;
+            self.tell(now, |_| Event::SubflowUp(id));
+        }
+    }
+
+    /// Assigns what waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
+    pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
+        while let Some(range) = self.reinject.front().cloned() {
+            let start = range.start.max(self.send.first_unacked());
+            if start >= range.end {
+                self.reinject.pop_front();
+                continue;
+            }
+            let Some((span, owners)) = self.send.span_at(start) else {
+                // Unassigned again: the scheduler sends it.
+                self.reinject.pop_front();
+                continue;
+            };
+            let end = span.end.min(range.end);
+            let living_owner = views.iter().any(|v| owners.contains(v.id) && !v.stale);
+            if living_owner && !owners.is_empty() {
+                // Someone else carries it already.
+                self.advance_reinjection(end);
+                continue;
+            }
+            let best = self
+                .view(now, views)
+                .candidates()
+                .filter(|s| !owners.contains(s.id) && s.has_space())
+                .min_by_key(|s| s.srtt_or_zero())
+                .map(|s| (s.id, u64::from(s.mss)));
+            let Some((subflow, mss)) = best else { return };
+            let piece = start..end.min(start + mss);
+            let assign = Assign {
+                subflow,
+                range: piece.clone(),
+                window: WindowUse::Respect,
+                reason: Reason::new("reinjection: lowest srtt that does not carry it"),
+            };
+            match self.carry_out(&assign, views) {
+                Ok((done, _)) => {
+                    self.counters.reinjected_segments += 1;
+                    self.advance_reinjection(done.end);
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn advance_reinjection(&mut self, to: DataSeq) {
+        if let Some(front) = self.reinject.front_mut() {
+            front.start = front.start.max(to);
+            if front.start >= front.end {
+                self.reinject.pop_front();
+            }
+        }
+    }
+
+    /// NSDI 2012 §4.2 (the papers' PR): when the receive window blocks, the segment that holds it up is sent on a faster
+    /// subflow with space, and the slow subflow's window is halved, at most once per its round trip.
+    pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) {
+        if !self.config.pr || self.send.unassigned_bytes() == 0 || self.view(now, views).sendable().is_some() {
+            return;
+        }
+        let first = self.send.first_unacked();
+        let Some((span, owners)) = self.send.span_at(first) else { return };
+        let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return };
+        let (slow_id, slow_srtt) = (slow.id, slow.srtt_or_zero());
+        let fast = self
+            .view(now, views)
+            .candidates()
+            .filter(|s| !owners.contains(s.id) && s.has_space() && s.srtt_or_zero() < slow_srtt)
+            .min_by_key(|s| s.srtt_or_zero())
+            .map(|s| (s.id, u64::from(s.mss)));
+        let Some((fast, mss)) = fast else { return };
+        let assign = Assign {
+            subflow: fast,
+            range: first..span.end.min(first + mss),
+            window: WindowUse::Respect,
+            reason: Reason::new("opportunistic retransmission of the blocking segment"),
+        };
+        if self.carry_out(&assign, views).is_err() {
+            return;
+        }
+        self.counters.opportunistic_retransmissions += 1;
+        let Some(subflow) = self.subflow_mut(slow_id) else { return };
+        if subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt) {
+            subflow.penalised_at = Some(now);
+            subflow.tcp.penalise();
+            self.counters.penalisations += 1;
+        }
+    }
+}

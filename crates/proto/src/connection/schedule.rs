@@ -1,0 +1,298 @@
+//! Asking the scheduler, and carrying out what it answers.
+
+use super::{Connection, ConnectionEvent, DataFin};
+use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::seq::{DataSeq, SubflowId};
+use core::fmt;
+use core::ops::Range;
+use pathweave_units::Instant;
+
+/// Why a scheduler's decision could not be carried out; the default scheduler took over for that decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleError {
+    /// The subflow does not exist, is dead or cannot carry data yet.
+    UnknownSubflow(SubflowId),
+    /// The range holds nothing that can be sent.
+    EmptyRange,
+    /// The subflow carries all of the range already.
+    AlreadyCarried,
+    /// The subflow has no room for a segment.
+    NoSpace(ClippedBy),
+    /// A wait without a time while no data is in flight: nothing would end it.
+    EndlessWait,
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScheduleError::UnknownSubflow(id) => write!(f, "subflow {} cannot carry data", id.0),
+            ScheduleError::EmptyRange => f.write_str("the range holds nothing that can be sent"),
+            ScheduleError::AlreadyCarried => f.write_str("the subflow carries the range already"),
+            ScheduleError::NoSpace(by) => write!(f, "no room for a segment: {by:?}"),
+            ScheduleError::EndlessWait => f.write_str("a wait without a time and with nothing in flight"),
+        }
+    }
+}
+
+impl core::error::Error for ScheduleError {}
+
+/// Stands in while the real scheduler is borrowed.
+pub(super) struct NoScheduler;
+
+impl Scheduler for NoScheduler {
+    fn decide(&mut self, _: &View<'_>) -> Decision {
+        Decision::nothing_to_send()
+    }
+}
+
+/// What became of a decision.
+enum Outcome {
+    Assigned,
+    Waiting,
+    Invalid(ScheduleError),
+}
+
+impl Connection {
+    pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>) {
+        views.clear();
+        views.extend(self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.view(self.config.send_buffer)));
+    }
+
+    pub(super) fn view<'a>(&'a self, now: Instant, views: &'a [SubflowView]) -> View<'a> {
+        View {
+            now,
+            subflows: views,
+            queue: &self.send,
+            send_window_end: self.send_window_end,
+            send_window: self.send_window,
+            send_buffer_free: self.writable(),
+            send_buffer: self.config.send_buffer,
+            message_end: None,
+        }
+    }
+
+    /// Whether the scheduler has anything to decide.
+    fn has_work(&self) -> bool {
+        if self.send.unassigned_bytes() > 0 {
+            // Also where the window is closed: the scheduler must be told, and `pr` may act.
+            return true;
+        }
+        self.config.scheduler.entry.duplicates && self.send.assigned_bytes() > 0
+    }
+
+    /// Gives data to subflows until the scheduler waits.
+    pub(super) fn schedule(&mut self, now: Instant) {
+        if !self.connected || self.error.is_some() {
+            return;
+        }
+        let mut views = core::mem::take(&mut self.views);
+        self.fill_views(&mut views);
+        if !views.is_empty() {
+            self.reinject_waiting(now, &mut views);
+            if self.has_work() {
+                self.run_scheduler(now, &mut views);
+            }
+            self.opportunistic_retransmission(now, &mut views);
+            self.update_window_blocked(now, &views);
+        }
+        self.views = views;
+        self.after_assigning(now);
+    }
+
+    fn run_scheduler(&mut self, now: Instant, views: &mut Vec<SubflowView>) {
+        let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(NoScheduler));
+        self.scheduler_wake = None;
+        let duplicates = self.config.scheduler.entry.duplicates;
+        loop {
+            let sendable = self.view(now, views).sendable().is_some();
+            if !sendable && !(duplicates && self.send.assigned_bytes() > 0) {
+                break;
+            }
+            self.counters.decisions += 1;
+            let decision = scheduler.decide(&self.view(now, views));
+            let outcome = match decision {
+                Decision::Assign(assign) => self.assign(now, &assign, views, scheduler.as_mut()),
+                Decision::Wait { until, .. } => self.wait(now, until, views),
+            };
+            match outcome {
+                Outcome::Assigned => {}
+                Outcome::Waiting => break,
+                Outcome::Invalid(_) => {
+                    self.counters.invalid_decisions += 1;
+                    if !self.assign_by_default(now, views, scheduler.as_mut()) {
+                        break;
+                    }
+                }
+            }
+        }
+        self.scheduler = scheduler;
+    }
+
+    fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Outcome {
+        let in_flight = views.iter().any(|s| s.unacked + s.unsent > 0);
+        match until {
+            Some(t) => {
+                // A wait that is over already would spin.
+                self.scheduler_wake = Some(t.max(now + pathweave_units::Duration::from_micros(1)));
+                Outcome::Waiting
+            }
+            None if in_flight => Outcome::Waiting,
+            None => Outcome::Invalid(ScheduleError::EndlessWait),
+        }
+    }
+
+    /// The lowest round-trip time with space, as `minrtt`. Returns whether it gave anything.
+    fn assign_by_default(&mut self, now: Instant, views: &mut Vec<SubflowView>, scheduler: &mut dyn Scheduler) -> bool {
+        let view = self.view(now, views);
+        let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.srtt_or_zero());
+        let Some((subflow, range)) = best.and_then(|s| Some((s.id, view.next_for(s, 1)?))) else { return false };
+        let assign = Assign { subflow, range, window: WindowUse::Respect, reason: Reason::new("default: lowest srtt") };
+        matches!(self.assign(now, &assign, views, scheduler), Outcome::Assigned)
+    }
+
+    fn assign(
+        &mut self,
+        now: Instant,
+        assign: &Assign,
+        views: &mut Vec<SubflowView>,
+        scheduler: &mut dyn Scheduler,
+    ) -> Outcome {
+        match self.carry_out(assign, views) {
+            Ok((range, clipped_by)) => {
+                let event = Event::Assigned { subflow: assign.subflow, range, clipped_by };
+                scheduler.on_event(&event, &self.view(now, views));
+                Outcome::Assigned
+            }
+            // A segment that is held back (a window smaller than it, Nagle) is no mistake of the scheduler.
+            Err(ScheduleError::NoSpace(ClippedBy::SendWindow | ClippedBy::Data)) => Outcome::Waiting,
+            Err(error) => Outcome::Invalid(error),
+        }
+    }
+
+    /// Cuts a range into segments and queues them on a subflow. Keeps the subflow's view current.
+    pub(super) fn carry_out(
+        &mut self,
+        assign: &Assign,
+        views: &mut [SubflowView],
+    ) -> Result<(Range<DataSeq>, Option<ClippedBy>), ScheduleError> {
+        let id = assign.subflow;
+        let unknown = ScheduleError::UnknownSubflow(id);
+        let view = views.iter_mut().find(|v| v.id == id).ok_or(unknown)?;
+        let subflow = self.subflows.get_mut(id.index()).and_then(Option::as_mut).ok_or(unknown)?;
+        let mss = u64::from(view.mss.max(1));
+        let mut clipped_by = None;
+        let start = assign.range.start.max(self.send.first_unacked());
+        let mut end = assign.range.end;
+        if end > self.send.written_end() {
+            end = self.send.written_end();
+            clipped_by = Some(ClippedBy::Data);
+        }
+        if end > self.send_window_end {
+            end = self.send_window_end;
+            clipped_by = Some(ClippedBy::SendWindow);
+        }
+        if start >= end {
+            return Err(ScheduleError::EmptyRange);
+        }
+        if self.send.owners(start..end).contains(id)
+            && self.send.first_not_carried_by(id, start).is_none_or(|r| r.start >= end)
+        {
+            return Err(ScheduleError::AlreadyCarried);
+        }
+        let segments = match assign.window {
+            WindowUse::Respect => u64::from(view.window_space()),
+            WindowUse::Queue => u64::MAX / mss,
+        };
+        if segments == 0 {
+            return Err(ScheduleError::NoSpace(ClippedBy::CongestionWindow));
+        }
+        if view.send_buffer_space == 0 {
+            return Err(ScheduleError::NoSpace(ClippedBy::SendBuffer));
+        }
+        let room = (segments * mss).min(view.send_buffer_space.next_multiple_of(mss));
+        if end.since(start) > room {
+            end = start + room;
+            let by = if room == segments * mss { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer };
+            clipped_by = Some(by);
+        }
+        let in_flight = self.send.assigned_bytes() > 0;
+        let mut at = start;
+        while at < end {
+            let piece = at..end.min(at + mss);
+            let short = piece.end.since(piece.start) < mss;
+            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window.
+            let window_edge = piece.end == self.send_window_end && piece.end < self.send.written_end();
+            if short && window_edge && in_flight && !self.send.owners(at..at + 1).contains(id) {
+                clipped_by = Some(ClippedBy::SendWindow);
+                break;
+            }
+            // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out.
+            let stream_edge = piece.end == self.send.written_end() && self.data_fin == DataFin::NotRequested;
+            if short && stream_edge && self.config.nagle && view.unacked + view.unsent > 0 {
+                clipped_by = Some(ClippedBy::Data);
+                break;
+            }
+            subflow.tcp.queue_segment(piece.clone());
+            view.unsent += 1;
+            let len = piece.end.since(piece.start);
+            view.queued_bytes += len;
+            view.send_buffer_space = view.send_buffer_space.saturating_sub(len);
+            at = piece.end;
+        }
+        if at == start {
+            return Err(ScheduleError::NoSpace(clipped_by.unwrap_or(ClippedBy::Data)));
+        }
+        view.queued_memory = subflow.tcp.queued_memory();
+        self.send.assign(start..at, id);
+        Ok((start..at, clipped_by))
+    }
+
+    /// Notes when the receive window starts and stops holding data back.
+    fn update_window_blocked(&mut self, now: Instant, views: &[SubflowView]) {
+        let view = self.view(now, views);
+        let blocked =
+            self.send.unassigned_bytes() > 0 && view.sendable().is_none() && views.iter().any(|s| s.has_space());
+        match (blocked, self.window_blocked_since) {
+            (true, None) => {
+                self.window_blocked_since = Some(now);
+                let first = self.send.first_unacked();
+                let holder = self.send.span_at(first).and_then(|(_, owners)| owners.iter().next());
+                self.views_event(now, views, &Event::WindowBlocked { holder });
+            }
+            (false, Some(since)) => {
+                self.window_blocked_since = None;
+                self.counters.window_limited += now.since(since);
+                self.views_event(now, views, &Event::WindowUnblocked);
+            }
+            _ => {}
+        }
+        self.arm_window_probe(now);
+    }
+
+    fn views_event(&mut self, now: Instant, views: &[SubflowView], event: &Event<'_>) {
+        let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(NoScheduler));
+        scheduler.on_event(event, &self.view(now, views));
+        self.scheduler = scheduler;
+    }
+
+    /// A closed window with nothing in flight would never open again if its update were lost.
+    fn arm_window_probe(&mut self, now: Instant) {
+        let needed = self.send.unassigned_bytes() > 0
+            && self.send.assigned_bytes() == 0
+            && self.send_window_end <= self.send.first_unacked();
+        if !needed {
+            self.window_probe = None;
+        } else if self.window_probe.is_none() {
+            let rto = self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.tcp.rto()).min();
+            self.window_probe = rto.map(|rto| (now + rto, 0));
+        }
+    }
+
+    /// Tells the application of room in the send buffer, once it is worth writing.
+    pub(super) fn report_writable(&mut self) {
+        if self.write_blocked && self.writable() > 0 {
+            self.write_blocked = false;
+            self.events.push_back(ConnectionEvent::Writable);
+        }
+    }
+}

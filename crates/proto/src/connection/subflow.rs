@@ -1,0 +1,172 @@
+//! A subflow as its connection sees it.
+
+use crate::scheduler::SubflowView;
+use crate::seq::SubflowId;
+use crate::tcp::{Counters, Tcp};
+use core::net::SocketAddr;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::AddressId;
+
+/// What is configured about a path and shown to schedulers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PathMeta {
+    /// Lower is preferred.
+    pub priority: u32,
+    /// Cost per gigabyte.
+    pub cost: f64,
+    /// Bytes that may be sent.
+    pub quota: Option<u64>,
+    /// The path is a backup (RFC 8684 §3.3.8).
+    pub backup: bool,
+}
+
+/// How far the Multipath TCP handshake of a subflow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    /// The first subflow, or plain TCP.
+    Initial,
+    /// A SYN with MP_JOIN was sent (client), or answered (server).
+    Pending { local_nonce: u32, remote_nonce: u32 },
+    /// The client's third ACK is out; data waits for the fourth.
+    AwaitFourthAck { local_nonce: u32, remote_nonce: u32 },
+    /// Joined: data may flow.
+    Done,
+}
+
+pub(super) struct Subflow {
+    pub(super) id: SubflowId,
+    pub(super) tcp: Tcp,
+    pub(super) join: Join,
+    pub(super) local_id: AddressId,
+    pub(super) remote_id: AddressId,
+    pub(super) meta: PathMeta,
+    pub(super) backup: bool,
+    /// No sign of life since a timeout: no new data while another subflow lives.
+    pub(super) stale: bool,
+    /// Told to scheduler and application as up.
+    pub(super) up: bool,
+    /// Told as down.
+    pub(super) down: bool,
+    /// Data bytes that arrived here before they arrived elsewhere.
+    pub(super) first_bytes: u64,
+    pub(super) penalised_at: Option<Instant>,
+    /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
+    pub(super) send_data_fin: bool,
+    /// The receiver's own estimate of the round trip, from timestamps.
+    pub(super) receiver_rtt: Option<Duration>,
+}
+
+impl Subflow {
+    pub(super) fn new(id: SubflowId, tcp: Tcp, join: Join, meta: PathMeta) -> Self {
+        Subflow {
+            id,
+            tcp,
+            join,
+            local_id: AddressId(0),
+            remote_id: AddressId(0),
+            meta,
+            backup: meta.backup,
+            stale: false,
+            up: false,
+            down: false,
+            first_bytes: 0,
+            penalised_at: None,
+            send_data_fin: false,
+            receiver_rtt: None,
+        }
+    }
+
+    /// Data may be assigned to it.
+    pub(super) fn usable(&self) -> bool {
+        self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)
+    }
+
+    pub(super) fn longest_rtt(&self) -> Option<Duration> {
+        self.receiver_rtt.or(self.tcp.rtt().srtt())
+    }
+
+    pub(super) fn view(&self, send_buffer: u64) -> SubflowView {
+        let tcp = &self.tcp;
+        let queue = tcp.queue();
+        let window = tcp.window();
+        SubflowView {
+            id: self.id,
+            backup: self.backup,
+            stale: self.stale,
+            priority: self.meta.priority,
+            cost: self.meta.cost,
+            quota_left: self.meta.quota.map(|q| q.saturating_sub(tcp.counters.data_bytes_sent)),
+            srtt: tcp.rtt().srtt(),
+            rttvar: tcp.rtt().rttvar(),
+            min_rtt: tcp.rtt().min(),
+            max_rtt: tcp.rtt().max(),
+            latest_rtt: tcp.rtt().latest(),
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            in_flight: tcp.in_flight(),
+            unacked: queue.packets_out(),
+            unsent: queue.unsent(),
+            queued_bytes: queue.queued_bytes(),
+            queued_memory: tcp.queued_memory(),
+            send_buffer_space: send_buffer.saturating_sub(queue.queued_bytes()),
+            mss: tcp.mss(),
+            loss: tcp.loss_estimate(),
+            delivery_rate: tcp.delivery_rate(),
+            pacing_rate: tcp.pacing_rate(),
+            growth: tcp.growth(),
+            phase: tcp.phase(),
+            round_start: tcp.round_start(),
+            last_sent: tcp.last_sent(),
+            app_limited: !tcp.cwnd_limited(),
+        }
+    }
+
+    pub(super) fn info(&self) -> SubflowInfo {
+        SubflowInfo {
+            id: self.id,
+            local: self.tcp.local,
+            remote: self.tcp.remote,
+            usable: self.usable(),
+            stale: self.stale,
+            closed: self.tcp.is_closed(),
+            counters: self.tcp.counters,
+            first_bytes: self.first_bytes,
+            held_bytes: self.tcp.held_bytes(),
+            srtt: self.tcp.rtt().srtt(),
+            rto: self.tcp.rto(),
+            cwnd: self.tcp.window().cwnd,
+            in_flight: self.tcp.in_flight(),
+        }
+    }
+}
+
+/// A subflow's state for the application and for measurements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SubflowInfo {
+    /// Its name.
+    pub id: SubflowId,
+    /// Our address.
+    pub local: SocketAddr,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Data may be assigned to it.
+    pub usable: bool,
+    /// It shows no sign of life.
+    pub stale: bool,
+    /// It is over.
+    pub closed: bool,
+    /// What was counted.
+    pub counters: Counters,
+    /// Data bytes that arrived here before they arrived on any other subflow.
+    pub first_bytes: u64,
+    /// Data bytes that wait for a hole in the subflow's own sequence.
+    pub held_bytes: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// The retransmission timeout in force.
+    pub rto: Duration,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Segments in flight.
+    pub in_flight: u32,
+}
