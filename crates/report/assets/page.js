@@ -100,9 +100,9 @@
     const texts = [], hits = [];
     rows.forEach((row, i) => {
       const s = of(row), y = top + i * rowHeight + (narrow ? 22 : (rowHeight - barHeight) / 2), middle = y + barHeight / 2;
-      svg.append(narrow
-        ? make("text", { class: row.plain_tcp == null ? "strong" : "soft", x: 0, y: y - 5 }, names[i])
-        : make("text", { class: row.plain_tcp == null ? "strong" : "soft", x: left - 10, y: middle + 4.5, "text-anchor": "end" }, names[i]));
+      const style = `halo ${row.plain_tcp == null ? "strong" : "soft"}`;
+      texts.push(narrow ? make("text", { class: style, x: 0, y: y - 5 }, names[i])
+        : make("text", { class: style, x: left - 10, y: middle + 4.5, "text-anchor": "end" }, names[i]));
       if (s) {
         const bar = make("rect", { x: left, y, width: Math.max(1, x(s.mean) - left), height: barHeight, rx: 2 });
         if (row.plain_tcp == null) bar.setAttribute("class", `bar ${inkClass(row)}`);
@@ -380,7 +380,7 @@
     if (root.scrollWidth > root.clientWidth) errors.push(`wider than the window: ${root.scrollWidth} > ${root.clientWidth}`);
     Object.assign(root.dataset, {
       plots: drawn.plots, points: drawn.points, empty: drawn.empty.join("; "), errors: errors.join("; "),
-      outside: outside.join(" "), ready: "yes",
+      outside: outside.join(" "), width: innerWidth, height: root.scrollHeight, ready: "yes",
     });
   }, 60);
 })();

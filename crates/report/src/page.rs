@@ -3,7 +3,7 @@
 //! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data. A content security
 //! policy forbids every load, and allows only the three scripts and the style sheets by their hashes. After drawing, the script
 //! writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`, `data-errors`,
-//! `data-outside`), for checks in a browser without a window.
+//! `data-outside`, `data-width`, `data-height`), for checks in a browser without a window.
 
 use crate::data::Data;
 use crate::encode::{csp_source, html, json_in_script};

@@ -1,0 +1,256 @@
+//! A report page in a browser without a window: it draws everything, complains of nothing and loads nothing.
+//!
+//! The page itself says on its root element what it drew (see `pathweave-report`'s page); here it is opened light and dark, wide
+//! and narrow, and a picture of each is left in `target/page/` to look at.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Widths of the window: a desktop and a telephone.
+const WIDTHS: [(&str, u32); 2] = [("wide", 1280), ("narrow", 390)];
+/// Chromium's `preferredColorScheme`.
+const SCHEMES: [(&str, u32); 2] = [("dark", 0), ("light", 1)];
+/// Tenths of a second that the browser has for one look.
+const PATIENCE: u32 = 900;
+/// Higher than this no picture is taken; the page is cut.
+const HIGHEST: u32 = 16_000;
+
+/// Opens the page in headless Chromium, installed where it is missing, and checks that nothing is on its console, no plot is empty
+/// and nothing is loaded from outside: light and dark, wide and narrow. Leaves `target/page/{light,dark}-{wide,narrow}.png`.
+///
+/// # Errors
+/// What is wrong with the page, or why it cannot be looked at.
+pub fn check(html: &Path) -> Result<(), String> {
+    let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/page");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let folder = folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()))?;
+    let browser = Browser { program: chromium()?, folder, url: file_url(&html)? };
+    for (scheme, scheme_flag) in SCHEMES {
+        for (size, width) in WIDTHS {
+            let name = format!("{scheme}-{size}");
+            let seen = browser.dump(width, scheme_flag).and_then(|(dom, log)| judge(&dom, &log, width));
+            let seen = seen.map_err(|e| format!("{}, {name}: {e}", html.display()))?;
+            let picture = browser.picture(&name, width, seen.height.min(HIGHEST), scheme_flag)?;
+            println!("{name}: {} plots, {} values: {}", seen.plots, seen.values, picture.display());
+        }
+    }
+    Ok(())
+}
+
+/// The frame that the page is shown in.
+const FRAME: &str = r#"<!doctype html><html><head><meta name="color-scheme" content="light dark"></head>
+<body style="margin: 0"><iframe src="URL" width="WIDTH" height="HEIGHT" style="border: 0; display: block"></iframe><script>
+const frame = document.querySelector("iframe");
+frame.onload = () => setInterval(() => {
+  const { dataset } = frame.contentDocument.documentElement;
+  if (dataset.ready) Object.assign(document.documentElement.dataset, dataset);
+}, 20);
+</script></body></html>
+"#;
+
+/// What a page said of itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    plots: u32,
+    values: u32,
+    height: u32,
+}
+
+/// Finds faults in what the browser showed and logged.
+fn judge(dom: &str, log: &str, width: u32) -> Result<Seen, String> {
+    let console: Vec<&str> = log.lines().filter(|l| l.contains(":CONSOLE")).collect();
+    if !console.is_empty() {
+        return Err(format!("messages on the console:\n{}", console.join("\n")));
+    }
+    let start = dom.find("<html").ok_or("no page came")?;
+    let root = &dom[start..start + dom[start..].find('>').ok_or("no page came")?];
+    let text = |name: &str| {
+        let from = root.find(&format!(" data-{name}=\""))? + name.len() + 8;
+        root[from..].split('"').next()
+    };
+    let number = |name: &str| text(name).and_then(|t| t.parse::<u32>().ok()).unwrap_or(0);
+    if text("ready") != Some("yes") {
+        return Err("its script did not come to its end".into());
+    }
+    for (name, fault) in [("errors", "errors"), ("empty", "empty plots"), ("outside", "loaded from outside")] {
+        match text(name) {
+            Some("") => {}
+            Some(found) => return Err(format!("{fault}: {found}")),
+            None => return Err(format!("it does not say data-{name}")),
+        }
+    }
+    if number("width") != width {
+        return Err(format!("{} pixels wide instead of {width}", number("width")));
+    }
+    let seen = Seen { plots: number("plots"), values: number("points"), height: number("height") };
+    if seen.plots == 0 || seen.values == 0 || seen.height == 0 {
+        return Err(format!("nothing is drawn: {seen:?}"));
+    }
+    Ok(seen)
+}
+
+struct Browser {
+    program: PathBuf,
+    folder: PathBuf,
+    url: String,
+}
+
+impl Browser {
+    /// A document that shows the page in a frame and takes over what it says of itself, and the browser's log.
+    fn dump(&self, width: u32, scheme: u32) -> Result<(String, String), String> {
+        self.run(&["--dump-dom".into(), "--enable-logging=stderr".into()], width, 1000, scheme)
+    }
+
+    fn picture(&self, name: &str, width: u32, height: u32, scheme: u32) -> Result<PathBuf, String> {
+        let path = self.folder.join(format!("{name}.png"));
+        let _ = fs::remove_file(&path);
+        self.run(&[format!("--screenshot={}", path.display())], width, height, scheme)?;
+        match fs::metadata(&path) {
+            Ok(file) if file.len() > 2_000 => Ok(path),
+            _ => Err(format!("{} shows nothing", path.display())),
+        }
+    }
+
+    /// Runs the browser to its end; what it wrote to its two outputs. The page is in a frame, because a window is never as narrow
+    /// as a telephone.
+    fn run(&self, arguments: &[String], width: u32, height: u32, scheme: u32) -> Result<(String, String), String> {
+        let frame = self.folder.join("frame.html");
+        let text = FRAME.replace("URL", &self.url).replace("WIDTH", &width.to_string());
+        fs::write(&frame, text.replace("HEIGHT", &height.to_string()))
+            .map_err(|e| format!("{}: {e}", frame.display()))?;
+        let profile = self.folder.join("profile");
+        let paths = [self.folder.join("browser.out"), self.folder.join("browser.log")];
+        let create = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
+        let mut child = Command::new(&self.program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args(["--hide-scrollbars", "--virtual-time-budget=3000", "--host-resolver-rules=MAP * ~NOTFOUND"])
+            .args(["--allow-file-access-from-files", &format!("--window-size={width},{height}")])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+            .args(arguments)
+            .arg(file_url(&frame)?)
+            .stdin(Stdio::null())
+            .stdout(create(&paths[0])?)
+            .stderr(create(&paths[1])?)
+            .spawn()
+            .map_err(|e| format!("{}: {e}", self.program.display()))?;
+        let mut ended = None;
+        for _ in 0..PATIENCE {
+            ended = child.try_wait().map_err(|e| e.to_string())?;
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let read = |path: &Path| fs::read(path).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
+        let [out, log] = [read(&paths[0]), read(&paths[1])];
+        let Some(status) = ended else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("the browser did not end within {} s:\n{log}", PATIENCE / 10));
+        };
+        let _ = fs::remove_dir_all(&profile);
+        if !status.success() {
+            return Err(format!("the browser ended with {status}:\n{log}"));
+        }
+        Ok((out, log))
+    }
+}
+
+/// Chromium's program; where there is none, Debian's package is installed.
+fn chromium() -> Result<PathBuf, String> {
+    if let Some(found) = find_chromium() {
+        return Ok(found);
+    }
+    println!("installing chromium");
+    for arguments in [&["update"][..], &["install", "--yes", "--no-install-recommends", "chromium"]] {
+        let status = Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
+        if !status.is_ok_and(|s| s.success()) {
+            return Err("there is no Chromium, and apt-get cannot install it: install the package chromium".into());
+        }
+    }
+    find_chromium().ok_or_else(|| "the package chromium has no program called chromium".into())
+}
+
+fn find_chromium() -> Option<PathBuf> {
+    let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|path| path.is_file())
+}
+
+/// The address of a file.
+fn file_url(path: &Path) -> Result<String, String> {
+    let path = path.to_str().ok_or("the page's path is no Unicode")?;
+    let mut url = String::from("file://");
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(byte)),
+            other => url.push_str(&format!("%{other:02X}")),
+        }
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(attributes: &str) -> String {
+        format!("<!DOCTYPE html><html lang=\"en\" {attributes}><head></head></html>")
+    }
+
+    const GOOD: &str = "data-plots=\"4\" data-points=\"90\" data-empty=\"\" data-errors=\"\" data-outside=\"\" \
+                        data-width=\"390\" data-height=\"2000\" data-ready=\"yes\"";
+
+    #[test]
+    fn a_good_page() {
+        assert_eq!(judge(&page(GOOD), "[1:2:ERROR:dbus/bus.cc]", 390), Ok(Seen { plots: 4, values: 90, height: 2000 }));
+    }
+
+    #[test]
+    fn every_fault_is_one() {
+        for (right, wrong) in [
+            ("data-ready=\"yes\"", ""),
+            ("data-plots=\"4\"", "data-plots=\"0\""),
+            ("data-points=\"90\"", ""),
+            ("data-empty=\"\"", "data-empty=\"goodput of minrtt\""),
+            ("data-errors=\"\"", "data-errors=\"x is undefined\""),
+            ("data-outside=\"\"", "data-outside=\"https://example.org/a.js\""),
+            ("data-width=\"390\"", "data-width=\"500\""),
+        ] {
+            assert!(judge(&page(&GOOD.replace(right, wrong)), "", 390).is_err(), "{wrong} passes");
+        }
+        assert!(judge(&page(GOOD), "[1:2:INFO:CONSOLE:3] \"Refused to load\"", 390).is_err());
+        assert!(judge("", "", 390).is_err());
+    }
+
+    #[test]
+    fn addresses_of_files() {
+        assert_eq!(file_url(Path::new("/a b/ü.html")), Ok("file:///a%20b/%C3%BC.html".into()));
+    }
+
+    #[test]
+    #[ignore = "needs Chromium"]
+    fn a_browser_finds_the_faults() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/page");
+        fs::create_dir_all(&folder).expect("the folder can be made");
+        let try_page = |body: &str| {
+            let path = folder.join("fault.html");
+            let ready = "<script>Object.assign(document.documentElement.dataset, {plots: 1, points: 1, empty: '', errors: '', \
+                         outside: '', width: innerWidth, height: 500, ready: 'yes'})</script>";
+            let text = "<p style=\"font-size: 90px\">text</p>";
+            let text = format!("<!doctype html><html><body>{text}{ready}{body}</body></html>");
+            fs::write(&path, text).expect("the page can be written");
+            check(&path)
+        };
+        assert_eq!(try_page(""), Ok(()));
+        for body in ["<script>throw new Error('no')</script>", "<img src=\"https://example.org/a.png\">"] {
+            let error = try_page(body).expect_err("the fault is found");
+            assert!(error.contains("console"), "{error}");
+        }
+    }
+}
