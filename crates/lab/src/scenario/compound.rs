@@ -1,4 +1,5 @@
-//! Values with parts: `name:key=value:key=value`, as schedulers are written; in a file also `{ kind = "name", key = "value" }`.
+//! Values with parts: `name:key=value:key=value`, as schedulers are written; in a file also `{ kind = "name", key =
+//! "value" }`.
 
 use crate::scenario::form::{Form, Wrong};
 

@@ -96,12 +96,12 @@ impl Document {
         let origins = vec![(file.to_owned(), Arc::from(text))];
         let parsed = DeTable::parse(text).map_err(|error| ScenarioError {
             problem: Problem::Syntax,
-            file: file.to_owned(),
+            file: file.into(),
             source: Arc::from(text),
             span: error.span().unwrap_or(0..0),
-            key: String::new(),
-            value: String::new(),
-            allowed: error.message().lines().collect::<Vec<_>>().join(", "),
+            key: "".into(),
+            value: "".into(),
+            allowed: error.message().lines().collect::<Vec<_>>().join(", ").into(),
         })?;
         let place = Place { origin: 0, start: 0, end: 0 };
         let root = Value { place, data: Data::Table(entries(parsed.get_ref())) };
@@ -121,12 +121,13 @@ impl Document {
         &self.overrides
     }
 
-    /// Overrides a value. `connection.KEY` applies to every connection, whatever a `[scheduler.NAME]` table says; `path.0.KEY`,
-    /// `path.NAME.KEY` and `connection.NAME.KEY` to one; `path.KEY` to every path; `KEY` to the scenario itself.
-    /// A key may go on into tables: `path.0.down.rate`.
+    /// Overrides a value. `connection.KEY` applies to every connection, whatever a `[scheduler.NAME]` table says;
+    /// `path.0.KEY`, `path.NAME.KEY` and `connection.NAME.KEY` to one; `path.KEY` to every path; `KEY` to the
+    /// scenario itself. A key may go on into tables: `path.0.down.rate`.
     ///
     /// # Errors
-    /// Where there is no such path, link or connection. A wrong last key and a wrong value are found by [`Document::scenario`].
+    /// Where there is no such path, link or connection. A wrong last key and a wrong value are found by
+    /// [`Document::scenario`].
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let text: Arc<str> = format!("{key}={value}").into();
         self.origins.push((SET.to_owned(), text.clone()));
@@ -137,12 +138,12 @@ impl Document {
         let setter = Setter { key_place, value: Value { place, data } };
         let wrong = |allowed: String| ScenarioError {
             problem: Problem::UnknownKey,
-            file: SET.to_owned(),
+            file: SET.into(),
             source: text.clone(),
             span: 0..key.len(),
-            key: key.to_owned(),
-            value: value.to_owned(),
-            allowed,
+            key: key.into(),
+            value: value.into(),
+            allowed: allowed.into(),
         };
         let mut words: Vec<&str> = key.split('.').collect();
         if words.iter().any(|word| word.is_empty()) {
@@ -217,7 +218,16 @@ impl Document {
         allowed: String,
     ) -> ScenarioError {
         let (file, source) = self.origins[place.origin].clone();
-        ScenarioError { problem, file, source, span: place.start..place.end, key: key.to_owned(), value, allowed }
+        let span = place.start..place.end;
+        ScenarioError {
+            problem,
+            file: file.into(),
+            source,
+            span,
+            key: key.into(),
+            value: value.into(),
+            allowed: allowed.into(),
+        }
     }
 
     /// An error about a trace file that could not be read, at the place that names it.
@@ -245,7 +255,8 @@ struct Setter {
 }
 
 impl Setter {
-    /// Puts the value under `key` in the table that `inner` leads to; tables on the way are made where they are not there.
+    /// Puts the value under `key` in the table that `inner` leads to; tables on the way are made where they are not
+    /// there.
     fn put(&self, table: &mut Value, inner: &[&str], key: &str) -> Result<(), String> {
         let Some(entries) = table.entries_mut() else { return Err("a key of a table".into()) };
         if let [first, inner @ ..] = inner {

@@ -28,17 +28,17 @@ pub struct ScenarioError {
     /// What is wrong.
     pub problem: Problem,
     /// The file's name, [`SET`] or [`SCHEDULERS`].
-    pub file: String,
+    pub file: Box<str>,
     /// The whole text that the span points into.
     pub source: Arc<str>,
     /// First and last byte (exclusive) of the wrong place.
     pub span: Range<usize>,
     /// The key, with a dot before the part of a compound value; empty for errors of syntax.
-    pub key: String,
+    pub key: Box<str>,
     /// The value as written; empty where there is none.
-    pub value: String,
+    pub value: Box<str>,
     /// What is allowed instead.
-    pub allowed: String,
+    pub allowed: Box<str>,
 }
 
 impl ScenarioError {
@@ -47,8 +47,8 @@ impl ScenarioError {
         1 + self.before().matches('\n').count()
     }
 
-    /// Columns of the wrong place in its line, in characters from 1, end exclusive. A place that goes on in further lines ends with
-    /// its first.
+    /// Columns of the wrong place in its line, in characters from 1, end exclusive. A place that goes on in further
+    /// lines ends with its first.
     pub fn columns(&self) -> Range<usize> {
         let before = self.before();
         let column = |text: &str| text.chars().count();
@@ -71,7 +71,7 @@ impl fmt::Display for ScenarioError {
     /// `FILE:LINE: key = value: allowed: ...`; without a line for the command line's own words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if self.file != SET && self.file != SCHEDULERS {
+        if !matches!(&*self.file, SET | SCHEDULERS) {
             write!(f, ":{}", self.line())?;
         }
         let ScenarioError { key, value, allowed, .. } = self;

@@ -1,8 +1,9 @@
 //! Forms of values that come in kinds, some with parts.
 
 use super::compound::Compound;
-use super::data::{Algorithm, Cellular, Codel, Jitter, Loss, Queue, QueueLimit, Rate, Reorder, Workload};
+use super::data::{Algorithm, Workload};
 use super::form::{BitsPerSecond, Bool, Form, Number, PositiveRate, PositiveTime, Share, Size, Time, Whole, Wrong};
+use super::link::{Cellular, Codel, Jitter, Loss, Queue, QueueLimit, Rate, Reorder};
 use pathweave_proto::config::{PathManager, ReceiveBuffer};
 use pathweave_units::{Duration, Probability};
 use schemars::{Schema, json_schema};
@@ -50,7 +51,8 @@ macro_rules! compound {
 compound!(
     /// A rate limit.
     RateForm: Rate,
-    "a rate such as 8Mbps, unlimited, token-bucket:rate=8Mbps:burst=3028B, or in its place trace = a file or cellular:mean=12Mbps",
+    "a rate such as 8Mbps, unlimited, token-bucket:rate=8Mbps:burst=3028B, \
+     or in its place trace = a file or cellular:mean_rate=12Mbps",
     |c| Ok(Some(match c.name.as_str() {
         "unlimited" => Rate::Unlimited,
         "token-bucket" => {
@@ -76,7 +78,7 @@ pub(crate) struct TraceForm;
 impl Form for TraceForm {
     type Value = Rate;
     fn allowed() -> String {
-        "the name of a file, or cellular:mean=12Mbps".into()
+        "the name of a file, or cellular:mean_rate=12Mbps".into()
     }
     fn parse(text: &str) -> Option<Rate> {
         Self::read(text).ok()
@@ -90,14 +92,21 @@ impl Form for TraceForm {
         }
         let mut c = Compound::parse(text)?;
         let cellular = Cellular {
-            mean: c.required::<PositiveRate>("mean")?,
-            variation: c.optional::<Number>("variation")?.unwrap_or(0.5),
-            coherence: c.optional::<PositiveTime>("coherence")?.unwrap_or(Duration::from_secs(1)),
-            outage_every: c.optional::<Time>("outage_every")?.unwrap_or(Duration::ZERO),
-            outage: c.optional::<Time>("outage")?.unwrap_or(Duration::from_millis(500)),
-            period: c.optional::<PositiveTime>("period")?.unwrap_or(Duration::from_secs(120)),
+            mean_rate: c.required::<PositiveRate>("mean_rate")?,
+            variability: c.optional::<Variability>("variability")?.unwrap_or(0.5),
+            correlation_time: c.optional::<PositiveTime>("correlation_time")?.unwrap_or(Duration::from_secs(2)),
+            outage_interval: c.optional::<Time>("outage_interval")?.unwrap_or(Duration::from_secs(30)),
+            outage_duration: c.optional::<Time>("outage_duration")?.unwrap_or(Duration::from_millis(500)),
+            length: c.optional::<TraceLength>("length")?.unwrap_or(Duration::from_secs(600)),
             seed: c.optional::<Whole<0, { u32::MAX }>>("seed")?,
         };
+        let packets = cellular.mean_rate.as_bps() as f64 / 12_000.0 * cellular.length.as_secs_f64();
+        if !(1.0..=1e8).contains(&packets) {
+            let part = Some(("mean_rate".to_owned(), cellular.mean_rate.to_string()));
+            let allowed =
+                format!("a rate that sends from 1 to 100 million packets of 1500 bytes in {}", cellular.length);
+            return Err(Wrong { part, allowed });
+        }
         c.finish()?;
         Ok(Rate::Cellular(cellular))
     }
@@ -105,11 +114,11 @@ impl Form for TraceForm {
         match rate {
             Rate::TraceFile(name) => name.clone(),
             Rate::Cellular(c) => {
-                let Cellular { mean, variation, coherence, outage_every, outage, period, seed } = c;
-                let seed = seed.map_or(String::new(), |seed| format!(":seed={seed}"));
+                let seed = c.seed.map_or(String::new(), |seed| format!(":seed={seed}"));
                 format!(
-                    "cellular:mean={mean}:variation={variation}:coherence={coherence}:outage_every={outage_every}\
-                     :outage={outage}:period={period}{seed}"
+                    "cellular:mean_rate={}:variability={}:correlation_time={}\
+                     :outage_interval={}:outage_duration={}:length={}{seed}",
+                    c.mean_rate, c.variability, c.correlation_time, c.outage_interval, c.outage_duration, c.length
                 )
             }
             other => RateForm::write(other),
@@ -117,6 +126,39 @@ impl Form for TraceForm {
     }
     fn schema() -> Schema {
         text_or_table()
+    }
+}
+
+/// How much a made-up cellular rate varies.
+struct Variability;
+
+impl Form for Variability {
+    type Value = f64;
+    fn allowed() -> String {
+        "a number from 0 to 5".into()
+    }
+    fn parse(text: &str) -> Option<f64> {
+        Number::parse(text).filter(|x| *x <= 5.0)
+    }
+    fn write(value: &f64) -> String {
+        Number::write(value)
+    }
+}
+
+/// The length of a made-up trace.
+struct TraceLength;
+
+impl Form for TraceLength {
+    type Value = Duration;
+    fn allowed() -> String {
+        "a time from 20ms to 4000000s such as 600s".into()
+    }
+    fn parse(text: &str) -> Option<Duration> {
+        let (least, most) = (Duration::from_millis(20), Duration::from_secs(4_000_000));
+        Time::parse(text).filter(|time| (least..=most).contains(time))
+    }
+    fn write(value: &Duration) -> String {
+        Time::write(value)
     }
 }
 
@@ -147,7 +189,8 @@ impl Form for LimitForm {
 compound!(
     /// A waiting room.
     QueueForm: Queue,
-    "a limit above zero such as 100packets, 150KB or 50ms, or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true",
+    "a limit above zero such as 100packets, 150KB or 50ms, \
+     or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true",
     |c| {
         if c.name != "codel" {
             return Ok(LimitForm::parse(&c.name).map(|limit| Queue { limit, codel: None }));
@@ -196,7 +239,10 @@ compound!(
     "none, or a probability and a time such as 1%:extra=5ms",
     |c| Ok(match (c.name.as_str(), Share::parse(&c.name)) {
         ("none", _) => Some(Reorder { probability: Probability::ZERO, extra: Duration::ZERO }),
-        (_, Some(probability)) => Some(Reorder { probability, extra: c.required::<PositiveTime>("extra")? }),
+        (_, Some(probability)) => {
+            let extra = c.required::<PositiveTime>("extra")?;
+            Some(Reorder { probability, extra: if probability.get() > 0.0 { extra } else { Duration::ZERO } })
+        }
         _ => None,
     }),
     |Reorder { probability, extra }| match probability.get() > 0.0 {
@@ -209,7 +255,8 @@ compound!(
 compound!(
     /// Random loss.
     LossForm: Loss,
-    "a probability from 0% to 100% such as 1% or 0.01, or gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%",
+    "a probability from 0% to 100% such as 1% or 0.01, \
+     or gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%",
     |c| {
         if c.name == "gilbert-elliott" {
             return Ok(Some(Loss::GilbertElliott {
@@ -268,7 +315,7 @@ compound!(
     |c| Ok(Some(match c.name.as_str() {
         "default" => PathManager::Default,
         "fullmesh" => PathManager::FullMesh,
-        "ndiffports" => PathManager::NDiffPorts(c.required::<Whole<1, 8>>("n")? as u8),
+        "ndiffports" => PathManager::NDiffPorts(c.required::<Whole<1, 32>>("n")? as u8),
         _ => return Ok(None),
     })),
     |manager| match manager {

@@ -1,8 +1,9 @@
 //! Scenario files: TOML, `format = 1`.
 //!
-//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data, checked, for one
-//! [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a [`ScenarioError`] with file, line, value and
-//! what is allowed. Each setting is declared once, in `setting.rs`; reading, writing, errors and the JSON Schema follow from there.
+//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data,
+//! checked, for one [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a
+//! [`ScenarioError`] with file, line, value and what is allowed. Each setting is declared once, in `setting.rs`;
+//! reading, writing, errors and the JSON Schema follow from there.
 //!
 //! ```toml
 //! format = 1
@@ -28,6 +29,7 @@
 //! ```
 
 mod builtin;
+mod canonical;
 mod compound;
 mod config;
 mod connection;
@@ -36,7 +38,9 @@ mod document;
 mod error;
 mod form;
 mod kinds;
+mod link;
 mod read;
+mod schema;
 mod setting;
 mod spec;
 
@@ -45,12 +49,14 @@ mod tests;
 
 pub use builtin::{BUILTIN, builtin};
 pub use connection::Variant;
-pub use data::{
-    Algorithm, Cellular, Change, Codel, Connection, Direction, Jitter, Link, LinkChange, LinkSettings, Loss,
-    LossPosition, Node, OnDown, Path, PathMode, Queue, QueueLimit, Rate, Reorder, Scenario, Workload,
-};
+pub use data::{Algorithm, Connection, Direction, Node, Path, PathMode, Scenario, Workload};
 pub use document::Document;
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
+pub use link::{
+    Cellular, Change, Codel, Jitter, Link, LinkChange, LinkSettings, Loss, LossPosition, OnDown, Queue, QueueLimit,
+    Rate, Reorder,
+};
+pub use schema::schema;
 pub use spec::SchedulerSpec;
 
 /// Gives a run the files that its scenario names; runs do no input or output of their own.

@@ -1,9 +1,10 @@
 //! From a document's tree to a scenario: sections, their keys, and the links and paths of the network.
 
-use super::data::{Change, Link, LinkChange, LinkSettings, Node, Path};
+use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::form::{Bool, Form, Name, Time, Wrong};
+use super::link::{Change, Link, LinkChange, LinkSettings};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
 use pathweave_units::Duration;
 
@@ -265,7 +266,8 @@ impl<'a> Reader<'a> {
         let mut at: Option<usize> = None;
         for (i, (word, place)) in words.iter().enumerate() {
             let Some(index) = names.iter().position(|name| name == word) else {
-                return Err(self.wrong("links", place, names.join(", ")));
+                let known = if names.is_empty() { "no [[link]] is there".into() } else { names.join(", ") };
+                return Err(self.wrong("links", place, known));
             };
             let (up, down) = (2 * index, 2 * index + 1);
             let link = &network.links[up];
@@ -284,7 +286,7 @@ impl<'a> Reader<'a> {
                     return Err(self.wrong("links", place, format!("a link that begins at {}", network.nodes[s].name)));
                 }
             };
-            if path.up.contains(&there) {
+            if path.up.contains(&there) || path.up.contains(&back) {
                 return Err(self.wrong("links", place, "each link once"));
             }
             if at.is_none() {

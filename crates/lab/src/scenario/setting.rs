@@ -1,11 +1,13 @@
-//! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema come from here.
+//! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
+//! come from here.
 
-use super::data::{Connection, Direction, LinkChange, LinkSettings, LossPosition, OnDown, Path, PathMode, Scenario};
+use super::data::{Connection, Direction, Path, PathMode, Scenario};
 use super::form::{Bool, Form, Number, PositiveTime, Share, Size, Text, Time, Whole, Wrong, words};
 use super::kinds::{
     AlgorithmForm, JitterForm, LossForm, PathManagerForm, QueueForm, RateForm, ReceiveBufferForm, ReorderForm,
     TraceForm, WorkloadForm,
 };
+use super::link::{LinkChange, LinkSettings, LossPosition, OnDown};
 use pathweave_proto::config::{FailureDetection, LossRecovery};
 use schemars::Schema;
 
@@ -153,10 +155,11 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Size, send_buffer as "send_buffer", "Send buffer";
     ReceiveBufferForm, receive_buffer as "receive_buffer", "Receive buffer, which is the largest window offered";
     Bool, pr as "pr", "Opportunistic retransmission and penalisation";
-    FailureDetectionForm, failure_detection as "failure_detection", "How quickly a dark path is noticed (default: fast; linux with scheduler linux)";
+    FailureDetectionForm, failure_detection as "failure_detection",
+        "How quickly a dark path is noticed (default: fast; linux with scheduler linux)";
     PathManagerForm, path_manager as "path_manager", "Which subflows the client opens";
     PathModeForm, path_mode as "path_mode", "All paths at once, the others as backups, or one at a time";
-    Whole<1, 8>, max_subflows as "max_subflows", "The most subflows";
+    Whole<1, 32>, max_subflows as "max_subflows", "The most subflows";
     Bool, checksum as "checksum", "DSS checksums";
     PositiveTime, close_timeout as "close_timeout", "Survival without a living subflow, and longest close";
     Whole<576, 65535>, tcp.mtu as "mtu", "Largest IP packet, bytes";
@@ -187,4 +190,8 @@ PathModeForm: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::B
 words!(/// How quickly a dark path is noticed.
 FailureDetectionForm: FailureDetection { "fast" => FailureDetection::Fast, "linux" => FailureDetection::Linux });
 words!(/// Loss recovery.
-RecoveryForm: LossRecovery { "rack" => LossRecovery::RackTlp, "sack" => LossRecovery::Sack, "newreno" => LossRecovery::NewReno });
+RecoveryForm: LossRecovery {
+    "rack" => LossRecovery::RackTlp,
+    "sack" => LossRecovery::Sack,
+    "newreno" => LossRecovery::NewReno,
+});

@@ -9,8 +9,8 @@ use pathweave_proto::Registry;
 use pathweave_proto::parameter::{ParameterError, Values};
 use pathweave_proto::registry::{ControllerEntry, SchedulerEntry};
 
-/// A scheduler of the registry with its parameters and with settings of the connection that it overrides. Both are written alike;
-/// where a parameter and a setting have the same name, the parameter is meant.
+/// A scheduler of the registry with its parameters and with settings of the connection that it overrides. Both are
+/// written alike; where a parameter and a setting have the same name, the parameter is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerSpec {
     /// As written: the label of its results.
@@ -52,7 +52,8 @@ impl SchedulerSpec {
     /// Checks names and values before any run.
     ///
     /// # Errors
-    /// Where the registry knows no such scheduler, or a key is neither its parameter nor a setting, or a value is not allowed.
+    /// Where the registry knows no such scheduler, or a key is neither its parameter nor a setting, or a value is not
+    /// allowed.
     pub fn check(&self, registry: &Registry) -> Result<(), ScenarioError> {
         let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
         let mut scratch = super::connection::default_connection();
@@ -69,8 +70,15 @@ fn error_in(text: &str, key: String, value: String, allowed: String) -> Scenario
     let place = format!("{key}={value}");
     let start = text.find(&place).unwrap_or(0);
     let end = if text.contains(&place) { start + place.len() } else { text.len() };
-    let (file, source) = (SCHEDULERS.to_owned(), text.into());
-    ScenarioError { problem: Problem::Value, file, source, span: start..end, key, value, allowed }
+    ScenarioError {
+        problem: Problem::Value,
+        file: SCHEDULERS.into(),
+        source: text.into(),
+        span: start..end,
+        key: key.into(),
+        value: value.into(),
+        allowed: allowed.into(),
+    }
 }
 
 /// What an algorithm's text holds.

@@ -2,20 +2,36 @@
 
 mod builtins;
 mod errors;
+mod network;
+mod overrides;
+mod random;
+mod texts;
+mod units;
 mod variants;
 
 use super::*;
 use pathweave_proto::Registry;
 
-/// A whole file around these lines.
+/// A whole file with one path, to which these lines belong.
 fn with_path(lines: &str) -> String {
-    format!("format = 1\nname = \"test\"\nduration = \"5s\"\n[[path]]\nrate = \"8Mbps\"\n{lines}\n")
+    format!("format = 1\nname = \"test\"\nduration = \"5s\"\n[[path]]\n{lines}\n")
+}
+
+/// A whole file with one path and one connection, to which these lines belong.
+fn with_connection(lines: &str) -> String {
+    with_path(&format!("name = \"a\"\n[[connection]]\n{lines}"))
+}
+
+fn document(text: &str) -> Document {
+    Document::parse("test.toml", text).expect("the text is TOML")
 }
 
 #[track_caller]
 fn read(text: &str) -> Scenario {
-    let document = Document::parse("test.toml", text).expect("the text is TOML");
-    document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("the scenario is right")
+    match document(text).scenario(&Registry::builtin(), &Variant::AsWritten) {
+        Ok(scenario) => scenario,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 #[track_caller]
@@ -25,6 +41,16 @@ fn error_of(text: &str) -> ScenarioError {
     result.expect_err("the scenario is wrong")
 }
 
+/// The text's error is exactly this.
+#[track_caller]
+fn says(text: &str, expected: &str) {
+    assert_eq!(error_of(text).to_string(), expected);
+}
+
+fn spec(text: &str) -> SchedulerSpec {
+    SchedulerSpec::parse(text).expect("the entry is right")
+}
+
 fn scheduler(text: &str) -> Variant {
-    Variant::Scheduler(SchedulerSpec::parse(text).expect("the entry is right"))
+    Variant::Scheduler(spec(text))
 }

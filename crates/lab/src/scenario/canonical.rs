@@ -1,0 +1,177 @@
+//! A scenario as one text: every setting written out, in long form. Reading it gives the same scenario; equal
+//! scenarios are equal texts.
+
+use super::Files;
+use super::data::{Connection, Path, Scenario};
+use super::link::{Change, Link, LinkChange, LinkSettings, Rate};
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
+use std::fmt::Write as _;
+use xxhash_rust::xxh3::xxh3_128;
+
+impl Scenario {
+    /// A scenario file that says everything, defaults included.
+    pub fn to_toml(&self) -> String {
+        let mut out = String::from("format = 1\n");
+        write_settings(&mut out, SCENARIO, self);
+        for node in &self.nodes {
+            let _ = writeln!(out, "\n[[node]]\nname = {}", quoted(&node.name));
+        }
+        for pair in self.links.chunks(2) {
+            write_link(&mut out, pair, self);
+        }
+        for path in &self.paths {
+            let links: Vec<String> = path.up.iter().map(|i| quoted(base_name(&self.links[*i].name))).collect();
+            let _ = writeln!(out, "\n[[path]]\nname = {}\nlinks = [{}]", quoted(&path.name), links.join(", "));
+            write_settings::<Path>(&mut out, PATH, path);
+        }
+        for connection in &self.connections {
+            let paths: Vec<String> = connection.paths.iter().map(|i| quoted(&self.paths[*i].name)).collect();
+            let _ =
+                writeln!(out, "\n[[connection]]\nname = {}\npaths = [{}]", quoted(&connection.name), paths.join(", "));
+            write_settings::<Connection>(&mut out, CONNECTION, connection);
+        }
+        out
+    }
+
+    /// The names of the trace files that a run reads, each once.
+    pub fn trace_files(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for link in &self.links {
+            let later = link.changes.iter().filter_map(|c| match &c.change {
+                LinkChange::Rate(rate) => Some(rate),
+                _ => None,
+            });
+            for rate in [&link.settings.rate].into_iter().chain(later) {
+                if let Rate::TraceFile(name) = rate
+                    && !names.contains(&name.as_str())
+                {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// Hash of everything that a result depends on beside the seed, 32 hexadecimal digits. Trace files count with
+    /// their contents and not with their names; description and source do not count.
+    ///
+    /// # Errors
+    /// The name of a trace file that cannot be read, and why.
+    pub fn hash(&self, files: &dyn Files) -> Result<String, (String, String)> {
+        let mut scenario = Scenario { description: "-".into(), source: "-".into(), ..self.clone() };
+        let replace = |rate: &mut Rate| -> Result<(), (String, String)> {
+            if let Rate::TraceFile(name) = rate {
+                let text = files.read(name).map_err(|reason| (name.clone(), reason))?;
+                *name = format!("{:032x}", xxh3_128(text.as_bytes()));
+            }
+            Ok(())
+        };
+        for link in &mut scenario.links {
+            replace(&mut link.settings.rate)?;
+            for change in &mut link.changes {
+                if let LinkChange::Rate(rate) = &mut change.change {
+                    replace(rate)?;
+                }
+            }
+        }
+        Ok(format!("{:032x}", xxh3_128(scenario.to_toml().as_bytes())))
+    }
+}
+
+/// `wlan` of `wlan.up`.
+fn base_name(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(base, _)| base)
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(out, "\\U{:08X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// A setting's value in TOML, where it is written at all.
+fn value_of<T>(setting: &Setting<T>, target: &T) -> Option<String> {
+    let text = (setting.get)(target)?;
+    let schema = (setting.schema)();
+    let kind = schema.get("type").and_then(|kind| kind.as_str());
+    Some(match kind {
+        Some("boolean" | "integer" | "number") => text,
+        _ => quoted(&text),
+    })
+}
+
+fn write_settings<T>(out: &mut String, settings: &[Setting<T>], target: &T) {
+    for setting in settings {
+        if let Some(value) = value_of(setting, target).filter(|value| value != "\"\"") {
+            let _ = writeln!(out, "{} = {value}", setting.key);
+        }
+    }
+}
+
+/// The setting that writes a link's rate: `rate` or `trace`.
+fn written(setting: &'static Setting<LinkSettings>, rate: &Rate) -> &'static Setting<LinkSettings> {
+    match rate {
+        Rate::TraceFile(_) | Rate::Cellular(_) if setting.key == "rate" => &TRACE,
+        _ => setting,
+    }
+}
+
+fn write_link(out: &mut String, pair: &[Link], scenario: &Scenario) {
+    let [up, ..] = pair else { return };
+    let ends = [up.from, up.to].map(|node| quoted(&scenario.nodes[node].name));
+    let _ = writeln!(out, "\n[[link]]\nname = {}\nbetween = [{}]", quoted(base_name(&up.name)), ends.join(", "));
+    for (direction, link) in ["up", "down"].into_iter().zip(pair) {
+        let _ = writeln!(out, "\n[link.{direction}]");
+        for setting in LINK {
+            let setting = written(setting, &link.settings.rate);
+            if let Some(value) = value_of(setting, &link.settings) {
+                let _ = writeln!(out, "{} = {value}", setting.key);
+            }
+        }
+    }
+    for (direction, link) in ["up", "down"].into_iter().zip(pair) {
+        for change in &link.changes {
+            write_change(out, direction, change);
+        }
+    }
+}
+
+fn write_change(out: &mut String, direction: &str, change: &Change) {
+    let _ = writeln!(out, "\n[[link.change]]\nat = \"{}\"\ndirection = \"{direction}\"", change.at);
+    let mut settings = LinkSettings::default();
+    let c = change.change.clone();
+    match c {
+        LinkChange::Rate(x) => settings.rate = x,
+        LinkChange::Overhead(x) => settings.overhead = x,
+        LinkChange::Queue(x) => settings.queue = x,
+        LinkChange::Delay(x) => settings.delay = x,
+        LinkChange::Jitter(x) => settings.jitter = x,
+        LinkChange::KeepOrder(x) => settings.keep_order = x,
+        LinkChange::Reorder(x) => settings.reorder = x,
+        LinkChange::Loss(x) => settings.loss = x,
+        LinkChange::LossPosition(x) => settings.loss_position = x,
+        LinkChange::Duplicate(x) => settings.duplicate = x,
+        LinkChange::Corrupt(x) => settings.corrupt = x,
+        LinkChange::OnDown(x) => settings.on_down = x,
+        LinkChange::Up(up) => {
+            let _ = writeln!(out, "up = {up}");
+            return;
+        }
+    }
+    let same = |setting: &&Setting<LinkSettings>| {
+        change_of(setting.key, &settings)
+            .is_some_and(|c| core::mem::discriminant(&c) == core::mem::discriminant(&change.change))
+    };
+    if let Some(setting) = LINK.iter().find(same).map(|setting| written(setting, &settings.rate)) {
+        let _ = writeln!(out, "{} = {}", setting.key, value_of(setting, &settings).unwrap_or_default());
+    }
+}

@@ -1,0 +1,166 @@
+//! Links and paths.
+
+use super::*;
+use pathweave_units::{Bitrate, Duration, Probability};
+
+fn names(scenario: &Scenario, links: &[usize]) -> Vec<String> {
+    links.iter().map(|i| scenario.links[*i].name.clone()).collect()
+}
+
+#[test]
+fn settings_apply_both_ways_unless_a_direction_differs() {
+    let scenario =
+        read(&with_path("rate = \"8Mbps\"\ndelay = \"10ms\"\nloss = 0.01\ndown = { rate = \"unlimited\", loss = 0 }"));
+    let [up, down] = [&scenario.links[0].settings, &scenario.links[1].settings];
+    assert_eq!((up.delay, down.delay), (Duration::from_millis(10), Duration::from_millis(10)));
+    assert_eq!((&up.rate, &down.rate), (&Rate::Constant(Bitrate::from_mbps(8)), &Rate::Unlimited));
+    assert_eq!((up.loss, down.loss), (Loss::Bernoulli(Probability::new(0.01).expect("a probability")), Loss::None));
+}
+
+#[test]
+fn names_are_made_where_none_is_written() {
+    let scenario = read(&with_path("[[path]]"));
+    assert_eq!(scenario.paths.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["path0", "path1"]);
+    assert_eq!(names(&scenario, &[0, 1, 2, 3]), ["path0.up", "path0.down", "path1.up", "path1.down"]);
+}
+
+#[test]
+fn every_link_setting_can_be_written() {
+    let scenario = read(&with_path(
+        "rate = { kind = \"token-bucket\", rate = \"8Mbps\", burst = \"3028B\" }\noverhead = 38\n\
+         queue = \"codel:limit=150KB:ecn=false\"\njitter = \"normal:deviation=2ms\"\nkeep_order = false\n\
+         reorder = \"1%:extra=5ms\"\nloss = \"gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%\"\n\
+         loss_position = \"before\"\nduplicate = \"0.1%\"\ncorrupt = 0.002\non_down = \"hold\"",
+    ));
+    let p = |x| Probability::new(x).expect("a probability");
+    let expected = LinkSettings {
+        rate: Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst: 3028 },
+        overhead: 38,
+        queue: Queue {
+            limit: QueueLimit::Bytes(150_000),
+            codel: Some(Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }),
+        },
+        delay: Duration::ZERO,
+        jitter: Jitter::Normal(Duration::from_millis(2)),
+        keep_order: false,
+        reorder: Reorder { probability: p(0.01), extra: Duration::from_millis(5) },
+        loss: Loss::GilbertElliott { to_bad: p(0.01), to_good: p(0.25), loss_good: p(0.0), loss_bad: p(0.6) },
+        loss_position: LossPosition::Before,
+        duplicate: p(0.001),
+        corrupt: p(0.002),
+        up: true,
+        on_down: OnDown::Hold,
+    };
+    assert_eq!(scenario.links[0].settings, expected);
+    assert_eq!(scenario.links[1].settings, expected);
+}
+
+#[test]
+fn paths_tell_schedulers_their_cost_quota_and_priority() {
+    let path = &read(&with_path("cost = 2.5\nquota = \"1GB\"\npriority = 3\nbackup = true")).paths[0];
+    assert_eq!((path.cost, path.quota, path.priority, path.backup), (2.5, Some(1_000_000_000), 3, true));
+}
+
+#[test]
+fn traces_are_files_or_made_up() {
+    let scenario =
+        read(&with_path("trace = \"dir/lte.down\"\n[path.down]\ntrace = \"cellular:mean_rate=12Mbps:seed=4\""));
+    assert_eq!(scenario.links[0].settings.rate, Rate::TraceFile("dir/lte.down".into()));
+    let Rate::Cellular(cellular) = scenario.links[1].settings.rate else { panic!("a made-up trace") };
+    assert_eq!((cellular.mean_rate, cellular.seed), (Bitrate::from_mbps(12), Some(4)));
+    assert_eq!(scenario.trace_files(), ["dir/lte.down"]);
+}
+
+#[test]
+fn changes_come_by_time_and_direction() {
+    let scenario = read(&with_path(
+        "[[path.change]]\nat = \"5s\"\nrate = \"1Mbps\"\nloss = \"5%\"\ndirection = \"up\"\n\
+         [[path.change]]\nat = \"2s\"\nup = false",
+    ));
+    let [up, down] = [&scenario.links[0].changes, &scenario.links[1].changes];
+    let five = Duration::from_secs(5);
+    let off = Change { at: Duration::from_secs(2), change: LinkChange::Up(false) };
+    let rate = Change { at: five, change: LinkChange::Rate(Rate::Constant(Bitrate::from_mbps(1))) };
+    let loss =
+        Change { at: five, change: LinkChange::Loss(Loss::Bernoulli(Probability::new(0.05).expect("a probability"))) };
+    assert_eq!(*up, [off.clone(), rate, loss]);
+    assert_eq!(*down, [off]);
+}
+
+const SHARED: &str = r#"
+format = 1
+name = "shared"
+duration = "5s"
+[[node]]
+name = "phone"
+[[node]]
+name = "router"
+[[node]]
+name = "server"
+[[link]]
+name = "wlan"
+between = ["phone", "router"]
+[[link]]
+name = "lte"
+between = ["router", "phone"]
+[[link]]
+name = "trunk"
+between = ["router", "server"]
+rate = "10Mbps"
+[[path]]
+name = "a"
+links = ["wlan", "trunk"]
+[[path]]
+name = "b"
+links = ["lte", "trunk"]
+"#;
+
+#[test]
+fn long_form_paths_can_share_links() {
+    let scenario = read(SHARED);
+    assert_eq!(names(&scenario, &scenario.paths[0].up), ["wlan.up", "trunk.up"]);
+    assert_eq!(names(&scenario, &scenario.paths[0].down), ["trunk.down", "wlan.down"]);
+    // Written from the router to the phone, and used the other way round.
+    assert_eq!(names(&scenario, &scenario.paths[1].up), ["lte.down", "trunk.up"]);
+    assert_eq!(names(&scenario, &scenario.paths[1].down), ["trunk.down", "lte.up"]);
+    assert_eq!((scenario.paths[1].client, scenario.paths[1].server), (0, 2));
+}
+
+#[test]
+fn long_form_mistakes_are_told() {
+    let swap = |from: &str, to: &str| SHARED.replacen(from, to, 1);
+    says(&swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"), "test.toml:23: links = lan: allowed: wlan, lte, trunk");
+    says(
+        &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"trunk\", \"lte\"]"),
+        "test.toml:23: links = lte: allowed: a link that begins at server",
+    );
+    says(&swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"wlan\"]"), "test.toml:23: links = wlan: allowed: each link once");
+    says(
+        &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lte\"]"),
+        "test.toml:23: links = a list: allowed: links from a client to another node",
+    );
+    says(&swap("[\"wlan\", \"trunk\"]", "[]"), "test.toml:23: links = a list: allowed: at least one link");
+    says(
+        &swap("[\"phone\", \"router\"]", "[\"phone\", \"ruter\"]"),
+        "test.toml:13: between = ruter: allowed: phone, router, server",
+    );
+    says(
+        &swap("[\"phone\", \"router\"]", "[\"phone\"]"),
+        "test.toml:13: between = a list: allowed: two nodes such as [\"client\", \"router\"]",
+    );
+    says(
+        &swap("links = [\"wlan\", \"trunk\"]", "links = [\"wlan\", \"trunk\"]\ndelay = \"5ms\""),
+        "test.toml:24: delay: unknown key: allowed: with links, only name, links, cost, quota, priority, backup; \
+         settings of a link stand in [[link]]",
+    );
+}
+
+#[test]
+fn the_paths_of_a_connection_share_their_ends() {
+    let text = SHARED.replacen("[\"lte\", \"trunk\"]", "[\"lte\"]", 1);
+    says(&text, "test.toml:1: paths: missing: allowed: paths that share their client and their server");
+    says(
+        &(text + "[[connection]]\npaths = [\"a\", \"b\"]"),
+        "test.toml:28: paths = b: allowed: paths that share their client and their server",
+    );
+}
