@@ -14,6 +14,8 @@ pub mod bas;
 pub mod blest;
 pub mod blest_kernel;
 pub mod blind_roundrobin;
+pub mod cp;
+pub mod daps;
 pub mod daps_two_path;
 pub mod ecf;
 pub mod edpf;

@@ -1,0 +1,339 @@
+//! `cp`: constraint-based proactive scheduling; Oh and Lee, Computer Networks 2015, §3 and Fig. 3.
+//!
+//! The fastest subflow is always filled first. A slower one j is used only when the buffer that this may need, B_{1,j},
+//! fits into the available buffer. B_{1,j} is what all faster subflows i send during RTT_j: L = ⌊RTT_j/RTT_i⌋ − 1
+//! windows, or none at a ratio below 2 (eq. 3), each of P_i outstanding segments, doubling in slow start (eq. 4),
+//! growing in avoidance by what the controller adds while the window is filled (eq. 5), times MSS_i (eq. 6); by the
+//! window's course for time-based control (eq. 7), and by the rate times RTT_j for rate-based (eq. 2).
+//!
+//! * `radical`: j is used when B_{1,j} ≤ available.
+//! * `conservative`: j is not used either while the fastest subflow is in slow start, or has more than half of the
+//!   receive window outstanding; and B_{1,j} + all outstanding bytes must fit.
+//! * `delay_constraint`: j is not used when RTT_j exceeds it.
+//! * A subflow that is denied is probed (§3.4, eq. 8): after the guard time T = β·RTT_j, with `dynamic` probing times
+//!   the number N of pauses, at most `max_guard`, and when the first unacknowledged byte has moved since, one initial
+//!   window is sent on it.
+//!
+//! Readings and deviations. The available buffer is the smaller of the free receive window and the free send buffer.
+//! "Do not use" ends the decision for j, also for the delay constraint and the conservative rules, and each counts as a
+//! pause and is probed, or RTT_j would freeze. The first denial makes N one, without a probe. N is never reset. The
+//! course of the window in eq. 7 is extended linearly from what the controller says of the next round; with L = 0
+//! nothing is expected there either, as in eqs. 4 and 5. Outstanding is in flight and assigned. Subflows without a
+//! round-trip time sample are used by the rule of `minrtt`. A slower subflow is asked when a faster one is denied, each
+//! by its own B.
+
+use super::{Assign, Decision, Event, Growth, Phase, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
+use crate::parameter::{Kind, Parameter, ParameterError, parse_time};
+use crate::registry::SchedulerEntry;
+use crate::seq::{DataSeq, SubflowId};
+use pathweave_units::{Duration, Instant};
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "cp",
+    source: "CP §3, Fig. 3",
+    summary: "uses a slower subflow only when what that holds back fits the buffer",
+    parameters: &[
+        Parameter {
+            name: "mode",
+            kind: Kind::Choice(&["radical", "conservative"]),
+            unit: "",
+            default: "radical",
+            description: "whether outstanding data counts against the buffer too",
+            source: "CP §3.3",
+        },
+        Parameter {
+            name: "delay_constraint",
+            kind: Kind::Text,
+            unit: "time, or multiple of the fastest RTT",
+            default: "none",
+            description: "largest RTT that is used: `none`, a time such as `50ms`, or a multiple such as `2x`",
+            source: "CP §3.3",
+        },
+        Parameter {
+            name: "probing",
+            kind: Kind::Choice(&["dynamic", "static"]),
+            unit: "",
+            default: "dynamic",
+            description: "whether the guard time grows with each pause",
+            source: "CP §4",
+        },
+        Parameter {
+            name: "beta",
+            kind: Kind::Number { min: 1.0, max: 1000.0 },
+            unit: "RTT",
+            default: "4",
+            description: "first guard time",
+            source: "CP §4",
+        },
+        Parameter {
+            name: "max_guard",
+            kind: Kind::Time,
+            unit: "time",
+            default: "2s",
+            description: "longest guard time",
+            source: "CP §4",
+        },
+        Parameter {
+            name: "probe",
+            kind: Kind::Integer { min: 1, max: 1000 },
+            unit: "segments",
+            default: "10",
+            description: "size of a probe",
+            source: "CP §3.4: the initial window",
+        },
+    ],
+    queues: false,
+    duplicates: false,
+    build: |v| {
+        let text = v.text("delay_constraint");
+        let delay_constraint = DelayConstraint::parse(text).ok_or_else(|| ParameterError {
+            name: "delay_constraint".into(),
+            value: text.into(),
+            allowed: "none, a time such as 50ms, or a multiple of the fastest round-trip time such as 2x".into(),
+        })?;
+        let config = Config {
+            conservative: v.choice("mode") == "conservative",
+            delay_constraint,
+            dynamic: v.choice("probing") == "dynamic",
+            beta: v.number("beta"),
+            max_guard: v.time("max_guard"),
+            probe: v.integer("probe") as u32,
+        };
+        Ok(Box::new(Cp::new(config)))
+    },
+};
+
+/// The largest round-trip time that is used (D_c).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DelayConstraint {
+    /// No limit.
+    None,
+    /// This much.
+    Time(Duration),
+    /// This many times the fastest subflow's.
+    Multiple(f64),
+}
+
+impl DelayConstraint {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "none" {
+            return Some(DelayConstraint::None);
+        }
+        match text.strip_suffix('x') {
+            Some(number) => {
+                number.parse().ok().filter(|x: &f64| *x > 0.0 && x.is_finite()).map(DelayConstraint::Multiple)
+            }
+            None => parse_time(text).map(DelayConstraint::Time),
+        }
+    }
+
+    fn allows(self, rtt: Duration, fastest: Duration) -> bool {
+        match self {
+            DelayConstraint::None => true,
+            DelayConstraint::Time(limit) => rtt <= limit,
+            DelayConstraint::Multiple(x) => rtt.as_secs_f64() <= fastest.as_secs_f64() * x,
+        }
+    }
+}
+
+/// Settings of [`Cp`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// The conservative method.
+    pub conservative: bool,
+    /// D_c.
+    pub delay_constraint: DelayConstraint,
+    /// Dynamic probing.
+    pub dynamic: bool,
+    /// β of eq. 8.
+    pub beta: f64,
+    /// The longest guard time.
+    pub max_guard: Duration,
+    /// Segments of a probe.
+    pub probe: u32,
+}
+
+/// A subflow's last pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pause {
+    at: Instant,
+    first_unacked: DataSeq,
+    /// N, and C: the segments left of the probe.
+    count: u32,
+    probe_left: u32,
+}
+
+/// Constraint-based proactive scheduling.
+#[derive(Debug)]
+pub struct Cp {
+    config: Config,
+    pauses: [Option<Pause>; SubflowId::MAX_SUBFLOWS],
+}
+
+/// Segments outstanding on `s`.
+fn outstanding(s: &SubflowView) -> f64 {
+    f64::from(s.in_flight) + f64::from(s.unsent)
+}
+
+/// CP eq. 3: windows of `i` during one round trip of `j`, less one.
+fn expected_windows(i: Duration, j: Duration) -> f64 {
+    if i.is_zero() {
+        return 0.0;
+    }
+    let ratio = j.as_secs_f64() / i.as_secs_f64();
+    if ratio >= 2.0 { libm::floor(ratio) - 1.0 } else { 0.0 }
+}
+
+/// D_{i,j}·MSS_i: bytes that `i` sends during one round trip of `j` (CP eqs. 2 to 7).
+fn expected_bytes(i: &SubflowView, rtt_i: Duration, rtt_j: Duration) -> f64 {
+    let (mss, out, cwnd) = (f64::from(i.mss), outstanding(i), f64::from(i.cwnd));
+    if let Growth::AtRate(rate) = i.growth {
+        return rate * rtt_j.as_secs_f64();
+    }
+    let l = expected_windows(rtt_i, rtt_j);
+    if l < 1.0 {
+        return 0.0;
+    }
+    let segments = match (i.phase, i.growth) {
+        // Eq. 4: Σ P·2^(m−1) = P·(2^L − 1).
+        (Phase::SlowStart | Phase::Loss, _) => out * (libm::exp2(l.min(60.0)) - 1.0),
+        // Eq. 7: Σ w(t₀ + m·RTT_i) for m from 0 to L.
+        (_, Growth::ToWindow(next)) => (l + 1.0) * cwnd + (next - cwnd) * l * (l + 1.0) / 2.0,
+        // Eq. 5: Σ P + (m − 1)·increase; the increase is none while the window is not filled.
+        (_, Growth::PerRound(increase)) => {
+            let increase = if out < cwnd { 0.0 } else { increase };
+            l * out + increase * l * (l - 1.0) / 2.0
+        }
+        (_, Growth::AtRate(_)) => unreachable!("handled above"),
+    };
+    segments.max(0.0) * mss
+}
+
+/// B_{1,j} of CP eq. 6: what all subflows faster than `j` send during its round trip, bytes.
+fn required_buffer(view: &View<'_>, j: &SubflowView, rtt_j: Duration) -> f64 {
+    let faster = view.candidates().filter(|i| i.id != j.id);
+    faster.filter_map(|i| Some((i, i.srtt.filter(|r| *r < rtt_j)?))).map(|(i, r)| expected_bytes(i, r, rtt_j)).sum()
+}
+
+impl Cp {
+    /// With its settings.
+    pub fn new(config: Config) -> Self {
+        Cp { config, pauses: [None; SubflowId::MAX_SUBFLOWS] }
+    }
+
+    /// Why `j` is not to be used beside the fastest subflow `f`; nothing when it is. B_{1,j} comes along.
+    fn denied(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (Option<&'static str>, f64) {
+        let (rtt_f, rtt_j) = (f.srtt_or_zero(), j.srtt_or_zero());
+        let required = required_buffer(view, j, rtt_j);
+        let available = view.available_buffer() as f64;
+        let rule = if self.config.conservative && matches!(f.phase, Phase::SlowStart) {
+            Some("the fastest subflow is in slow start")
+        } else if self.config.conservative && 2.0 * outstanding(f) * f64::from(f.mss) > view.send_window as f64 {
+            Some("twice the fastest subflow's outstanding data exceeds the receive window")
+        } else if required > available {
+            Some("B exceeds the available buffer")
+        } else if self.config.conservative && required + view.bytes_in_flight() as f64 > available {
+            Some("B and the outstanding data exceed the available buffer")
+        } else if !self.config.delay_constraint.allows(rtt_j, rtt_f) {
+            Some("RTT exceeds the delay constraint")
+        } else {
+            None
+        };
+        (rule, required)
+    }
+
+    /// CP eq. 8.
+    fn guard(&self, rtt: Duration, count: u32) -> Duration {
+        let count = if self.config.dynamic { f64::from(count) } else { 1.0 };
+        rtt.mul_f64(self.config.beta * count).min(self.config.max_guard)
+    }
+
+    /// Notes a denial of `j`; whether it is to be probed now, and else when to ask again.
+    fn pause(&mut self, view: &View<'_>, j: &SubflowView) -> Result<(), Option<Instant>> {
+        let (now, first_unacked) = (view.now, view.first_unacked());
+        let Some(slot) = self.pauses.get(j.id.index()).copied() else { return Err(None) };
+        let mut pause = match slot {
+            // "The first denial makes it 1 (no probe)."
+            None => Pause { at: now, first_unacked, count: 1, probe_left: 0 },
+            Some(pause) => pause,
+        };
+        let expired = |p: &Pause, guard| now.since(p.at) > guard;
+        if expired(&pause, self.guard(j.srtt_or_zero(), pause.count)) && pause.first_unacked < first_unacked {
+            let (count, probe_left) = (pause.count.saturating_add(1), self.config.probe);
+            pause = Pause { at: now, first_unacked, count, probe_left };
+        }
+        let probes = pause.count > 1 && pause.probe_left > 0;
+        if probes {
+            pause.probe_left -= 1;
+        }
+        self.pauses[j.id.index()] = Some(pause);
+        if probes {
+            return Ok(());
+        }
+        let again = pause.at + self.guard(j.srtt_or_zero(), pause.count) + Duration::from_nanos(1);
+        // Once the time is over only an acknowledgement can help.
+        Err(Some(again).filter(|t| *t > now))
+    }
+}
+
+impl Scheduler for Cp {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let Some(f) = super::blest::fastest(view) else { return minrtt::decide(view) };
+        if f.has_space() {
+            return minrtt::decide(view);
+        }
+        if view.sendable().is_none() {
+            return Decision::nothing_to_send();
+        }
+        let mut wait: Option<(Option<Instant>, &'static str, f64)> = None;
+        let mut after: Option<(Duration, SubflowId)> = None;
+        // In order of round-trip times, without a sorted list: each time the next one above the last.
+        while let Some(j) = view
+            .candidates()
+            .filter(|s| s.has_space() && after.is_none_or(|last| (minrtt::key(s), s.id) > last))
+            .min_by_key(|s| (minrtt::key(s), s.id))
+        {
+            after = Some((minrtt::key(j), j.id));
+            let (rule, required) = if j.srtt.is_some() { self.denied(view, f, j) } else { (None, 0.0) };
+            let verdict = match rule {
+                None => Ok("B fits the available buffer"),
+                Some(rule) => match self.pause(view, j) {
+                    Ok(()) => Ok("probe of a paused subflow"),
+                    Err(again) => Err((again, rule)),
+                },
+            };
+            match verdict {
+                Ok(rule) => {
+                    let Some(range) = view.next_for(j, 1) else { return Decision::nothing_to_send() };
+                    let reason = Reason::new(rule)
+                        .with("b_bytes", required)
+                        .with("available_bytes", view.available_buffer() as f64);
+                    return Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason });
+                }
+                Err((again, rule)) => {
+                    let earlier = match (wait.and_then(|w| w.0), again) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                    wait = Some(wait.map_or((earlier, rule, required), |w| (earlier, w.1, w.2)));
+                }
+            }
+        }
+        let Some((until, rule, required)) = wait else { return Decision::no_space() };
+        let reason =
+            Reason::new(rule).with("b_bytes", required).with("available_bytes", view.available_buffer() as f64);
+        Decision::Wait { until, for_subflow: Some(f.id), reason }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        if let Event::SubflowDown(id) | Event::SubflowUp(id) = event
+            && let Some(pause) = self.pauses.get_mut(id.index())
+        {
+            *pause = None;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "cp_tests.rs"]
+mod tests;
