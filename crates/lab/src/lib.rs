@@ -2,4 +2,8 @@
 
 pub mod benefit;
 pub mod results;
+mod run;
 pub mod scenario;
+pub mod sim;
+
+pub use run::{RunError, run};

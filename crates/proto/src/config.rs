@@ -140,6 +140,8 @@ pub struct ConnectionConfig {
     pub path_manager: PathManager,
     /// Further local addresses join the peer's initial address where it announces no other.
     pub join_initial_address: bool,
+    /// A further subflow is opened only when no living one is left (RFC 6897 §3: single-path mode).
+    pub single_path: bool,
     /// DSS checksums are asked for (RFC 8684 §3.3).
     pub checksum: bool,
     /// How long a connection survives without any living subflow, and how long a close may take.

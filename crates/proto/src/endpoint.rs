@@ -10,7 +10,7 @@ use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::mptcp::{AddressId, Key, MpJoin, MptcpOption, ResetReason, Token};
 use pathweave_wire::{Ecn, Flags, Payload, Segment, crypto};
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 /// Names a connection of one endpoint. A handle of a connection that is gone finds nothing, even after its place was
 /// given to another.
@@ -39,6 +39,16 @@ struct Slot {
     accepted: bool,
 }
 
+struct Listener {
+    config: ConnectionConfig,
+    addresses: Vec<(AddressId, IpAddr, PathMeta)>,
+}
+
+/// Address identifiers are places in the list.
+fn with_ids(addresses: &[LocalAddress]) -> Vec<(AddressId, IpAddr, PathMeta)> {
+    addresses.iter().enumerate().map(|(i, a)| (AddressId(i as u8), a.address, a.meta)).collect()
+}
+
 /// Draws of a token that is not in use before plain TCP is taken instead.
 const TOKEN_TRIES: u32 = 16;
 /// The first port for connections that name none (RFC 6335 §6: the dynamic ports).
@@ -49,13 +59,14 @@ const FIRST_DYNAMIC_PORT: u16 = 49_152;
 /// One mutation, then drain: [`Endpoint::poll_transmit`] until nothing is left, [`Endpoint::poll_event`] likewise, then
 /// wait for input or for [`Endpoint::poll_timeout`].
 pub struct Endpoint {
-    addresses: Vec<LocalAddress>,
     random: Random,
     slots: Vec<Slot>,
     free: Vec<u32>,
     by_addresses: BTreeMap<(SocketAddr, SocketAddr), (u32, SubflowId)>,
     by_token: BTreeMap<Token, u32>,
-    listeners: BTreeMap<u16, ConnectionConfig>,
+    listeners: BTreeMap<u16, Listener>,
+    /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
+    routes: Option<BTreeSet<(IpAddr, IpAddr)>>,
     /// Connections with something to send.
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -67,11 +78,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint with these addresses. `random` makes keys, sequence numbers and nonces.
-    pub fn new(addresses: Vec<LocalAddress>, random: Random) -> Self {
+    /// An endpoint without connections. `random` makes keys, sequence numbers and nonces.
+    pub fn new(random: Random) -> Self {
         Endpoint {
-            addresses,
             random,
+            routes: None,
             slots: Vec::new(),
             free: Vec::new(),
             by_addresses: BTreeMap::new(),
@@ -86,14 +97,16 @@ impl Endpoint {
         }
     }
 
-    /// Accepts connections to `port` with these settings.
-    pub fn listen(&mut self, port: u16, config: ConnectionConfig) {
-        self.listeners.insert(port, config);
+    /// Accepts connections to `port` with these settings. `addresses` are this host's that a connection may use; all but
+    /// the one that was connected to are announced.
+    pub fn listen(&mut self, port: u16, config: ConnectionConfig, addresses: &[LocalAddress]) {
+        self.listeners.insert(port, Listener { config, addresses: with_ids(addresses) });
     }
 
-    fn local_ids(&self) -> Vec<(AddressId, IpAddr, PathMeta)> {
-        let numbered = self.addresses.iter().enumerate();
-        numbered.map(|(i, a)| (AddressId(i as u8), a.address, a.meta)).collect()
+    /// The pairs of local and remote address with a route between them: no subflow is tried between others, as a host
+    /// without a route refuses to connect.
+    pub fn set_routes(&mut self, pairs: impl IntoIterator<Item = (IpAddr, IpAddr)>) {
+        self.routes = Some(pairs.into_iter().collect());
     }
 
     fn numbers(&mut self) -> Numbers {
@@ -136,7 +149,7 @@ impl Endpoint {
         self.slots.get(handle.index as usize).filter(|s| s.generation == handle.generation)
     }
 
-    /// Opens a connection from `local` (port 0: a free one) to `remote`.
+    /// Opens a connection from `local` (port 0: a free one) to `remote`. `addresses` are this host's that it may use.
     ///
     /// # Errors
     /// When the scheduler or controller does not take its parameters.
@@ -146,13 +159,14 @@ impl Endpoint {
         local: SocketAddr,
         remote: SocketAddr,
         mut config: ConnectionConfig,
+        addresses: &[LocalAddress],
     ) -> Result<ConnectionHandle, ParameterError> {
         let port = if local.port() == 0 { self.free_port(local.ip(), remote) } else { local.port() };
         let local = SocketAddr::new(local.ip(), port);
         let key = self.fresh_key();
         config.mptcp &= key.is_some();
         let key = key.unwrap_or(Key(0));
-        let (numbers, ids) = (self.numbers(), self.local_ids());
+        let (numbers, ids) = (self.numbers(), with_ids(addresses));
         let connection = Connection::connect(now, config, key, numbers, (local, remote), &ids)?;
         let token = connection.local_token();
         let index = self.insert(connection);
@@ -222,12 +236,13 @@ impl Endpoint {
         if let (Some(MpJoin::Syn { token, .. }), None) = (join(syn), capable(syn)) {
             return self.handle_join(syn, *token);
         }
-        let Some(mut config) = self.listeners.get(&syn.dst.port()).cloned() else {
+        let key = self.fresh_key();
+        let numbers = self.numbers();
+        let Some(listener) = self.listeners.get(&syn.dst.port()) else {
             return self.refuse(syn, None);
         };
-        let key = self.fresh_key();
+        let (mut config, ids) = (listener.config.clone(), listener.addresses.clone());
         config.mptcp &= key.is_some();
-        let (numbers, ids) = (self.numbers(), self.local_ids());
         let Ok(connection) = Connection::accept(now, config, key.unwrap_or(Key(0)), numbers, syn, &ids) else {
             return self.refuse(syn, None);
         };
@@ -320,6 +335,9 @@ impl Endpoint {
     fn after_input(&mut self, now: Instant, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         for (local, remote) in connection.wanted_joins() {
+            if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
+                continue;
+            }
             let numbers = Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() };
             let port = self.free_port(local.ip(), remote);
             let local = SocketAddr::new(local.ip(), port);

@@ -248,6 +248,9 @@ impl Connection {
         if !keys.confirmed || self.error.is_some() || self.data_fin != super::DataFin::NotRequested {
             return Vec::new();
         }
+        if self.config.single_path && self.subflows.iter().flatten().any(|s| s.usable() && !s.stale) {
+            return Vec::new();
+        }
         let exists = |local: IpAddr, remote: SocketAddr| {
             self.subflows
                 .iter()

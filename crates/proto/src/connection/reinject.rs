@@ -19,6 +19,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
         subflow.tcp.rto_cap = PROBE_INTERVAL;
         subflow.stale = true;
+        self.joins_wanted = true;
         if alive {
             self.hand_over(now, id);
         }

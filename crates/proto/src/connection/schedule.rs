@@ -45,6 +45,9 @@ impl Scheduler for NoScheduler {
     }
 }
 
+/// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
+const WORTH_WRITING: u64 = 64 << 10;
+
 /// What became of a decision.
 enum Outcome {
     Assigned,
@@ -290,7 +293,7 @@ impl Connection {
 
     /// Tells the application of room in the send buffer, once it is worth writing.
     pub(super) fn report_writable(&mut self) {
-        if self.write_blocked && self.writable() > 0 {
+        if self.write_blocked && self.writable() >= (self.config.send_buffer / 3).min(WORTH_WRITING) {
             self.write_blocked = false;
             self.events.push_back(ConnectionEvent::Writable);
         }

@@ -1,0 +1,238 @@
+//! Applications: who writes what when, and readers that read at once.
+
+use super::hosts::Host;
+use super::meter::Meter;
+use crate::scenario::{self, Direction, Workload};
+use core::net::SocketAddr;
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, LocalAddress};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::Payload;
+
+/// The most that one write hands over, bytes.
+const WRITE_BYTES: u64 = 1 << 30;
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) host: usize,
+    pub(super) address: SocketAddr,
+    pub(super) handle: Option<ConnectionHandle>,
+}
+
+/// A connection's two applications.
+pub(super) struct App {
+    pub(super) measured: bool,
+    pub(super) paths: Vec<usize>,
+    pub(super) direction: Direction,
+    workload: Workload,
+    config: ConnectionConfig,
+    local_addresses: Vec<LocalAddress>,
+    pub(super) client: End,
+    pub(super) server: End,
+    pub(super) start: Instant,
+    /// The next start or message.
+    timer: Option<Instant>,
+    written: u64,
+    /// Messages due and not written yet, bytes.
+    pending: u64,
+    generated: u64,
+    closed: bool,
+    pub(super) received: u64,
+    /// When the last byte was read, once all is.
+    pub(super) finished: Option<Instant>,
+    pub(super) error: Option<ConnectionError>,
+    /// The reader found the stream's bytes out of order: a broken invariant of the engine.
+    pub(super) corrupted: bool,
+}
+
+impl App {
+    pub(super) fn new(
+        connection: &scenario::Connection,
+        config: ConnectionConfig,
+        client: (usize, SocketAddr),
+        server: (usize, SocketAddr),
+        local_addresses: Vec<LocalAddress>,
+    ) -> Self {
+        let end = |(host, address)| End { host, address, handle: None };
+        let start = Instant::ZERO + connection.start;
+        App {
+            measured: connection.measured,
+            paths: connection.paths.clone(),
+            direction: connection.direction,
+            workload: connection.workload,
+            config,
+            local_addresses,
+            client: end(client),
+            server: end(server),
+            start,
+            timer: Some(start),
+            written: 0,
+            pending: 0,
+            generated: 0,
+            closed: false,
+            received: 0,
+            finished: None,
+            error: None,
+            corrupted: false,
+        }
+    }
+
+    /// Whether it sends a limited amount.
+    pub(super) fn is_sized(&self) -> bool {
+        self.workload.size().is_some()
+    }
+    pub(super) fn sender(&self) -> &End {
+        match self.direction {
+            Direction::Upload => &self.client,
+            Direction::Download => &self.server,
+        }
+    }
+    pub(super) fn receiver(&self) -> &End {
+        match self.direction {
+            Direction::Upload => &self.server,
+            Direction::Download => &self.client,
+        }
+    }
+
+    /// Bytes that the writer has to write now.
+    fn available(&self) -> u64 {
+        match self.workload {
+            Workload::Bulk => u64::MAX,
+            Workload::Transfer { size } => size - self.written,
+            Workload::Cbr { .. } => self.pending,
+        }
+    }
+
+    fn write(&mut self, now: Instant, host: &mut Host) {
+        let Some(handle) = self.sender().handle else { return };
+        while self.available() > 0 && !self.closed {
+            let len = self.available().min(WRITE_BYTES) as u32;
+            let taken = host.endpoint.write(now, handle, Payload::Virtual { start: self.written, len });
+            self.written += taken;
+            self.pending = self.pending.saturating_sub(taken);
+            if taken < u64::from(len) {
+                break;
+            }
+        }
+        if self.workload.size() == Some(self.written) && !self.closed {
+            self.closed = true;
+            host.endpoint.with(handle, |c| c.close(now));
+        }
+    }
+
+    fn read(&mut self, now: Instant, host: &mut Host, meter: &mut Meter) {
+        let Some(handle) = self.receiver().handle else { return };
+        while let Some(payload) = host.endpoint.read(now, handle, u64::MAX) {
+            if let Payload::Virtual { start, .. } = payload {
+                self.corrupted |= start != self.received;
+            }
+            self.received += u64::from(payload.len());
+            if self.measured {
+                meter.delivered(now, u64::from(payload.len()));
+            }
+        }
+        if self.finished.is_none() && host.endpoint.connection(handle).is_some_and(|c| c.at_end()) {
+            self.finished = Some(now);
+            // The reader has all it wants: it closes its own direction.
+            host.endpoint.with(handle, |c| c.close(now));
+        }
+    }
+}
+
+/// All applications of a run.
+pub(super) struct Apps {
+    pub(super) list: Vec<App>,
+}
+
+impl Apps {
+    pub(super) fn new(list: Vec<App>) -> Self {
+        Apps { list }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.list.iter().filter_map(|a| a.timer).min()
+    }
+
+    /// Applications whose time has come.
+    pub(super) fn due(&self, now: Instant) -> Vec<usize> {
+        let due = |a: &App| a.timer.is_some_and(|t| t <= now);
+        if self.list.iter().any(due) {
+            (0..self.list.len()).filter(|i| due(&self.list[*i])).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Whether every measured transfer has ended, well or badly.
+    pub(super) fn measured_are_done(&self) -> bool {
+        self.list.iter().filter(|a| a.measured).all(|a| a.finished.is_some() || a.error.is_some())
+    }
+
+    /// Opens an application's connection, or writes its next message. Returns the host that acted.
+    pub(super) fn start_or_write(&mut self, now: Instant, index: usize, hosts: &mut [Host]) -> usize {
+        let app = &mut self.list[index];
+        app.timer = None;
+        if app.client.handle.is_none() && app.error.is_none() {
+            let (local, remote) = (app.client.address, app.server.address);
+            let endpoint = &mut hosts[app.client.host].endpoint;
+            match endpoint.connect(now, local, remote, app.config.clone(), &app.local_addresses) {
+                Ok(handle) => app.client.handle = Some(handle),
+                Err(_) => app.error = Some(ConnectionError::Aborted),
+            }
+            if let Workload::Cbr { .. } = app.workload {
+                app.timer = Some(now);
+            }
+            return app.client.host;
+        }
+        if let Workload::Cbr { rate, message, size } = app.workload {
+            let message = size.map_or(message, |s| message.min(s - app.generated));
+            app.generated += message;
+            app.pending += message;
+            let more = size.is_none_or(|s| app.generated < s);
+            let interval = super::build::message_interval(rate, message).max(Duration::from_nanos(1));
+            app.timer = more.then(|| now + interval);
+        }
+        let host = app.sender().host;
+        app.write(now, &mut hosts[host]);
+        host
+    }
+
+    /// Handles what a host's engine tells. Returns whether anything was done.
+    pub(super) fn serve(&mut self, now: Instant, index: usize, host: &mut Host, meter: &mut Meter) -> bool {
+        let mut acted = false;
+        while let Some(handle) = host.endpoint.poll_accept() {
+            acted = true;
+            let port = host.endpoint.connection(handle).and_then(|c| c.subflows().next()).map(|s| s.local.port());
+            let app = self.list.iter_mut().find(|a| a.server.host == index && Some(a.server.address.port()) == port);
+            if let Some(app) = app
+                && app.server.handle.is_none()
+            {
+                app.server.handle = Some(handle);
+            }
+        }
+        while let Some((handle, event)) = host.endpoint.poll_event() {
+            acted = true;
+            let of_client = |a: &App| a.client.host == index && a.client.handle == Some(handle);
+            let of_server = |a: &App| a.server.host == index && a.server.handle == Some(handle);
+            let Some(app) = self.list.iter_mut().find(|a| of_client(a) || of_server(a)) else { continue };
+            match event {
+                ConnectionEvent::Connected | ConnectionEvent::Writable => {
+                    if app.sender().handle == Some(handle) && app.sender().host == index {
+                        app.write(now, host);
+                    }
+                }
+                ConnectionEvent::Readable => {
+                    if app.receiver().handle == Some(handle) && app.receiver().host == index {
+                        app.read(now, host, meter);
+                    }
+                }
+                ConnectionEvent::Failed(error) => {
+                    app.error.get_or_insert(error);
+                }
+                ConnectionEvent::SubflowUp(_) | ConnectionEvent::SubflowDown(_) | ConnectionEvent::Closed => {}
+            }
+        }
+        acted
+    }
+}

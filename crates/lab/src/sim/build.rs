@@ -1,0 +1,285 @@
+//! From a scenario to a network, hosts and applications.
+
+use super::app::{App, Apps};
+use super::hosts::Host;
+use super::pool::Handle;
+use crate::scenario::{self, Files, Path, Rate, Scenario};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use pathweave_netsim as net;
+use pathweave_netsim::trace::Cellular;
+use pathweave_netsim::{LinkChange, LinkConfig, LinkId, LinkRandom, Network, NodeId, ScheduledChange, Shaper, Trace};
+use pathweave_proto::connection::PathMeta;
+use pathweave_proto::{Endpoint, LocalAddress, Registry};
+use pathweave_units::random::Random;
+use pathweave_units::{Bitrate, Duration, Instant};
+use std::collections::BTreeMap;
+
+/// Why a scenario could not be built: what [`scenario::Document::scenario`] cannot know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    /// Where: a link's or connection's name.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl core::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl core::error::Error for BuildError {}
+
+pub(super) struct World {
+    pub(super) network: Network<Handle>,
+    pub(super) hosts: Vec<Host>,
+    pub(super) host_of_node: Vec<Option<usize>>,
+    pub(super) apps: Apps,
+}
+
+/// The port of connection number `i` of a scenario.
+fn port(i: usize) -> u16 {
+    5001 + i as u16
+}
+
+/// The addresses of a path's two ends: 10.P.P.1 and .2, P the path's number from 1.
+pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
+    let [high, low] = (path as u16 + 1).to_be_bytes();
+    (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, high, low, 2)))
+}
+
+pub(super) fn build(
+    scenario: &Scenario,
+    seed: u64,
+    registry: &Registry,
+    files: &dyn Files,
+) -> Result<World, BuildError> {
+    let mut network = Network::new();
+    let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
+    for link in &scenario.links {
+        let mut builder = LinkBuilder { seed, files, name: &link.name };
+        let config = builder.config(&link.settings)?;
+        let random = LinkRandom::new(seed, &link.name);
+        let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
+        let id = network.add_link(nodes[link.from], nodes[link.to], config, random).map_err(error)?;
+        for change in &link.changes {
+            let at = Instant::ZERO + change.at;
+            for c in builder.change(&change.change)? {
+                network.schedule(ScheduledChange { at, link: id, change: c }).map_err(error)?;
+            }
+        }
+    }
+    let mut host_of_node = vec![None; nodes.len()];
+    let mut hosts: Vec<Host> = Vec::new();
+    for path in &scenario.paths {
+        for node in [path.client, path.server] {
+            if host_of_node[node].is_none() {
+                host_of_node[node] = Some(hosts.len());
+                let random = Random::substream(seed, &format!("host {}", scenario.nodes[node].name));
+                hosts.push(Host { endpoint: Endpoint::new(random), routes: BTreeMap::new() });
+            }
+        }
+    }
+    for (i, path) in scenario.paths.iter().enumerate() {
+        let (client, server) = addresses(i);
+        let error = |e: net::GraphError| BuildError { place: path.name.clone(), message: e.to_string() };
+        let links = |indices: &[usize]| -> Vec<LinkId> { indices.iter().map(|l| LinkId(*l as u32)).collect() };
+        let up = network.add_route(&links(&path.up)).map_err(error)?;
+        let down = network.add_route(&links(&path.down)).map_err(error)?;
+        if let Some(h) = host_of_node[path.client] {
+            hosts[h].routes.insert((client, server), up);
+        }
+        if let Some(h) = host_of_node[path.server] {
+            hosts[h].routes.insert((server, client), down);
+        }
+    }
+    for host in &mut hosts {
+        host.endpoint.set_routes(host.routes.keys().copied());
+    }
+    let mut apps = Vec::new();
+    for (i, connection) in scenario.connections.iter().enumerate() {
+        apps.push(build_app(scenario, connection, i, registry, &host_of_node, &mut hosts)?);
+    }
+    Ok(World { network, hosts, host_of_node, apps: Apps::new(apps) })
+}
+
+fn meta(path: &Path, backup: bool) -> PathMeta {
+    PathMeta { priority: path.priority, cost: path.cost, quota: path.quota, backup: path.backup || backup }
+}
+
+fn build_app(
+    scenario: &Scenario,
+    connection: &scenario::Connection,
+    index: usize,
+    registry: &Registry,
+    host_of_node: &[Option<usize>],
+    hosts: &mut [Host],
+) -> Result<App, BuildError> {
+    let error = |message: String| BuildError { place: connection.name.clone(), message };
+    let config = connection.config(registry).map_err(|e| error(e.to_string()))?;
+    let backup_mode = connection.path_mode == scenario::PathMode::Backup;
+    let local = |side: fn((IpAddr, IpAddr)) -> IpAddr| -> Vec<LocalAddress> {
+        let of_path = |(n, p): (usize, &usize)| LocalAddress {
+            address: side(addresses(*p)),
+            meta: meta(&scenario.paths[*p], backup_mode && n > 0),
+        };
+        connection.paths.iter().enumerate().map(of_path).collect()
+    };
+    let first = *connection.paths.first().ok_or_else(|| error("no path".into()))?;
+    let path = &scenario.paths[first];
+    let no_host = || error("a path's end is no host".into());
+    let client = host_of_node[path.client].ok_or_else(no_host)?;
+    let server = host_of_node[path.server].ok_or_else(no_host)?;
+    let (client_address, server_address) = addresses(first);
+    let remote = SocketAddr::new(server_address, port(index));
+    hosts[server].endpoint.listen(port(index), config.clone(), &local(|a| a.1));
+    Ok(App::new(connection, config, (client, SocketAddr::new(client_address, 0)), (server, remote), local(|a| a.0)))
+}
+
+/// Makes the network's settings of a scenario's.
+struct LinkBuilder<'a> {
+    seed: u64,
+    files: &'a dyn Files,
+    name: &'a str,
+}
+
+/// Bytes of an Ethernet header: mahimahi's 1500-byte opportunities carry IP packets, without one.
+const ETHERNET_BYTES: u32 = 14;
+
+impl LinkBuilder<'_> {
+    fn error(&self, message: String) -> BuildError {
+        BuildError { place: self.name.to_owned(), message }
+    }
+
+    fn shaper(&mut self, rate: &Rate) -> Result<Shaper, BuildError> {
+        Ok(match rate {
+            Rate::Unlimited => Shaper::Unlimited,
+            Rate::Constant(rate) => Shaper::Constant(*rate),
+            Rate::TokenBucket { rate, burst } => {
+                Shaper::TokenBucket { rate: *rate, burst_bytes: u32::try_from(*burst).unwrap_or(u32::MAX) }
+            }
+            Rate::TraceFile(name) => {
+                let text = self.files.read(name).map_err(|e| self.error(format!("{name}: {e}")))?;
+                Shaper::Trace(Trace::parse(&text).map_err(|e| self.error(format!("{name}: {e}")))?)
+            }
+            Rate::Cellular(c) => {
+                let seed = c.seed.map_or(self.seed, u64::from);
+                let mut random = Random::substream(seed, &format!("{}/cellular", self.name));
+                let model = Cellular {
+                    mean_rate: c.mean_rate,
+                    variability: c.variability,
+                    correlation_time: c.correlation_time,
+                    outage_interval: c.outage_interval,
+                    outage_duration: c.outage_duration,
+                    length: c.length,
+                };
+                Shaper::Trace(model.generate(&mut random).map_err(|e| self.error(e.to_string()))?)
+            }
+        })
+    }
+
+    fn config(&mut self, s: &scenario::LinkSettings) -> Result<LinkConfig, BuildError> {
+        let shaper = self.shaper(&s.rate)?;
+        let overhead = overhead(&shaper, s.overhead);
+        let (queue, codel) = (queue(s.queue.limit), s.queue.codel.map(codel));
+        Ok(LinkConfig {
+            shaper,
+            overhead_bytes: overhead,
+            queue,
+            codel,
+            delay: s.delay,
+            jitter: jitter(s.jitter),
+            keep_order: s.keep_order,
+            reorder: reorder(s.reorder),
+            loss: loss(s.loss),
+            loss_position: position(s.loss_position),
+            duplicate: s.duplicate,
+            corrupt: s.corrupt,
+            up: s.up,
+            on_down: on_down(s.on_down),
+        })
+    }
+
+    fn change(&mut self, change: &scenario::LinkChange) -> Result<Vec<LinkChange>, BuildError> {
+        use scenario::LinkChange as C;
+        Ok(vec![match change {
+            C::Rate(rate) => LinkChange::Shaper(self.shaper(rate)?),
+            C::Overhead(n) => LinkChange::Overhead(*n as i32),
+            C::Queue(q) => {
+                let change = LinkChange::Codel(q.codel.map(codel));
+                return Ok(vec![LinkChange::Queue(queue(q.limit)), change]);
+            }
+            C::Delay(d) => LinkChange::Delay(*d),
+            C::Jitter(j) => LinkChange::Jitter(jitter(*j)),
+            C::KeepOrder(k) => LinkChange::KeepOrder(*k),
+            C::Reorder(r) => LinkChange::Reorder(reorder(*r)),
+            C::Loss(l) => LinkChange::Loss(loss(*l)),
+            C::LossPosition(p) => LinkChange::LossPosition(position(*p)),
+            C::Duplicate(p) => LinkChange::Duplicate(*p),
+            C::Corrupt(p) => LinkChange::Corrupt(*p),
+            C::Up(up) => LinkChange::Up(*up),
+            C::OnDown(o) => LinkChange::OnDown(on_down(*o)),
+        }])
+    }
+}
+
+fn overhead(shaper: &Shaper, bytes: u32) -> i32 {
+    match shaper {
+        Shaper::Trace(_) => bytes.saturating_sub(ETHERNET_BYTES) as i32,
+        _ => bytes as i32,
+    }
+}
+
+fn queue(limit: scenario::QueueLimit) -> net::QueueLimit {
+    match limit {
+        scenario::QueueLimit::Packets(n) => net::QueueLimit::Packets(n),
+        scenario::QueueLimit::Bytes(n) => net::QueueLimit::Bytes(n),
+        scenario::QueueLimit::Time(t) => net::QueueLimit::Time(t),
+    }
+}
+
+fn codel(c: scenario::Codel) -> net::Codel {
+    net::Codel { target: c.target, interval: c.interval, ecn: c.ecn }
+}
+
+fn jitter(j: scenario::Jitter) -> net::Jitter {
+    match j {
+        scenario::Jitter::None => net::Jitter::None,
+        scenario::Jitter::Uniform(amplitude) => net::Jitter::Uniform { amplitude },
+        scenario::Jitter::Normal(deviation) => net::Jitter::Normal { deviation },
+    }
+}
+
+fn reorder(r: scenario::Reorder) -> net::Reorder {
+    net::Reorder { probability: r.probability, extra: r.extra }
+}
+
+fn loss(l: scenario::Loss) -> net::Loss {
+    match l {
+        scenario::Loss::None => net::Loss::None,
+        scenario::Loss::Bernoulli(p) => net::Loss::Bernoulli(p),
+        scenario::Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+            net::Loss::GilbertElliott(net::GilbertElliott { to_bad, to_good, loss_good, loss_bad })
+        }
+    }
+}
+
+fn position(p: scenario::LossPosition) -> net::LossPosition {
+    match p {
+        scenario::LossPosition::Before => net::LossPosition::BeforeQueue,
+        scenario::LossPosition::After => net::LossPosition::AfterQueue,
+    }
+}
+
+fn on_down(o: scenario::OnDown) -> net::OnDown {
+    match o {
+        scenario::OnDown::Hold => net::OnDown::Hold,
+        scenario::OnDown::Drop => net::OnDown::Drop,
+    }
+}
+
+/// Used by applications that send at a rate: the time between messages.
+pub(super) fn message_interval(rate: Bitrate, message: u64) -> Duration {
+    rate.time_to_send(message)
+}

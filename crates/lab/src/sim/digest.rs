@@ -1,0 +1,134 @@
+//! A hash of everything that a wire would show: time, link, header and fate of each packet.
+
+use core::net::{IpAddr, SocketAddr};
+use pathweave_netsim::{Ecn, Tap};
+use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::{Payload, Segment};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Bytes gathered before they are hashed.
+#[derive(Default)]
+pub(super) struct Digest {
+    hash: Xxh3,
+    line: Vec<u8>,
+}
+
+impl Digest {
+    pub(super) fn record(&mut self, tap: &Tap, segment: &Segment, ecn: Ecn) {
+        self.line.clear();
+        self.number(tap.at.as_nanos());
+        self.number(u64::from(tap.link.0) << 32 | tap.fate as u64);
+        self.number(tap.sequence << 8 | ecn as u64);
+        self.address(segment.src);
+        self.address(segment.dst);
+        self.number(u64::from(segment.seq) << 32 | u64::from(segment.ack));
+        let flags = u64::from(segment.flags.bits());
+        self.number(flags << 48 | u64::from(segment.window) << 32 | u64::from(segment.payload.len()));
+        let o = &segment.options;
+        if let Some(t) = o.timestamps {
+            self.number(u64::from(t.value) << 32 | u64::from(t.echo));
+        }
+        if o.mss.is_some() || o.window_scale.is_some() || o.sack_permitted {
+            let (mss, scale) = (u64::from(o.mss.unwrap_or(0)), u64::from(o.window_scale.unwrap_or(255)));
+            self.number(mss << 16 | scale << 8 | u64::from(o.sack_permitted));
+        }
+        for block in &o.sack {
+            self.number(u64::from(block.left) << 32 | u64::from(block.right));
+        }
+        if let Some(dss) = &o.dss {
+            self.dss(dss);
+        }
+        for option in &o.mptcp {
+            self.mptcp(option);
+        }
+        match &segment.payload {
+            Payload::Virtual { .. } => {}
+            Payload::Bytes(bytes) => self.line.extend_from_slice(bytes),
+        }
+        self.hash.update(&self.line);
+    }
+
+    fn number(&mut self, n: u64) {
+        self.line.extend_from_slice(&n.to_le_bytes());
+    }
+
+    fn address(&mut self, a: SocketAddr) {
+        match a.ip() {
+            IpAddr::V4(ip) => self.line.extend_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => self.line.extend_from_slice(&ip.octets()),
+        }
+        self.line.extend_from_slice(&a.port().to_le_bytes());
+    }
+
+    fn data_number(&mut self, n: DataNumber) {
+        match n {
+            DataNumber::Short(n) => self.line.extend_from_slice(&n.to_le_bytes()),
+            DataNumber::Long(n) => self.number(n),
+        }
+    }
+
+    fn dss(&mut self, dss: &Dss) {
+        self.line.push(0xd0 | u8::from(dss.data_fin));
+        if let Some(ack) = dss.data_ack {
+            self.data_number(ack);
+        }
+        if let Some(m) = dss.mapping {
+            self.data_number(m.dsn);
+            self.number(u64::from(m.ssn) << 32 | u64::from(m.len) << 16 | u64::from(m.checksum.unwrap_or(0)));
+        }
+    }
+
+    fn mptcp(&mut self, option: &MptcpOption) {
+        match option {
+            MptcpOption::Capable(c) => {
+                self.line.extend_from_slice(&[0xc0, c.flags.version, u8::from(c.flags.checksum_required)]);
+                match c.content {
+                    CapableContent::Syn => {}
+                    CapableContent::SynAck { sender } => self.number(sender.0),
+                    CapableContent::Ack { sender, receiver, data_len, checksum } => {
+                        self.number(sender.0);
+                        self.number(receiver.0);
+                        self.number(u64::from(data_len.unwrap_or(0)) << 16 | u64::from(checksum.unwrap_or(0)));
+                    }
+                }
+            }
+            MptcpOption::Join(MpJoin::Syn { backup, address_id, token, nonce }) => {
+                self.line.extend_from_slice(&[0xc1, u8::from(*backup), address_id.0]);
+                self.number(u64::from(token.0) << 32 | u64::from(*nonce));
+            }
+            MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac, nonce }) => {
+                self.line.extend_from_slice(&[0xc2, u8::from(*backup), address_id.0]);
+                self.number(*hmac);
+                self.number(u64::from(*nonce));
+            }
+            MptcpOption::Join(MpJoin::Ack { hmac }) => self.line.extend_from_slice(hmac),
+            MptcpOption::AddAddress { id, address, port, hmac } => {
+                self.line.extend_from_slice(&[0xc3, id.0]);
+                self.address(SocketAddr::new(*address, port.unwrap_or(0)));
+                self.number(hmac.unwrap_or(0));
+            }
+            MptcpOption::RemoveAddress { id } => self.line.extend_from_slice(&[0xc4, id.0]),
+            MptcpOption::Priority { backup } => self.line.extend_from_slice(&[0xc5, u8::from(*backup)]),
+            MptcpOption::Fail { dsn } => self.number(*dsn),
+            MptcpOption::FastClose { receiver } => self.number(receiver.0),
+            MptcpOption::Reset { transient, reason } => {
+                let reason = match reason {
+                    ResetReason::Unspecified => 0,
+                    ResetReason::MptcpError => 1,
+                    ResetReason::LackOfResources => 2,
+                    ResetReason::Prohibited => 3,
+                    ResetReason::TooMuchOutstanding => 4,
+                    ResetReason::UnacceptablePerformance => 5,
+                    ResetReason::Middlebox => 6,
+                    ResetReason::Other(n) => *n,
+                };
+                self.line.extend_from_slice(&[0xc6, u8::from(*transient), reason]);
+            }
+        }
+    }
+
+    /// 32 hexadecimal digits.
+    pub(super) fn finish(&self) -> String {
+        format!("{:032x}", self.hash.digest128())
+    }
+}

@@ -1,0 +1,270 @@
+//! What a run measures, at the receiver of the measured connections.
+
+use super::app::{App, Apps};
+use super::hosts::Host;
+use crate::results::{Metrics, OutOfOrder, PathMetrics, Series, Status};
+use crate::scenario::Scenario;
+use pathweave_proto::ConnectionHandle;
+use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
+use pathweave_units::{Duration, Instant};
+
+/// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
+const SAMPLE: Duration = Duration::from_millis(10);
+/// Samples and series have at most this many entries; a longer run has coarser steps.
+const MAX_STEPS: u64 = 100_000;
+
+/// A finished run's numbers.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// How it ended.
+    pub status: Status,
+    /// Why, where it did not complete.
+    pub reason: Option<String>,
+    /// Hash of all that a wire would show.
+    pub digest: String,
+    /// Numbers.
+    pub metrics: Metrics,
+    /// Numbers over time.
+    pub series: Series,
+}
+
+/// The largest value in each step of time, where a value holds until the next one.
+#[derive(Debug)]
+struct MaxSteps {
+    step: u64,
+    maxima: Vec<u64>,
+    current: u64,
+}
+
+impl MaxSteps {
+    fn new(step: Duration) -> Self {
+        MaxSteps { step: step.as_nanos().max(1), maxima: Vec::new(), current: 0 }
+    }
+    fn set(&mut self, now: Instant, value: u64) {
+        if value == self.current && !self.maxima.is_empty() {
+            return;
+        }
+        let i = (now.as_nanos() / self.step) as usize;
+        while self.maxima.len() <= i {
+            self.maxima.push(self.current);
+        }
+        self.maxima[i] = self.maxima[i].max(value);
+        self.current = value;
+    }
+    /// Every whole or begun step up to `end`.
+    fn finish(mut self, end: Instant) -> Vec<u64> {
+        let steps = end.as_nanos().div_ceil(self.step) as usize;
+        while self.maxima.len() < steps {
+            self.maxima.push(self.current);
+        }
+        self.maxima.truncate(steps);
+        self.maxima
+    }
+}
+
+pub(super) struct Meter {
+    measure_from: Instant,
+    step: Duration,
+    paths: usize,
+    received: u64,
+    received_before: u64,
+    delivered_steps: Vec<u64>,
+    path_steps: Vec<Vec<u64>>,
+    path_bytes: Vec<u64>,
+    path_bytes_before: Vec<u64>,
+    out_of_order: MaxSteps,
+    out_of_order_series: MaxSteps,
+    blocked_since: Option<Instant>,
+    blocked: Duration,
+}
+
+impl Meter {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let paths =
+            scenario.connections.iter().filter(|c| c.measured).flat_map(|c| &c.paths).max().map_or(0, |p| p + 1);
+        let step = scenario.series_step.max(scenario.duration.div(MAX_STEPS)).max(Duration::from_micros(1));
+        Meter {
+            measure_from: Instant::ZERO + scenario.measure_from,
+            step,
+            paths,
+            received: 0,
+            received_before: 0,
+            delivered_steps: Vec::new(),
+            path_steps: vec![Vec::new(); paths],
+            path_bytes: vec![0; paths],
+            path_bytes_before: vec![0; paths],
+            out_of_order: MaxSteps::new(SAMPLE.max(scenario.duration.div(MAX_STEPS))),
+            out_of_order_series: MaxSteps::new(step),
+            blocked_since: None,
+            blocked: Duration::ZERO,
+        }
+    }
+
+    fn add(steps: &mut Vec<u64>, now: Instant, step: Duration, bytes: u64) {
+        let i = (now.as_nanos() / step.as_nanos()) as usize;
+        if steps.len() <= i {
+            steps.resize(i + 1, 0);
+        }
+        steps[i] += bytes;
+    }
+
+    /// A measured connection's reader got data.
+    pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
+        self.received += bytes;
+        if now < self.measure_from {
+            self.received_before += bytes;
+        }
+        Self::add(&mut self.delivered_steps, now, self.step, bytes);
+    }
+
+    /// After something happened on a host.
+    pub(super) fn observe(&mut self, now: Instant, host: usize, state: &Host, apps: &Apps) {
+        let mut held = 0;
+        let mut seen = false;
+        for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
+            let Some(connection) = app.receiver().handle.and_then(|h| state.endpoint.connection(h)) else { continue };
+            seen = true;
+            held += connection.out_of_order_bytes();
+            for subflow in connection.subflows() {
+                held += subflow.held_bytes;
+            }
+        }
+        if !seen {
+            return;
+        }
+        self.observe_paths(now, host, state, apps);
+        self.out_of_order.set(now, held);
+        self.out_of_order_series.set(now, held);
+        match (held > 0, self.blocked_since) {
+            (true, None) => self.blocked_since = Some(now),
+            (false, Some(since)) => {
+                self.blocked_since = None;
+                self.blocked += now.since(since.max(self.measure_from));
+            }
+            _ => {}
+        }
+    }
+
+    fn observe_paths(&mut self, now: Instant, host: usize, state: &Host, apps: &Apps) {
+        let mut totals = [0u64; 64];
+        for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
+            let Some(connection) = app.receiver().handle.and_then(|h| state.endpoint.connection(h)) else { continue };
+            for subflow in connection.subflows() {
+                if let Some(path) = path_of(app, &subflow) {
+                    totals[path.min(63)] += subflow.first_bytes;
+                }
+            }
+        }
+        for path in 0..self.paths.min(64) {
+            let new = totals[path].saturating_sub(self.path_bytes[path]);
+            if new > 0 {
+                self.path_bytes[path] += new;
+                if now < self.measure_from {
+                    self.path_bytes_before[path] += new;
+                }
+                Self::add(&mut self.path_steps[path], now, self.step, new);
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self, end: Instant, hosts: &[Host], apps: &Apps, digest: String) -> Measured {
+        if let Some(since) = self.blocked_since {
+            self.blocked += end.since(since.max(self.measure_from));
+        }
+        let measured: Vec<&App> = apps.list.iter().filter(|a| a.measured).collect();
+        let from = measured.iter().map(|a| a.start).min().unwrap_or(Instant::ZERO).max(self.measure_from);
+        let seconds = end.since(from).as_secs_f64();
+        let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 };
+        let mut metrics = Metrics { goodput_mbps: mbps(self.received - self.received_before), ..Metrics::default() };
+        let mut sent = vec![0; self.paths];
+        for app in &measured {
+            self.add_sender(app, hosts, &mut metrics, &mut sent);
+        }
+        metrics.per_path = (0..self.paths)
+            .map(|p| PathMetrics {
+                sent_bytes: sent[p],
+                goodput_mbps: mbps(self.path_bytes[p] - self.path_bytes_before[p]),
+            })
+            .collect();
+        metrics.head_of_line_blocked_s = self.blocked.as_secs_f64();
+        if measured.iter().all(|a| a.finished.is_some()) && !measured.is_empty() {
+            let last = measured.iter().filter_map(|a| a.finished.map(|f| f.since(a.start))).max();
+            metrics.completion_s = last.map(Duration::as_secs_f64);
+        }
+        let samples = self.out_of_order.finish(end);
+        let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
+        metrics.out_of_order_bytes = distribution(samples.get(skip.min(samples.len())..).unwrap_or(&[]));
+        let (status, reason) = outcome(&measured);
+        let steps = end.as_nanos().div_ceil(self.step.as_nanos()) as usize;
+        let rate = |steps_bytes: &[u64]| -> Vec<f64> {
+            let mbps = |b: u64| b as f64 * 8.0 / self.step.as_secs_f64() / 1e6;
+            (0..steps).map(|i| mbps(steps_bytes.get(i).copied().unwrap_or(0))).collect()
+        };
+        let series = Series {
+            step_s: self.step.as_secs_f64(),
+            goodput_mbps: rate(&self.delivered_steps),
+            per_path_mbps: self.path_steps.iter().map(|s| rate(s)).collect(),
+            out_of_order_bytes: self.out_of_order_series.finish(end),
+        };
+        Measured { status, reason, digest, metrics, series }
+    }
+
+    /// The sender's counters.
+    fn add_sender(&self, app: &App, hosts: &[Host], metrics: &mut Metrics, sent: &mut [u64]) {
+        let connection = |handle: Option<ConnectionHandle>, host: usize| hosts[host].endpoint.connection(handle?);
+        let sender = app.sender();
+        let Some(connection) = connection(sender.handle, sender.host) else { return };
+        let ConnectionCounters {
+            reinjected_segments,
+            opportunistic_retransmissions,
+            penalisations,
+            window_limited,
+            ..
+        } = connection.counters();
+        metrics.reinjected_segments += reinjected_segments;
+        metrics.opportunistic_retransmissions += opportunistic_retransmissions;
+        metrics.penalisations += penalisations;
+        metrics.window_limited_s += window_limited.as_secs_f64();
+        for subflow in connection.subflows() {
+            metrics.retransmitted_segments += subflow.counters.retransmitted_segments;
+            metrics.timeouts += subflow.counters.timeouts;
+            if let Some(path) = path_of(app, &subflow).filter(|p| *p < sent.len()) {
+                sent[path] += subflow.counters.data_bytes_sent;
+            }
+        }
+    }
+}
+
+/// The path of a scenario that a subflow runs over: that of its client's address.
+fn path_of(app: &App, subflow: &SubflowInfo) -> Option<usize> {
+    let ends = [subflow.local.ip(), subflow.remote.ip()];
+    app.paths.iter().copied().find(|p| ends.contains(&super::build::addresses(*p).0))
+}
+
+fn outcome(measured: &[&App]) -> (Status, Option<String>) {
+    if let Some(app) = measured.iter().find(|a| a.corrupted) {
+        let _ = app;
+        return (Status::Failed, Some("the stream arrived out of order: a defect of the engine".into()));
+    }
+    if let Some(error) = measured.iter().find_map(|a| a.error) {
+        return (Status::Failed, Some(error.to_string()));
+    }
+    if measured.iter().any(|a| a.received == 0) {
+        return (Status::Stalled, Some("nothing arrived".into()));
+    }
+    if measured.iter().any(|a| a.is_sized() && a.finished.is_none()) {
+        return (Status::Stalled, Some("the time limit came before the end of the data".into()));
+    }
+    (Status::Completed, None)
+}
+
+fn distribution(samples: &[u64]) -> OutOfOrder {
+    if samples.is_empty() {
+        return OutOfOrder::default();
+    }
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * 95).div_ceil(100).max(1) - 1;
+    let sum: u128 = sorted.iter().map(|s| u128::from(*s)).sum();
+    OutOfOrder { mean: sum as f64 / sorted.len() as f64, p95: sorted[rank], max: sorted[sorted.len() - 1] }
+}

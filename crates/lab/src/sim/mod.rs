@@ -1,0 +1,170 @@
+//! The simulator: hosts with the engine, the network between them, applications, and what is measured.
+
+mod app;
+mod build;
+mod digest;
+mod hosts;
+mod meter;
+mod pool;
+
+use crate::scenario::Scenario;
+use build::World;
+use hosts::Host;
+use meter::Meter;
+use pathweave_netsim::{NetEvent, Network};
+use pathweave_units::Instant;
+use pathweave_wire::Ecn;
+use pool::{Handle, Pool};
+
+pub use build::BuildError;
+pub use meter::Measured;
+
+/// One run under way.
+pub struct Simulation {
+    now: Instant,
+    end: Instant,
+    ends_with_data: bool,
+    network: Network<Handle>,
+    pool: Pool,
+    hosts: Vec<Host>,
+    /// The host that lives on each node of the network.
+    host_of_node: Vec<Option<usize>>,
+    apps: app::Apps,
+    meter: Meter,
+    digest: digest::Digest,
+}
+
+impl Simulation {
+    /// Builds the network, the hosts and the applications of a scenario.
+    ///
+    /// # Errors
+    /// Where a trace cannot be read, or the registry lacks an algorithm.
+    pub fn new(
+        scenario: &Scenario,
+        seed: u64,
+        registry: &pathweave_proto::Registry,
+        files: &dyn crate::scenario::Files,
+    ) -> Result<Self, BuildError> {
+        let World { network, hosts, host_of_node, apps } = build::build(scenario, seed, registry, files)?;
+        Ok(Simulation {
+            now: Instant::ZERO,
+            end: Instant::ZERO + scenario.duration,
+            ends_with_data: scenario.ends_with_data(),
+            meter: Meter::new(scenario),
+            network,
+            pool: Pool::default(),
+            hosts,
+            host_of_node,
+            apps,
+            digest: digest::Digest::default(),
+        })
+    }
+
+    /// Runs to the end and returns what was measured.
+    pub fn run(mut self) -> Measured {
+        loop {
+            self.settle();
+            if self.ends_with_data && self.apps.measured_are_done() {
+                break;
+            }
+            match self.next_event() {
+                Some(next) if next <= self.end => self.now = next,
+                _ => {
+                    self.now = self.end;
+                    break;
+                }
+            }
+        }
+        self.finish()
+    }
+
+    /// When something happens next.
+    fn next_event(&self) -> Option<Instant> {
+        let hosts = self.hosts.iter().filter_map(Host::poll_timeout);
+        hosts.chain(self.network.poll_timeout()).chain(self.apps.poll_timeout()).min()
+    }
+
+    /// Everything that happens now, in a fixed order: the network, then each host's timers, then the applications.
+    fn settle(&mut self) {
+        loop {
+            let mut idle = true;
+            while let Some(event) = self.network.poll(self.now) {
+                idle = false;
+                self.take_network_event(event);
+            }
+            for i in 0..self.hosts.len() {
+                if self.hosts[i].poll_timeout().is_some_and(|t| t <= self.now) {
+                    idle = false;
+                    self.hosts[i].endpoint.handle_timeout(self.now);
+                    self.drain(i);
+                }
+            }
+            for i in self.apps.due(self.now) {
+                idle = false;
+                let host = self.apps.start_or_write(self.now, i, &mut self.hosts);
+                self.drain(host);
+            }
+            if idle {
+                break;
+            }
+        }
+    }
+
+    fn take_network_event(&mut self, event: NetEvent<Handle>) {
+        let segment = self.pool.get(event.packet().slot);
+        self.digest.record(event.tap(), segment, event.packet().ecn);
+        match event {
+            NetEvent::Delivered { node, packet, .. } => {
+                let mut segment = self.pool.take(packet.slot);
+                // A damaged packet fails its checksum at the receiver.
+                if !packet.corrupted
+                    && let Some(host) = self.host_of_node[node.index()]
+                {
+                    let ecn = match packet.ecn {
+                        pathweave_netsim::Ecn::NotEct => Ecn::NotEct,
+                        pathweave_netsim::Ecn::Ect0 => Ecn::Ect0,
+                        pathweave_netsim::Ecn::Ect1 => Ecn::Ect1,
+                        pathweave_netsim::Ecn::Ce => Ecn::Ce,
+                    };
+                    self.hosts[host].endpoint.handle_segment(self.now, ecn, &mut segment);
+                    self.drain(host);
+                }
+            }
+            NetEvent::Dropped { packet, .. } => self.pool.release(packet.slot),
+            NetEvent::Duplicated { packet, .. } => self.pool.share(packet.slot),
+            NetEvent::Forwarded { .. } => {}
+        }
+    }
+
+    /// Lets a host's applications act and its segments leave, until it is quiet.
+    fn drain(&mut self, index: usize) {
+        loop {
+            let acted = self.apps.serve(self.now, index, &mut self.hosts[index], &mut self.meter);
+            let host = &mut self.hosts[index];
+            let mut sent = false;
+            while let Some(transmit) = host.endpoint.poll_transmit(self.now) {
+                sent = true;
+                let Some(&route) = host.routes.get(&(transmit.segment.src.ip(), transmit.segment.dst.ip())) else {
+                    continue;
+                };
+                let ecn = match transmit.ecn {
+                    Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
+                    Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
+                    Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
+                    Ecn::Ce => pathweave_netsim::Ecn::Ce,
+                };
+                let handle = self.pool.insert(transmit.segment, ecn);
+                self.network.send(self.now, route, handle);
+            }
+            if !acted && !sent {
+                break;
+            }
+        }
+        self.meter.observe(self.now, index, &self.hosts[index], &self.apps);
+    }
+
+    fn finish(mut self) -> Measured {
+        let digest = self.digest.finish();
+        self.meter.finish(self.now, &self.hosts, &self.apps, digest)
+    }
+}
