@@ -1,10 +1,11 @@
 //! From a scenario's connection to the engine's settings.
 
-use super::data::Connection;
+use super::data::{Connection, PathMode};
 use super::spec;
 use pathweave_proto::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig};
-use pathweave_proto::parameter::{ParameterError, Values};
+use pathweave_proto::parameter::{Parameter, ParameterError, Values};
+use std::collections::BTreeMap;
 
 impl Connection {
     /// The engine's settings; both ends have the same.
@@ -22,15 +23,26 @@ impl Connection {
             congestion: Chosen { entry: *congestion, values: congestion_values },
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
-            nagle: true,
-            join_initial_address: false,
-            single_path: self.path_mode == super::data::PathMode::Single,
+            nagle: self.nagle,
+            single_path: self.path_mode == PathMode::Single,
             pr: self.pr,
             failure_detection: self.failure_detection,
             path_manager: self.path_manager,
+            join_initial_address: self.join_initial_address,
             checksum: self.checksum,
             close_timeout: self.close_timeout,
             max_subflows: u8::try_from(self.max_subflows).unwrap_or(u8::MAX),
         })
+    }
+
+    /// Every parameter of its scheduler with its value as written, defaults included.
+    pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
+        let declared = registry.scheduler(&self.scheduler.name).map_or(&[][..], |entry| entry.parameters);
+        let given = &self.scheduler.given;
+        let value = |p: &Parameter| match given.iter().find(|(key, _)| key == p.name) {
+            Some((_, value)) => value.clone(),
+            None => p.default.to_owned(),
+        };
+        declared.iter().map(|p| (p.name.to_owned(), value(p))).collect()
     }
 }

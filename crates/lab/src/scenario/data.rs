@@ -100,12 +100,16 @@ pub struct Connection {
     pub send_buffer: u64,
     /// Receive buffer: the window offered, bytes.
     pub receive_buffer: ReceiveBuffer,
+    /// The stream's last bytes wait while earlier ones are out (Nagle's rule).
+    pub nagle: bool,
     /// Opportunistic retransmission and penalisation.
     pub pr: bool,
     /// How quickly a dark path is noticed.
     pub failure_detection: FailureDetection,
     /// Which subflows the client opens.
     pub path_manager: PathManager,
+    /// Further local addresses join the peer's initial address where it announces no other.
+    pub join_initial_address: bool,
     /// How the paths are used.
     pub path_mode: PathMode,
     /// The most subflows.

@@ -258,8 +258,12 @@ impl Setter {
     /// Puts the value under `key` in the table that `inner` leads to; tables on the way are made where they are not
     /// there.
     fn put(&self, table: &mut Value, inner: &[&str], key: &str) -> Result<(), String> {
-        let Some(entries) = table.entries_mut() else { return Err("a key of a table".into()) };
+        let Some(entries) = table.entries_mut() else { return Err("keys of tables".into()) };
         if let [first, inner @ ..] = inner {
+            let is_table = |e: &Entry| e.key != *first || matches!(e.value.data, Data::Table(_));
+            if !entries.iter().all(is_table) {
+                return Err(format!("{first} as a whole, which is no table"));
+            }
             let i = entries.iter().position(|e| e.key == *first).unwrap_or_else(|| {
                 let value = Value { place: self.value.place, data: Data::Table(Vec::new()) };
                 entries.push(Entry { key: (*first).to_owned(), key_place: self.key_place, value });
@@ -310,7 +314,11 @@ fn convert(value: &DeValue<'_>, place: Place) -> Value {
             Ok(n) => n.to_string(),
             Err(_) => number.to_string(),
         }),
-        DeValue::Float(number) => Data::Scalar(number.as_str().to_owned()),
+        // Quantities are read without exponents.
+        DeValue::Float(number) => Data::Scalar(match number.as_str().parse::<f64>() {
+            Ok(x) if number.as_str().contains(['e', 'E']) => x.to_string(),
+            _ => number.as_str().to_owned(),
+        }),
         DeValue::Boolean(truth) => Data::Scalar(truth.to_string()),
         DeValue::Datetime(date) => Data::Scalar(date.to_string()),
         DeValue::Array(list) => Data::List(

@@ -65,7 +65,13 @@ impl<'a> Reader<'a> {
     /// A key that is none of these.
     pub(crate) fn unknown(&self, entry: &Entry, known: &[&str]) -> ScenarioError {
         let value = entry.value.shown();
-        self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, known.join(", "))
+        let allowed = match entry.key.as_str() {
+            "traffic" => {
+                "cross traffic as a [[connection]] with mptcp = false; other kinds are not supported yet".into()
+            }
+            _ => known.join(", "),
+        };
+        self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, allowed)
     }
 
     /// A value of the form `F`.

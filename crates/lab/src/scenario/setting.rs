@@ -154,10 +154,13 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     AlgorithmForm, congestion as "congestion", "Congestion controller";
     Size, send_buffer as "send_buffer", "Send buffer";
     ReceiveBufferForm, receive_buffer as "receive_buffer", "Receive buffer, which is the largest window offered";
+    Bool, nagle as "nagle", "The stream's last bytes wait while earlier ones are out";
     Bool, pr as "pr", "Opportunistic retransmission and penalisation";
     FailureDetectionForm, failure_detection as "failure_detection",
         "How quickly a dark path is noticed (default: fast; linux with scheduler linux)";
     PathManagerForm, path_manager as "path_manager", "Which subflows the client opens";
+    Bool, join_initial_address as "join_initial_address",
+        "Further local addresses join the peer's initial address where it announces no other";
     PathModeForm, path_mode as "path_mode", "All paths at once, the others as backups, or one at a time";
     Whole<1, 32>, max_subflows as "max_subflows", "The most subflows";
     Bool, checksum as "checksum", "DSS checksums";

@@ -48,6 +48,15 @@ fn unknown_keys_list_the_known_ones() {
 }
 
 #[test]
+fn other_cross_traffic_than_tcp_is_not_supported_yet() {
+    says(
+        &with_path("[[traffic]]\nkind = \"udp\""),
+        "test.toml:5: traffic: unknown key: allowed: cross traffic as a [[connection]] with mptcp = false; \
+         other kinds are not supported yet",
+    );
+}
+
+#[test]
 fn units_are_asked_for() {
     says(
         &with_path("rate = 8"),

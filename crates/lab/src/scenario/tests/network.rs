@@ -56,6 +56,13 @@ fn every_link_setting_can_be_written() {
 }
 
 #[test]
+fn numbers_can_be_written_in_every_way_of_toml() {
+    let settings = &read(&with_path("loss = 1e-3\noverhead = 0x26\ncorrupt = 0.000_5")).links[0].settings;
+    let p = |x| Probability::new(x).expect("a probability");
+    assert_eq!((settings.loss, settings.overhead, settings.corrupt), (Loss::Bernoulli(p(0.001)), 38, p(0.0005)));
+}
+
+#[test]
 fn paths_tell_schedulers_their_cost_quota_and_priority() {
     let path = &read(&with_path("cost = 2.5\nquota = \"1GB\"\npriority = 3\nbackup = true")).paths[0];
     assert_eq!((path.cost, path.quota, path.priority, path.backup), (2.5, Some(1_000_000_000), 3, true));

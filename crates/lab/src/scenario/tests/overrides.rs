@@ -92,6 +92,8 @@ fn mistakes_are_told_as_in_files() {
     assert!(error.starts_with("--set: path.b.rate: unknown key: allowed: after path: 0, a, name, rate, "), "{error}");
     let error = list.set("link.b.rate", "1Mbps").expect_err("no link").to_string();
     assert_eq!(error, "--set: link.b.rate: unknown key: allowed: no link is there");
+    let error = list.set("connection.name.first", "x").expect_err("no table").to_string();
+    assert_eq!(error, "--set: connection.name.first: unknown key: allowed: name as a whole, which is no table");
     let error = list.set("path..rate", "1Mbps").expect_err("an empty word").to_string();
     assert_eq!(
         error,

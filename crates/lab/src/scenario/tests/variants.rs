@@ -23,6 +23,13 @@ fn a_scheduler_entry_overrides_settings() {
 }
 
 #[test]
+fn parameters_are_told_with_their_defaults() {
+    let parameters = connection(&with_path(""), &scheduler("single:path=1")).scheduler_parameters(&Registry::builtin());
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    assert_eq!(parameters.into_iter().collect::<Vec<_>>(), [pair("path", "1"), pair("patience", "1s")]);
+}
+
+#[test]
 fn the_files_scheduler_takes_settings_too() {
     let c = connection(&with_connection("scheduler = \"single:pr=true\""), &Variant::AsWritten);
     assert!(c.pr);
@@ -126,7 +133,7 @@ fn every_setting_of_the_engine_can_be_written() {
         timestamps = false\nwindow_scaling = false\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         quick_acks = 0\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
-        max_retransmissions = 7\nmeasured = true";
+        max_retransmissions = 7\nmeasured = true\nnagle = false\njoin_initial_address = true";
     assert_eq!(lines.lines().count(), CONNECTION.len());
     let c = connection(&with_connection(lines), &Variant::AsWritten);
     assert_eq!((c.start, c.direction, c.path_mode), (Duration::from_secs(1), Direction::Download, PathMode::Backup));
@@ -139,14 +146,17 @@ fn every_setting_of_the_engine_can_be_written() {
         congestion,
         send_buffer,
         receive_buffer,
+        nagle,
+        single_path,
         pr,
         failure_detection,
         path_manager,
+        join_initial_address,
         checksum,
         close_timeout,
         max_subflows,
     } = c.config(&Registry::builtin()).expect("the registry is the same");
-    assert!(!mptcp && pr && checksum);
+    assert!(!mptcp && !nagle && !single_path && pr && join_initial_address && checksum);
     assert_eq!((scheduler.entry.name, scheduler.values.integer("path"), congestion.entry.name), ("single", 1, "cubic"));
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
