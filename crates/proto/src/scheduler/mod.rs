@@ -7,6 +7,8 @@
 mod decision;
 mod event;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod testing;
 mod view;
 

@@ -1,0 +1,396 @@
+//! What every scheduler must hold, on a connection without a network: acknowledgements come in any order and number,
+//! subflows die, come back, show no sign of life, windows change. Driven by the registry, so a new scheduler is in it.
+
+use super::testing::{MSS, sub};
+use super::{Assign, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse, toys};
+use crate::connection::SendMap;
+use crate::parameter::Values;
+use crate::registry::{Registry, SchedulerEntry};
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Clone, Debug)]
+struct Path {
+    rtt_ms: Option<u64>,
+    cwnd: u32,
+    mss: u32,
+    backup: bool,
+    slow_start: bool,
+    buffer: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u64),
+    Ack(u8, u32),
+    Down(u8),
+    Stale(u8),
+    Cwnd(u8, u32),
+    Rtt(u8, u64),
+    Lost(u8),
+    Time(u64),
+}
+
+struct World {
+    now: Instant,
+    live: Vec<SubflowView>,
+    down: Vec<SubflowView>,
+    buffers: BTreeMap<SubflowId, u64>,
+    /// What each subflow carries, in order: sent, then unsent.
+    carried: BTreeMap<SubflowId, VecDeque<Range<DataSeq>>>,
+    map: SendMap,
+    received: Vec<bool>,
+    send_window: u64,
+    blocked: bool,
+}
+
+impl World {
+    fn new(paths: &[Path], send_window: u64) -> Self {
+        let live: Vec<_> = paths.iter().enumerate().map(|(i, p)| view_of(i as u8, p)).collect();
+        World {
+            now: Instant::from_secs(1),
+            buffers: live.iter().map(|s| (s.id, s.send_buffer_space)).collect(),
+            carried: live.iter().map(|s| (s.id, VecDeque::new())).collect(),
+            live,
+            down: Vec::new(),
+            map: SendMap::new(),
+            received: Vec::new(),
+            send_window,
+            blocked: false,
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            subflows: &self.live,
+            queue: &self.map,
+            send_window_end: self.map.first_unacked() + self.send_window,
+            send_window: self.send_window,
+            send_buffer_free: 50 * MSS,
+            send_buffer: 1000 * MSS,
+            message_end: None,
+        }
+    }
+
+    fn tell(&self, scheduler: &mut dyn Scheduler, event: &Event<'_>) {
+        scheduler.on_event(event, &self.view());
+    }
+
+    /// Brings the counts of `id` in line with what it carries; unsent segments go out as the window lets them.
+    fn settle(&mut self, id: SubflowId) {
+        let Some(s) = self.live.iter_mut().find(|s| s.id == id) else { return };
+        let carried = &self.carried[&id];
+        let segments = carried.len() as u32;
+        s.in_flight = segments.min(s.cwnd.max(s.in_flight.min(segments)));
+        s.unacked = s.in_flight;
+        s.unsent = segments - s.in_flight;
+        s.queued_bytes = carried.iter().map(|r| r.end.since(r.start)).sum();
+        s.queued_memory = s.queued_bytes + 900 * u64::from(segments);
+        s.send_buffer_space = self.buffers[&id].saturating_sub(s.queued_bytes);
+    }
+
+    fn give(&mut self, id: SubflowId, range: Range<DataSeq>) {
+        let mss = self.live.iter().find(|s| s.id == id).map_or(1, |s| u64::from(s.mss));
+        let mut at = range.start;
+        let list = self.carried.get_mut(&id).expect("every subflow has a list");
+        while at < range.end {
+            let end = range.end.min(at + mss);
+            list.push_back(at..end);
+            at = end;
+        }
+        self.map.assign(range, id);
+        self.settle(id);
+    }
+
+    /// Asks until the scheduler waits; returns the time it waits for.
+    fn drain(
+        &mut self,
+        entry: &SchedulerEntry,
+        scheduler: &mut dyn Scheduler,
+    ) -> Result<Option<Instant>, TestCaseError> {
+        for _ in 0..20_000 {
+            let view = self.view();
+            let unsent_duplicates = entry.duplicates && view.bytes_in_flight() > 0;
+            if view.sendable().is_none() && !unsent_duplicates {
+                return Ok(None);
+            }
+            match scheduler.decide(&view) {
+                Decision::Wait { until: Some(until), .. } => {
+                    prop_assert!(until > self.now, "{} waits for the past", entry.name);
+                    return Ok(Some(until));
+                }
+                Decision::Wait { until: None, reason, .. } => {
+                    let out = self.carried.values().any(|list| !list.is_empty());
+                    prop_assert!(out, "{} waits with nothing in flight: {reason}", entry.name);
+                    return Ok(None);
+                }
+                Decision::Assign(assign) => {
+                    let assigned = self.check(entry, assign)?;
+                    self.give(assigned.0, assigned.1.clone());
+                    let (subflow, range) = assigned;
+                    self.tell(scheduler, &Event::Assigned { subflow, range, clipped_by: None });
+                }
+            }
+        }
+        Err(TestCaseError::fail(format!("{} never waits", entry.name)))
+    }
+
+    /// A connection's checks; clips only to the send buffer.
+    fn check(&self, entry: &SchedulerEntry, assign: Assign) -> Result<(SubflowId, Range<DataSeq>), TestCaseError> {
+        let (name, view) = (entry.name, self.view());
+        let Assign { subflow, mut range, window, reason } = assign;
+        // The baseline does not ask whether its subflow is a backup.
+        let s = view.candidates().find(|s| s.id == subflow);
+        let s = s.or_else(|| view.subflow(subflow).filter(|s| name == "single" && !s.stale));
+        let Some(s) = s else { return Err(TestCaseError::fail(format!("{name}: {subflow:?} is no candidate"))) };
+        prop_assert!(range.start < range.end, "{name}: an empty range ({reason})");
+        prop_assert!(
+            range.start >= self.map.first_unacked() && range.end <= self.map.written_end(),
+            "{name}: {range:?}"
+        );
+        prop_assert!(range.end <= view.send_window_end, "{name}: {range:?} passes the send window");
+        prop_assert!(s.send_buffer_space > 0, "{name}: no buffer space");
+        if entry.duplicates {
+            let carried = self.carried[&subflow].iter().any(|r| r.start < range.end && range.start < r.end);
+            prop_assert!(!carried, "{name}: {subflow:?} carries some of {range:?} already");
+        } else {
+            let free = self.map.unassigned().any(|r| r.start <= range.start && range.end <= r.end);
+            prop_assert!(free, "{name}: {range:?} is assigned ({reason})");
+        }
+        let segments = range.end.since(range.start).div_ceil(u64::from(s.mss));
+        if window == WindowUse::Respect {
+            let space = u64::from(s.window_space());
+            prop_assert!(segments <= space, "{name}: {segments} segments into {space} ({reason})");
+        } else {
+            prop_assert!(entry.queues, "{name} queues without saying so");
+            range.end = range.end.min(range.start + s.send_buffer_space.max(u64::from(s.mss)));
+        }
+        Ok((subflow, range))
+    }
+
+    fn ack(&mut self, scheduler: &mut dyn Scheduler, id: SubflowId, segments: u32) {
+        let Some(list) = self.carried.get_mut(&id) else { return };
+        let sent = self.live.iter().find(|s| s.id == id).map_or(0, |s| s.in_flight);
+        let mappings: Vec<_> = list.drain(..(segments.min(sent) as usize)).collect();
+        if mappings.is_empty() {
+            return;
+        }
+        for r in &mappings {
+            self.received[r.start.0 as usize..r.end.0 as usize].fill(true);
+        }
+        if let Some(s) = self.live.iter_mut().find(|s| s.id == id) {
+            s.in_flight -= mappings.len() as u32;
+        }
+        let first = self.map.first_unacked().0 as usize;
+        let missing = self.received[first..].iter().position(|r| !r).unwrap_or(self.received.len() - first);
+        self.map.acknowledge(DataSeq((first + missing) as u64));
+        self.settle(id);
+        let data_ack = self.map.first_unacked();
+        self.tell(scheduler, &Event::Acked { subflow: id, mappings: &mappings, data_ack, has_sack: false });
+        if let Some(rtt) = self.live.iter().find(|s| s.id == id).and_then(|s| s.srtt) {
+            self.tell(scheduler, &Event::RttSample { subflow: id, rtt });
+        }
+    }
+
+    /// The connection gives bytes whose carriers are all gone to another subflow.
+    fn reinject(&mut self) {
+        let Some(id) = self.view().candidates().next().map(|s| s.id) else { return };
+        loop {
+            let mut spans = self.map.spans_from(self.map.first_unacked());
+            let Some((range, _)) = spans.find(|(_, owners)| owners.is_empty()) else { return };
+            drop(spans);
+            self.give(id, range);
+        }
+    }
+
+    fn note_blocking(&mut self, scheduler: &mut dyn Scheduler) {
+        let view = self.view();
+        let full = self.map.unassigned_bytes() > 0 && view.sendable().is_none();
+        let blocked = full && self.live.iter().any(|s| s.has_space());
+        if blocked && !self.blocked {
+            let holder = self.map.span_at(self.map.first_unacked()).and_then(|(_, o)| o.iter().next());
+            self.tell(scheduler, &Event::WindowBlocked { holder });
+        } else if !blocked && self.blocked {
+            self.tell(scheduler, &Event::WindowUnblocked);
+        }
+        self.blocked = blocked;
+    }
+
+    fn apply(&mut self, scheduler: &mut dyn Scheduler, step: &Step) {
+        let nth = |list: &[SubflowView], n: u8| list.get(usize::from(n) % list.len().max(1)).map(|s| s.id);
+        match *step {
+            Step::Write(bytes) => {
+                let start = self.map.written_end();
+                self.map.append(bytes);
+                self.received.resize(self.received.len() + bytes as usize, false);
+                self.tell(scheduler, &Event::DataWritten(start..start + bytes));
+            }
+            Step::Ack(n, segments) => {
+                if let Some(id) = nth(&self.live, n) {
+                    self.ack(scheduler, id, segments);
+                }
+            }
+            // A dead one comes back with each second such step.
+            Step::Down(n) if n % 2 == 0 && !self.down.is_empty() => {
+                let s = self.down.remove(usize::from(n) % self.down.len());
+                let id = s.id;
+                self.live.push(s);
+                self.live.sort_by_key(|s| s.id);
+                self.settle(id);
+                self.tell(scheduler, &Event::SubflowUp(id));
+            }
+            Step::Down(n) if self.live.len() > 1 => {
+                let mut s = self.live.remove(usize::from(n) % self.live.len());
+                let id = s.id;
+                (s.in_flight, s.unacked, s.unsent, s.stale) = (0, 0, 0, false);
+                self.carried.insert(id, VecDeque::new());
+                self.down.push(s);
+                self.map.release(id);
+                self.tell(scheduler, &Event::SubflowDown(id));
+                self.reinject();
+            }
+            Step::Down(_) => {}
+            Step::Stale(n) => {
+                if let Some(id) = nth(&self.live, n)
+                    && let Some(s) = self.live.iter_mut().find(|s| s.id == id)
+                {
+                    s.stale = !s.stale;
+                }
+            }
+            Step::Cwnd(n, cwnd) => {
+                if let Some(id) = nth(&self.live, n) {
+                    if let Some(s) = self.live.iter_mut().find(|s| s.id == id) {
+                        s.cwnd = cwnd;
+                    }
+                    self.settle(id);
+                }
+            }
+            Step::Rtt(n, ms) => {
+                if let Some(id) = nth(&self.live, n)
+                    && let Some(s) = self.live.iter_mut().find(|s| s.id == id)
+                {
+                    let rtt = Duration::from_millis(ms);
+                    (s.srtt, s.latest_rtt) = (Some(rtt), Some(rtt));
+                    s.min_rtt = Some(s.min_rtt.map_or(rtt, |least| least.min(rtt)));
+                    s.pacing_rate = f64::from(s.cwnd * s.mss) * 1e3 / ms as f64;
+                }
+            }
+            Step::Lost(n) => {
+                if let Some(subflow) = nth(&self.live, n) {
+                    self.tell(scheduler, &Event::Lost { subflow, kind: LossKind::FastRecovery });
+                }
+            }
+            Step::Time(us) => self.now += Duration::from_micros(us),
+        }
+    }
+}
+
+fn view_of(id: u8, path: &Path) -> SubflowView {
+    let mut s = match path.rtt_ms {
+        Some(ms) => sub(id).rtt(ms),
+        None => sub(id).no_rtt(),
+    };
+    if path.slow_start {
+        s = s.slow_start();
+    }
+    if path.backup {
+        s = s.backup();
+    }
+    let mut s = s.cwnd(path.cwnd).mss(path.mss).buffer_space(path.buffer).0;
+    s.pacing_rate = path.rtt_ms.map_or(0.0, |ms| f64::from(path.cwnd * path.mss) * 1e3 / ms as f64);
+    s
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let rtt = prop_oneof![8 => (1u64..800).prop_map(Some), 1 => Just(None)];
+    let mss = prop_oneof![Just(1000u32), Just(1428), Just(500)];
+    (rtt, 1u32..40, mss, any::<bool>(), proptest::bool::weighted(0.2), 2u64..60).prop_map(
+        |(rtt_ms, cwnd, mss, slow_start, backup, buffer)| {
+            let buffer = buffer * u64::from(mss);
+            Path { rtt_ms, cwnd, mss, backup, slow_start, buffer }
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1u64..60_000).prop_map(Step::Write),
+        12 => (any::<u8>(), 1u32..20).prop_map(|(n, k)| Step::Ack(n, k)),
+        1 => any::<u8>().prop_map(Step::Down),
+        1 => any::<u8>().prop_map(Step::Stale),
+        2 => (any::<u8>(), 1u32..40).prop_map(|(n, k)| Step::Cwnd(n, k)),
+        2 => (any::<u8>(), 1u64..800).prop_map(|(n, k)| Step::Rtt(n, k)),
+        1 => any::<u8>().prop_map(Step::Lost),
+        4 => (1u64..300_000).prop_map(Step::Time),
+    ]
+}
+
+/// Runs the steps, then acknowledges until all is delivered.
+fn delivers(entry: &SchedulerEntry, paths: &[Path], window: u64, steps: &[Step]) -> Result<(), TestCaseError> {
+    let values = Values::parse(entry.parameters, &[]).expect("defaults are right");
+    let mut scheduler = (entry.build)(&values).expect("defaults build");
+    let scheduler = scheduler.as_mut();
+    let mut world = World::new(paths, window * MSS);
+    for step in steps {
+        world.apply(scheduler, step);
+        world.note_blocking(scheduler);
+        world.drain(entry, scheduler)?;
+        world.note_blocking(scheduler);
+    }
+    for round in 0..200_000u32 {
+        if world.map.first_unacked() == world.map.written_end() {
+            return Ok(());
+        }
+        let until = world.drain(entry, scheduler)?;
+        world.note_blocking(scheduler);
+        let ids: Vec<_> = world.live.iter().filter(|s| s.in_flight > 0).map(|s| s.id).collect();
+        match (ids.is_empty(), until) {
+            (false, _) => {
+                world.now += Duration::from_millis(7);
+                world.ack(scheduler, ids[round as usize % ids.len()], 1 + round % 5);
+            }
+            (true, Some(until)) => world.now = until,
+            (true, None) => return Err(TestCaseError::fail(format!("{} stalls", entry.name))),
+        }
+    }
+    Err(TestCaseError::fail(format!("{} does not end", entry.name)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_scheduler_keeps_the_rules_and_delivers(
+        paths in proptest::collection::vec(path(), 1..6),
+        window in 4u64..120,
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
+        for entry in Registry::builtin().schedulers().iter().chain(toys::GOOD) {
+            delivers(entry, &paths, window, &steps)?;
+        }
+    }
+}
+
+#[test]
+fn thirty_two_subflows() {
+    let path = |i: u64| Path {
+        rtt_ms: Some(5 + 11 * i),
+        cwnd: 10,
+        mss: 1000,
+        backup: i % 7 == 6,
+        slow_start: i.is_multiple_of(3),
+        buffer: 30_000,
+    };
+    let paths: Vec<_> = (0..SubflowId::MAX_SUBFLOWS as u64).map(path).collect();
+    let steps = [Step::Write(900_000), Step::Down(3), Step::Ack(0, 5), Step::Time(5000), Step::Down(1), Step::Down(2)];
+    for entry in Registry::builtin().schedulers().iter().chain(toys::GOOD) {
+        for window in [4, 100, 5000] {
+            if let Err(error) = delivers(entry, &paths, window, &steps) {
+                panic!("{error}");
+            }
+        }
+    }
+}
