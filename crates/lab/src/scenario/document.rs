@@ -176,8 +176,11 @@ impl Document {
                 entries.push(Entry { key: list.into(), key_place: place, value: value.clone() });
             });
         }
-        let Some(Value { data: Data::List(elements), .. }) = self.root.entry_mut(list) else {
-            return Err(format!("no {list} is there"));
+        let elements = match self.root.entry_mut(list) {
+            Some(Value { data: Data::List(elements), .. }) => elements,
+            // What else is there is the file's mistake, which is told when the scenario is made.
+            Some(_) => return Ok(()),
+            None => return Err(format!("no {list} is there")),
         };
         let names: Vec<Option<String>> = elements.iter().map(name_of).collect();
         let one = names

@@ -11,6 +11,7 @@ use pathweave_proto::registry::{ControllerEntry, SchedulerEntry};
 
 /// A scheduler of the registry with its parameters and with settings of the connection that it overrides. Both are
 /// written alike; where a parameter and a setting have the same name, the parameter is meant.
+/// A value that has colons itself can stand in a file's `[scheduler.NAME]` only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerSpec {
     /// As written: the label of its results.

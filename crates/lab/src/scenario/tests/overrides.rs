@@ -82,6 +82,12 @@ fn mistakes_are_told_as_in_files() {
     set_says(&text, "duration", "soon", "--set: duration = soon: allowed: a time above zero such as 10ms or 1.5s");
     set_says(&text, "path.a.delay", "10", "--set: delay = 10: allowed: a time such as 10ms or 1.5s");
     set_says(&text, "connection.x.pr", "maybe", "--set: pr = maybe: allowed: true or false");
+    set_says(
+        &with_path("[connection]"),
+        "connection.pr",
+        "true",
+        "test.toml:5: connection = a table: allowed: tables, each with the heading [[connection]]",
+    );
     let mut list = document(&text);
     let error = list.set("connection.buffer", "1").expect_err("no such key").to_string();
     assert!(
