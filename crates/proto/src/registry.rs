@@ -32,8 +32,19 @@ const SCHEDULERS: &[SchedulerEntry] = &[
 ];
 
 /// Pathweave's own congestion controllers, in the order of listings.
-const CONTROLLERS: &[ControllerEntry] =
-    &[congestion::reno::ENTRY, congestion::cubic::ENTRY, congestion::lia::ENTRY, congestion::olia::ENTRY];
+const CONTROLLERS: &[ControllerEntry] = &[
+    congestion::reno::ENTRY,
+    congestion::cubic::ENTRY,
+    congestion::lia::ENTRY,
+    congestion::olia::ENTRY,
+    congestion::balia::ENTRY,
+    congestion::wvegas::ENTRY,
+    congestion::ewtcp::ENTRY,
+    congestion::semicoupled::ENTRY,
+    congestion::coupled::ENTRY,
+    congestion::dlia::ENTRY,
+    congestion::mveno::ENTRY,
+];
 
 /// A scheduler and all that is known of it.
 #[derive(Clone, Copy, Debug)]

@@ -27,7 +27,7 @@ pub struct Lia {
 }
 
 /// The increase for one acknowledged segment.
-fn increase(cx: &Context<'_>) -> f64 {
+pub(crate) fn increase(cx: &Context<'_>) -> f64 {
     let reno = 1.0 / cx.cwnd();
     let (mut total, mut best, mut sum) = (0.0, 0.0f64, 0.0);
     for path in cx.coupled_paths() {
@@ -70,17 +70,10 @@ mod tests {
     use super::super::testing::{Flow, path};
     use super::*;
 
-    fn per_round(flow: &mut Flow<Lia>) -> f64 {
-        match flow.growth() {
-            Growth::PerRound(x) => x,
-            other => panic!("{other:?}"),
-        }
-    }
-
     #[test]
     fn one_path_is_reno() {
         let mut flow = Flow::new(Lia::default(), 10).threshold(10);
-        assert!((per_round(&mut flow) - 1.0).abs() < 1e-12);
+        assert!((flow.per_round() - 1.0).abs() < 1e-12);
         for expected in [11, 12, 13] {
             flow.round();
             assert_eq!(flow.cwnd(), expected);
@@ -98,7 +91,7 @@ mod tests {
     #[test]
     fn two_equal_paths_grow_by_a_quarter_each() {
         let mut flow = Flow::new(Lia::default(), 20).threshold(10).with_path(path(20, 100));
-        assert!((per_round(&mut flow) - 0.25).abs() < 1e-12);
+        assert!((flow.per_round() - 0.25).abs() < 1e-12);
         for _ in 0..4 {
             flow.round();
         }
@@ -111,7 +104,7 @@ mod tests {
         for n in [2, 3, 8] {
             let mut flow = (1..n).fold(Flow::new(Lia::default(), 16).threshold(8), |f, _| f.with_path(path(16, 50)));
             flow = flow.rtt_ms(50);
-            assert!((per_round(&mut flow) - 1.0 / f64::from(n * n)).abs() < 1e-12, "{n}");
+            assert!((flow.per_round() - 1.0 / f64::from(n * n)).abs() < 1e-12, "{n}");
         }
     }
 
@@ -120,14 +113,14 @@ mod tests {
     #[test]
     fn unequal_paths_by_hand() {
         let mut flow = Flow::new(Lia::default(), 10).threshold(2).with_path(path(40, 20));
-        assert!((per_round(&mut flow) - 0.226_757).abs() < 1e-5, "{}", per_round(&mut flow));
+        assert!((flow.per_round() - 0.226_757).abs() < 1e-5, "{}", flow.per_round());
     }
 
     #[test]
     fn a_path_never_grows_faster_than_reno() {
         // A tiny window here, a long fat path there: α/total would exceed 1/cwnd.
         let mut flow = Flow::new(Lia::default(), 100).threshold(2).rtt_ms(1).with_path(path(2, 1000));
-        assert!(per_round(&mut flow) <= 1.0);
+        assert!(flow.per_round() <= 1.0);
     }
 
     #[test]

@@ -6,13 +6,22 @@
 //! in [`Registry::builtin`](crate::Registry::builtin).
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod testing;
 
+pub mod balia;
+pub mod coupled;
 pub mod cubic;
+pub mod dlia;
+pub mod ewtcp;
 pub mod hystart;
 pub mod lia;
+pub mod mveno;
 pub mod olia;
 pub mod reno;
+pub mod semicoupled;
+pub mod wvegas;
 
 use crate::scheduler::Growth;
 use pathweave_units::{Duration, Instant};
@@ -216,6 +225,12 @@ impl Context<'_> {
     /// This subflow's window, at least 1.
     pub fn cwnd(&self) -> f64 {
         f64::from(self.window.cwnd.max(1))
+    }
+
+    /// The windows of all subflows together, with a round-trip time sample or without.
+    pub fn total_cwnd(&self) -> f64 {
+        let others = self.paths.iter().enumerate().filter(|(i, _)| *i != self.own).map(|(_, p)| f64::from(p.cwnd));
+        self.cwnd() + others.sum::<f64>()
     }
 
     /// Data bytes of a full segment of this subflow.

@@ -20,7 +20,6 @@ pub(crate) struct Flow<C> {
 pub(crate) const MSS: u32 = 1448;
 
 /// A path in avoidance.
-#[allow(dead_code, reason = "used by coupled controllers only")]
 pub(crate) fn path(cwnd: u32, rtt_ms: u64) -> PathState {
     let rtt = Some(Duration::from_millis(rtt_ms));
     PathState {
@@ -137,5 +136,14 @@ impl<C: Controller> Flow<C> {
 
     pub(crate) fn growth(&mut self) -> Growth {
         self.with(|c, cx| c.growth(cx))
+    }
+
+    /// The window's growth in a round, for controllers that say so.
+    #[track_caller]
+    pub(crate) fn per_round(&mut self) -> f64 {
+        match self.growth() {
+            Growth::PerRound(x) => x,
+            other => panic!("{other:?}"),
+        }
     }
 }
