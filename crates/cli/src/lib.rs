@@ -1,1 +1,48 @@
-//! The command.
+//! The command `pathweave`: it reads arguments and files, spreads runs over threads and writes what came out.
+//!
+//! With a registry of one's own it compares schedulers from outside this repository. This is a whole program:
+//!
+//! ```no_run
+//! use pathweave::Registry;
+//!
+//! fn main() -> std::process::ExitCode {
+//!     let registry = Registry::builtin(); // .with_scheduler(my_entry)
+//!     pathweave::main_with(registry)
+//! }
+//! ```
+
+mod args;
+mod compare;
+mod engine;
+mod execute;
+mod failure;
+mod files;
+mod list;
+mod manual;
+mod plan;
+
+pub use pathweave_proto::Registry;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs the command with the process's arguments and these schedulers and controllers.
+///
+/// The code is 0 when all went well, 1 when a run failed or something could not be written, 2 when the input is wrong.
+pub fn main_with(registry: Registry) -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let outcome = match arguments.command {
+        Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
+        Command::List(options) => list::list(&options, &registry),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { folder } => manual::man(&folder),
+    };
+    outcome.unwrap_or_else(|failure| failure.report())
+}

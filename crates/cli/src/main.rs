@@ -1,2 +1,7 @@
 //! The command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    pathweave::main_with(pathweave::Registry::builtin())
+}

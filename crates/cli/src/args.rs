@@ -1,0 +1,97 @@
+//! What can be written on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZero;
+use std::path::PathBuf;
+
+/// Compares Multipath TCP schedulers in a deterministic simulator.
+#[derive(Debug, Parser)]
+#[command(name = "pathweave", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Compare(CompareOptions),
+    List(ListOptions),
+    /// Writes a shell's completions to standard output.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Writes the manual's pages.
+    Man {
+        /// The folder for them; it is made where it is missing.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+/// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.
+///
+/// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run beside them, with the same seeds and the same congestion
+/// controller. Without any argument: the scenario wlan-3g, all schedulers, 5 seeds, and the page pathweave-report.html.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CompareOptions {
+    /// Built-in scenarios (see `pathweave list scenarios`) or scenario files [default: wlan-3g].
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) scenarios: Vec<String>,
+
+    /// Schedulers with commas between them, or `all` (see `pathweave list schedulers`) [default: all].
+    ///
+    /// Parameters, and settings of the connection, follow after colons: `minrtt,blest:lambda=1.2,linux:pr=true`.
+    #[arg(long, value_name = "A,B,C|all")]
+    pub(crate) schedulers: Option<String>,
+
+    /// How many runs of each, with the seeds 1, 2, ... [default: 5].
+    #[arg(long, value_name = "N")]
+    pub(crate) seeds: Option<NonZero<u32>>,
+
+    /// Overrides a value of the scenarios; can be repeated.
+    ///
+    /// `connection.KEY` is for every connection and for plain TCP (`connection.receive_buffer=60KB` is a fixed window of 60 KB),
+    /// `path.0.KEY` or `path.NAME.KEY` for one path, `path.KEY` for every path, `KEY` for the scenario.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) settings: Vec<(String, String)>,
+
+    /// Writes each run as a line of JSON; with `-` to standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) jsonl: Option<PathBuf>,
+
+    /// Writes one HTML page that needs nothing from outside [default: pathweave-report.html when neither a scenario nor --jsonl
+    /// is given, else none].
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+}
+
+/// Lists what can be named.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListOptions {
+    /// Of what.
+    #[arg(value_enum)]
+    pub(crate) what: Listed,
+
+    /// As a JSON array of objects.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Listed {
+    Schedulers,
+    Controllers,
+    Scenarios,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("KEY=VALUE is needed, such as connection.receive_buffer=60KB".into()),
+    }
+}

@@ -1,0 +1,131 @@
+use super::*;
+use crate::engine::{Run, failed};
+use pathweave_lab::results::{Metrics, PathMetrics, Series};
+use std::num::NonZero;
+
+/// Results from the run's label and seed alone.
+fn made_up(run: &Run<'_>) -> RunResult {
+    let label = run.variant.label();
+    let level = label.bytes().map(f64::from).sum::<f64>() / 100.0 + run.seed as f64 / 10.0;
+    let mut result = failed(run, "");
+    result.status = Status::Completed;
+    result.reason = None;
+    result.metrics = Metrics {
+        goodput_mbps: level,
+        per_path: run.scenario.paths.iter().map(|_| PathMetrics { sent_bytes: 10, goodput_mbps: 1.0 }).collect(),
+        ..Metrics::default()
+    };
+    result.series = Series { step_s: 0.1, goodput_mbps: vec![level; 5], ..Series::default() };
+    result
+}
+
+fn options(scenarios: &[&str], schedulers: &str, jobs: usize) -> CompareOptions {
+    CompareOptions {
+        scenarios: scenarios.iter().map(|s| s.to_string()).collect(),
+        schedulers: Some(schedulers.into()),
+        seeds: NonZero::new(2),
+        jobs: NonZero::new(jobs),
+        ..CompareOptions::default()
+    }
+}
+
+fn results(options: &CompareOptions, engine: &Engine) -> Result<Vec<RunResult>, Failure> {
+    let registry = Registry::builtin();
+    let plans = plans(options, &registry)?;
+    let mut results = execute(&plans, &registry, engine, options.jobs)?;
+    fill_aggregation_benefit(&mut results);
+    Ok(results)
+}
+
+fn names(results: &[RunResult]) -> Vec<String> {
+    results.iter().map(|r| format!("{} {} {}", r.scenario, r.scheduler, r.seed)).collect()
+}
+
+#[test]
+fn the_order_is_that_of_scenarios_schedulers_and_seeds_with_plain_tcp_last() {
+    let one = results(&options(&["wlan-3g", "cp-asymmetric"], "blest,minrtt", 1), &made_up).expect("all is right");
+    assert_eq!(
+        names(&one)[..9],
+        [
+            "wlan-3g blest 1",
+            "wlan-3g blest 2",
+            "wlan-3g minrtt 1",
+            "wlan-3g minrtt 2",
+            "wlan-3g tcp-path0 1",
+            "wlan-3g tcp-path0 2",
+            "wlan-3g tcp-path1 1",
+            "wlan-3g tcp-path1 2",
+            "cp-asymmetric blest 1",
+        ]
+    );
+    assert!(one.iter().all(|r| r.metrics.aggregation_benefit.is_some()));
+    let many = results(&options(&["wlan-3g", "cp-asymmetric"], "blest,minrtt", 8), &made_up).expect("all is right");
+    let json = |results: &[RunResult]| serde_json::to_string(results).expect("it has a JSON form");
+    assert_eq!(json(&one), json(&many));
+}
+
+#[test]
+fn all_is_the_whole_registry_once() {
+    let registry = Registry::builtin();
+    let all = plans(&options(&[], "all,minrtt", 1), &registry).expect("all is right");
+    assert_eq!(all[0].name, "wlan-3g");
+    assert_eq!(all[0].variants.len(), registry.schedulers().len() + 2);
+}
+
+#[test]
+fn settings_reach_the_scenario_and_the_baselines() {
+    let mut with = options(&["cp-asymmetric"], "minrtt", 1);
+    with.settings = vec![("connection.receive_buffer".into(), "60KB".into())];
+    let plans = plans(&with, &Registry::builtin()).expect("all is right");
+    assert_eq!(plans[0].overrides, with.settings);
+    for (_, scenario) in &plans[0].variants {
+        let fixed = pathweave_proto::config::ReceiveBuffer::Fixed(60_000);
+        assert!(scenario.connections.iter().all(|c| c.receive_buffer == fixed));
+    }
+}
+
+#[test]
+fn wrong_input_says_what_is_allowed() {
+    let message = |options: &CompareOptions| match results(options, &made_up).expect_err("the input is wrong") {
+        Failure::Scenario(error) => error.to_string(),
+        Failure::Input(text) => text,
+        other => panic!("{other:?}"),
+    };
+    assert!(message(&options(&["wlan-4g"], "all", 1)).contains("wlan-3g, wlan-wlan"));
+    assert!(message(&options(&["connection.pr=true"], "all", 1)).contains("--set"));
+    assert!(message(&options(&[], "minrt", 1)).contains("minrtt"));
+    assert!(message(&options(&[], ",", 1)).contains("minrtt"));
+    assert!(message(&options(&["wlan-3g", "wlan-3g"], "minrtt", 1)).contains("a second scenario called wlan-3g"));
+    let mut with = options(&[], "minrtt", 1);
+    with.settings = vec![("connection.receive_buffer".into(), "much".into())];
+    assert!(message(&with).starts_with("--set: ") && message(&with).contains(" = much: allowed: "));
+    with.settings = vec![("path.0.trace".into(), "no-such-file.down".into())];
+    assert!(message(&with).contains("no-such-file.down"));
+}
+
+#[test]
+fn a_panic_is_one_failed_run_and_is_told() {
+    let engine = |run: &Run<'_>| {
+        assert!(run.seed != 2 || run.variant.label() != "minrtt", "the window is negative");
+        made_up(run)
+    };
+    let all = results(&options(&[], "minrtt,blest", 2), &engine).expect("the input is right");
+    let bad: Vec<_> = all.iter().filter(|r| r.status == Status::Failed).collect();
+    assert_eq!(bad.len(), 1);
+    assert_eq!(
+        problems(&all),
+        "1 of 8 runs did not complete:\n  \
+         wlan-3g, minrtt, seed 2: failed: a fault in Pathweave: the window is negative\n"
+    );
+}
+
+#[test]
+fn the_page_is_written_without_being_asked_only_for_a_quick_look() {
+    let page = |options: &CompareOptions| page_path(options).map(|p| p.display().to_string());
+    let mut o = CompareOptions::default();
+    assert_eq!(page(&o).as_deref(), Some("pathweave-report.html"));
+    o.scenarios = vec!["wlan-3g".into()];
+    assert_eq!(page(&o), None);
+    o.report = Some("a.html".into());
+    assert_eq!(page(&o).as_deref(), Some("a.html"));
+}

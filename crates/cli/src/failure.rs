@@ -1,0 +1,125 @@
+//! Why the command ends early, and how it says so.
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use pathweave_lab::scenario::{Problem, ScenarioError};
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A wrong place in a scenario, an override or a scheduler's entry.
+    Scenario(Box<ScenarioError>),
+    /// Other wrong input.
+    Input(String),
+    /// Something could not be written.
+    Output(String),
+    /// Nobody reads our output any more.
+    Closed,
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Failure::Scenario(Box::new(error))
+    }
+}
+
+impl Failure {
+    /// From an error while writing to `what`.
+    pub(crate) fn writing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
+        move |error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::Output(format!("{what}: {error}")),
+        }
+    }
+
+    /// Says it on standard error; the process's code for it.
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut err = io::stderr().lock();
+        let _ = match self {
+            Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
+            Failure::Scenario(error) => writeln!(err, "error: {error}"),
+            Failure::Input(text) | Failure::Output(text) => writeln!(err, "error: {text}"),
+            Failure::Closed => Ok(()),
+        };
+        match self {
+            Failure::Scenario(_) | Failure::Input(_) => ExitCode::from(2),
+            Failure::Output(_) => ExitCode::from(1),
+            Failure::Closed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// The wrong place within its lines, for a terminal.
+fn drawn(error: &ScenarioError) -> String {
+    let place = Place { error, source: NamedSource::new(&error.file, error.source.to_string()) };
+    let theme = if std::env::var_os("NO_COLOR").is_some() {
+        GraphicalTheme::unicode_nocolor()
+    } else {
+        GraphicalTheme::unicode()
+    };
+    let mut text = String::new();
+    match GraphicalReportHandler::new_themed(theme).with_width(100).render_report(&mut text, &place) {
+        Ok(()) => text,
+        Err(_) => format!("error: {error}\n"),
+    }
+}
+
+#[derive(Debug)]
+struct Place<'a> {
+    error: &'a ScenarioError,
+    source: NamedSource<String>,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ScenarioError { key, value, .. } = self.error;
+        match self.error.problem {
+            Problem::Syntax => f.write_str("this is no TOML"),
+            Problem::UnknownKey => write!(f, "there is no key {key}"),
+            Problem::Missing => write!(f, "{key} is missing"),
+            Problem::Value => write!(f, "{key} cannot be {value}"),
+        }
+    }
+}
+
+impl std::error::Error for Place<'_> {}
+
+impl Diagnostic for Place<'_> {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = SourceSpan::from(self.error.span.clone());
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".into()), span))))
+    }
+
+    fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
+        let allowed = &self.error.allowed;
+        Some(match self.error.problem {
+            Problem::Syntax => Box::new(allowed),
+            _ => Box::new(format!("allowed: {allowed}")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_lab::scenario::{Document, Variant};
+    use pathweave_proto::Registry;
+
+    #[test]
+    fn a_terminal_shows_the_place() {
+        let text =
+            "format = 1\nname = \"x\"\nduration = \"5 parsecs\"\n\n[[path]]\nrate = \"1Mbps\"\ndelay = \"1ms\"\n";
+        let document = Document::parse("x.toml", text).expect("it is TOML");
+        let error = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect_err("the duration is wrong");
+        let drawn = drawn(&error);
+        for part in ["x.toml:3", "5 parsecs", "here", "allowed: "] {
+            assert!(drawn.contains(part), "{part} is missing:\n{drawn}");
+        }
+    }
+}

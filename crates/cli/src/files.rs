@@ -1,0 +1,51 @@
+//! The trace files of a scenario, read once.
+
+use pathweave_lab::scenario::{Files, LinkChange, Rate, Scenario};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The files that one scenario names.
+#[derive(Clone, Debug)]
+pub(crate) struct Traces {
+    /// Where the scenario's file is; nothing for built-in ones.
+    folder: Option<PathBuf>,
+    read: BTreeMap<String, String>,
+}
+
+impl Traces {
+    /// None yet; names are relative to the folder of the scenario's file, then to the current one.
+    pub(crate) fn new(folder: Option<&Path>) -> Self {
+        Traces { folder: folder.map(Path::to_owned), read: BTreeMap::new() }
+    }
+
+    /// Reads what `scenario` needs.
+    ///
+    /// # Errors
+    /// Name of the first file that cannot be read, and why.
+    pub(crate) fn load(&mut self, scenario: &Scenario) -> Result<(), (String, String)> {
+        let at_start = scenario.links.iter().map(|l| &l.settings.rate);
+        let later = scenario.links.iter().flat_map(|l| &l.changes).filter_map(|c| match &c.change {
+            LinkChange::Rate(rate) => Some(rate),
+            _ => None,
+        });
+        for rate in at_start.chain(later) {
+            let Rate::TraceFile(name) = rate else { continue };
+            if !self.read.contains_key(name) {
+                let text = self.find(name).map_err(|reason| (name.clone(), reason))?;
+                self.read.insert(name.clone(), text);
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Result<String, String> {
+        let beside = self.folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.exists());
+        std::fs::read_to_string(beside.unwrap_or_else(|| name.into())).map_err(|e| e.to_string())
+    }
+}
+
+impl Files for Traces {
+    fn read(&self, name: &str) -> Result<String, String> {
+        self.read.get(name).cloned().ok_or_else(|| "it was not there when the runs began".into())
+    }
+}

@@ -1,0 +1,95 @@
+//! `pathweave list`.
+
+use crate::args::{ListOptions, Listed};
+use crate::failure::Failure;
+use pathweave_lab::scenario::{BUILTIN, Variant, builtin};
+use pathweave_proto::Registry;
+use pathweave_proto::parameter::Parameter;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Something that can be named.
+#[derive(Serialize)]
+struct Item {
+    name: String,
+    source: String,
+    summary: String,
+    parameters: Vec<ParameterItem>,
+}
+
+#[derive(Serialize)]
+struct ParameterItem {
+    name: &'static str,
+    r#type: &'static str,
+    unit: &'static str,
+    default: &'static str,
+    allowed: String,
+    description: &'static str,
+    source: &'static str,
+}
+
+impl ParameterItem {
+    fn of(p: &Parameter) -> Self {
+        ParameterItem {
+            name: p.name,
+            r#type: p.kind.name(),
+            unit: p.unit,
+            default: p.default,
+            allowed: p.kind.to_string(),
+            description: p.description,
+            source: p.source,
+        }
+    }
+}
+
+/// Writes what can be named to standard output.
+pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+    let items = items(options.what, registry);
+    let text = match options.json {
+        true => serde_json::to_string_pretty(&items).expect("plain text has a JSON form") + "\n",
+        false => text(&items),
+    };
+    io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn items(what: Listed, registry: &Registry) -> Vec<Item> {
+    let item = |name: &str, source: &str, summary: &str, parameters: &[Parameter]| Item {
+        name: name.into(),
+        source: source.into(),
+        summary: summary.into(),
+        parameters: parameters.iter().map(ParameterItem::of).collect(),
+    };
+    match what {
+        Listed::Schedulers => {
+            registry.schedulers().iter().map(|e| item(e.name, e.source, e.summary, e.parameters)).collect()
+        }
+        Listed::Controllers => {
+            registry.controllers().iter().map(|e| item(e.name, e.source, e.summary, e.parameters)).collect()
+        }
+        Listed::Scenarios => {
+            // The built-in ones name built-in algorithms, whatever the registry in use holds.
+            let registry = Registry::builtin();
+            let read = |name: &str| builtin(name)?.scenario(&registry, &Variant::AsWritten).ok();
+            let of = |(name, _): &(&str, &str)| match read(name) {
+                Some(scenario) => item(name, &scenario.source, &scenario.description, &[]),
+                None => item(name, "", "", &[]),
+            };
+            BUILTIN.iter().map(of).collect()
+        }
+    }
+}
+
+fn text(items: &[Item]) -> String {
+    let mut text = String::new();
+    for item in items {
+        let _ = writeln!(text, "{}\n    {}\n    from: {}", item.name, item.summary, item.source);
+        for p in &item.parameters {
+            let unit = if p.unit.is_empty() || p.unit == p.r#type { String::new() } else { format!(", {}", p.unit) };
+            let _ = writeln!(text, "    {} = {} ({}{unit}): {}", p.name, p.default, p.allowed, p.description);
+        }
+    }
+    text
+}

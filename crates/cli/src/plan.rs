@@ -1,0 +1,103 @@
+//! From arguments to the runs that they mean.
+
+use crate::args::CompareOptions;
+use crate::failure::Failure;
+use crate::files::Traces;
+use pathweave_lab::scenario::{BUILTIN, Document, Scenario, SchedulerSpec, Variant, builtin};
+use pathweave_proto::Registry;
+use std::path::Path;
+
+/// The scenario without any argument.
+const DEFAULT_SCENARIO: &str = "wlan-3g";
+/// The number of seeds without any argument.
+const DEFAULT_SEEDS: u32 = 5;
+
+/// One scenario with all that is run on it.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Its name.
+    pub(crate) name: String,
+    /// Overrides, as written.
+    pub(crate) overrides: Vec<(String, String)>,
+    /// The files that it names.
+    pub(crate) traces: Traces,
+    /// A scheduler or plain TCP on a path each, with the scenario as it is for that.
+    pub(crate) variants: Vec<(Variant, Scenario)>,
+    /// The seeds of each.
+    pub(crate) seeds: Vec<u64>,
+}
+
+/// All scenarios in the order given; schedulers in the order given, then plain TCP on path 0, 1, ...
+pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
+    let schedulers = schedulers(options.schedulers.as_deref().unwrap_or("all"), registry)?;
+    let default = [DEFAULT_SCENARIO.to_owned()];
+    let names = if options.scenarios.is_empty() { &default[..] } else { &options.scenarios };
+    let last_seed = options.seeds.map_or(DEFAULT_SEEDS, |n| n.get());
+    let mut plans: Vec<Plan> = Vec::new();
+    for name in names {
+        let (mut document, folder) = open(name)?;
+        for (key, value) in &options.settings {
+            document.set(key, value)?;
+        }
+        let mut traces = Traces::new(folder);
+        let mut variants = Vec::new();
+        for spec in &schedulers {
+            let variant = Variant::Scheduler(spec.clone());
+            variants.push((document.scenario(registry, &variant)?, variant));
+        }
+        let baselines = variants.first().map_or(0, |(scenario, _)| scenario.baselines());
+        for variant in (0..baselines).map(Variant::PlainTcp) {
+            variants.push((document.scenario(registry, &variant)?, variant));
+        }
+        for (scenario, _) in &variants {
+            traces.load(scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
+        }
+        let Some(title) = variants.first().map(|(scenario, _)| scenario.name.clone()) else { continue };
+        if plans.iter().any(|p| p.name == title) {
+            return Err(Failure::Input(format!("{name}: a second scenario called {title}; results go by that name")));
+        }
+        plans.push(Plan {
+            name: title,
+            overrides: document.overrides().to_vec(),
+            traces,
+            variants: variants.into_iter().map(|(scenario, variant)| (variant, scenario)).collect(),
+            seeds: (1..=u64::from(last_seed)).collect(),
+        });
+    }
+    Ok(plans)
+}
+
+/// A built-in scenario or a file, and the folder of the file.
+fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
+    if let Some(document) = builtin(name) {
+        return Ok((document, None));
+    }
+    let path = Path::new(name);
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((Document::parse(name, &text)?, path.parent())),
+        Err(error) => {
+            let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
+            let hint = if name.contains('=') { "; a setting needs --set before it" } else { "" };
+            Err(Failure::Input(format!("{name}: {error}: allowed: a scenario file or {}{hint}", built_in.join(", "))))
+        }
+    }
+}
+
+/// The entries of `--schedulers`, each once.
+fn schedulers(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Failure> {
+    let mut specs: Vec<SchedulerSpec> = Vec::new();
+    for entry in list.split(',').map(str::trim).filter(|e| !e.is_empty()) {
+        let new = if entry == "all" { SchedulerSpec::all(registry) } else { vec![SchedulerSpec::parse(entry)?] };
+        for spec in new {
+            spec.check(registry)?;
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+    }
+    if specs.is_empty() {
+        let names: Vec<_> = registry.schedulers().iter().map(|e| e.name).collect();
+        return Err(Failure::Input(format!("--schedulers: no scheduler is named: allowed: all, {}", names.join(", "))));
+    }
+    Ok(specs)
+}

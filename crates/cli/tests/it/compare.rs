@@ -1,0 +1,100 @@
+//! `pathweave compare`.
+
+use crate::{folder, pathweave, stderr, stdout};
+use std::fs;
+
+const SMALL: &str = r#"
+format = 1
+name = "small"
+description = "two <small> paths"
+duration = "3s"
+
+[[path]]
+name = "fast"
+rate = "8Mbps"
+delay = "10ms"
+queue = "50packets"
+loss = "0.1%"
+down = { rate = "unlimited", loss = 0 }
+
+[[path]]
+name = "slow"
+rate = "2Mbps"
+delay = "40ms"
+queue = "50packets"
+down = { rate = "unlimited" }
+
+[[connection]]
+congestion = "reno"
+"#;
+
+#[test]
+fn a_table_lines_and_a_page() {
+    let folder = folder("compare");
+    fs::write(folder.join("small.toml"), SMALL).expect("the scenario can be written");
+    let arguments = ["compare", "small.toml", "--schedulers", "minrtt,blest", "--seeds", "2"];
+    let files = ["--jsonl", "runs.jsonl", "--report", "page.html"];
+    let output = pathweave(&folder, &[&arguments[..], &files].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in ["minrtt", "blest", "tcp-path0", "tcp-path1", "goodput", "benefit", "Two paths are ", "page.html"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    assert!(text.lines().take(12).all(|l| l.chars().count() <= 100), "{text}");
+
+    let lines = fs::read_to_string(folder.join("runs.jsonl")).expect("the lines are there");
+    let lines: Vec<serde_json::Value> = lines.lines().map(|l| serde_json::from_str(l).expect("each is JSON")).collect();
+    let order: Vec<_> =
+        lines.iter().map(|l| format!("{} {}", l["scheduler"].as_str().unwrap_or(""), l["seed"])).collect();
+    let expected =
+        ["minrtt 1", "minrtt 2", "blest 1", "blest 2", "tcp-path0 1", "tcp-path0 2", "tcp-path1 1", "tcp-path1 2"];
+    assert_eq!(order, expected);
+    for line in &lines {
+        assert_eq!((line["scenario"].as_str(), line["status"].as_str()), (Some("small"), Some("completed")));
+        let metrics = &line["metrics"];
+        assert!(metrics["goodput_mbps"].as_f64().is_some_and(|g| g > 0.5), "{metrics}");
+        assert!(metrics["aggregation_benefit"].is_number());
+        assert!(metrics["out_of_order_bytes"]["p95"].is_number());
+        assert_eq!(metrics["per_path"].as_array().map(Vec::len), Some(2));
+    }
+
+    let page = fs::read_to_string(folder.join("page.html")).expect("the page is there");
+    assert!(page.contains("two &lt;small&gt; paths") && page.contains("</html>"));
+
+    // Standard output holds the same lines and nothing else, whatever the number of threads.
+    let piped = pathweave(&folder, &[&arguments[..], &["--jsonl", "-", "--jobs", "1"]].concat());
+    assert_eq!(stdout(&piped), fs::read_to_string(folder.join("runs.jsonl")).expect("the lines are there"));
+    assert!(stderr(&piped).contains("goodput"));
+}
+
+#[test]
+fn wrong_scenarios_say_file_line_value_and_what_is_allowed() {
+    let folder = folder("wrong");
+    fs::write(folder.join("wrong.toml"), SMALL.replace("40ms", "40 furlongs")).expect("the scenario can be written");
+    let output = pathweave(&folder, &["compare", "wrong.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(text.starts_with("error: wrong.toml:18: ") && text.contains("40 furlongs: allowed: "), "{text}");
+    assert!(stdout(&output).is_empty());
+}
+
+#[test]
+fn wrong_arguments_end_with_2_before_any_run() {
+    let folder = folder("arguments");
+    for (arguments, part) in [
+        (&["compare", "no-such"][..], "wlan-3g"),
+        (&["compare", "--schedulers", "minrt"], "minrtt"),
+        (&["compare", "--schedulers", "minrtt:speed=9"], "speed"),
+        (&["compare", "--set", "connection.receive_buffer=much"], "much"),
+        (&["compare", "--set", "receive_buffer"], "KEY=VALUE"),
+        (&["compare", "--seeds", "0"], "--seeds"),
+        (&["compare", "--jobs", "many"], "--jobs"),
+        (&["compare", "--report", "no/such/folder/page.html"], "no/such/folder"),
+        (&["compare", "--set", "path.0.trace=nowhere.down"], "nowhere.down"),
+    ] {
+        let output = pathweave(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{arguments:?}: {}", stderr(&output));
+    }
+    assert_eq!(fs::read_dir(&folder).expect("the folder is there").count(), 0, "nothing was written");
+}

@@ -1,0 +1,29 @@
+//! The built command, from outside.
+
+mod compare;
+mod listings;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Runs the command in a folder of its own.
+pub(crate) fn pathweave(folder: &PathBuf, arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_pathweave")).args(arguments).current_dir(folder).output();
+    output.expect("the command can be started")
+}
+
+/// An empty folder for one test.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    folder
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("the output is Unicode")
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("the output is Unicode")
+}
