@@ -77,7 +77,7 @@ fn settings_reach_the_scenario_and_the_baselines() {
     let mut with = options(&["cp-asymmetric"], "minrtt", 1);
     with.settings = vec![("connection.receive_buffer".into(), "60KB".into())];
     let plans = plans(&with, &Registry::builtin()).expect("all is right");
-    assert_eq!(plans[0].overrides, with.settings);
+    assert_eq!(plans[0].document.overrides(), with.settings);
     for (_, scenario) in &plans[0].variants {
         let fixed = pathweave_proto::config::ReceiveBuffer::Fixed(60_000);
         assert!(scenario.connections.iter().all(|c| c.receive_buffer == fixed));

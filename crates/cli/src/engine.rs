@@ -1,15 +1,16 @@
 //! What makes a result of a run.
 
 use pathweave_lab::results::{Manifest, Metrics, RunResult, SCHEMA_VERSION, Series, Status};
-use pathweave_lab::scenario::{Files, Scenario, Variant};
+use pathweave_lab::scenario::{Document, Files, Scenario, Variant};
 use pathweave_proto::Registry;
 
 /// One run that is to be made.
 pub(crate) struct Run<'a> {
+    pub(crate) document: &'a Document,
+    /// The document as it is for this variant.
     pub(crate) scenario: &'a Scenario,
     pub(crate) variant: &'a Variant,
     pub(crate) seed: u64,
-    pub(crate) overrides: &'a [(String, String)],
     pub(crate) registry: &'a Registry,
     pub(crate) files: &'a (dyn Files + Sync),
 }
@@ -17,10 +18,10 @@ pub(crate) struct Run<'a> {
 /// Makes runs.
 pub(crate) type Engine = dyn Fn(&Run<'_>) -> RunResult + Sync;
 
-/// In the simulator.
+/// In the simulator. What can be wrong with the input was found when the plan was made.
 pub(crate) fn simulate(run: &Run<'_>) -> RunResult {
-    let _ = (run.registry, run.files);
-    failed(run, "there is no simulator yet")
+    let result = pathweave_lab::run(run.document, run.variant, run.seed, run.registry, run.files);
+    result.unwrap_or_else(|error| failed(run, &error.to_string()))
 }
 
 /// The result of a run that could not be made.
@@ -39,7 +40,7 @@ pub(crate) fn failed(run: &Run<'_>, reason: &str) -> RunResult {
         series: Series::default(),
         manifest: Manifest {
             version: env!("CARGO_PKG_VERSION").into(),
-            overrides: run.overrides.iter().cloned().collect(),
+            overrides: run.document.overrides().iter().cloned().collect(),
             ..Manifest::default()
         },
     }

@@ -22,8 +22,8 @@ pub(crate) fn execute(
     for plan in plans {
         for (variant, scenario) in &plan.variants {
             for seed in &plan.seeds {
-                let (overrides, files) = (plan.overrides.as_slice(), &plan.traces);
-                runs.push(Run { scenario, variant, seed: *seed, overrides, registry, files });
+                let (document, files) = (&plan.document, &plan.traces);
+                runs.push(Run { document, scenario, variant, seed: *seed, registry, files });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The trace files of a scenario, read once.
 
-use pathweave_lab::scenario::{Files, LinkChange, Rate, Scenario};
+use pathweave_lab::scenario::{Files, Scenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,16 +23,10 @@ impl Traces {
     /// # Errors
     /// Name of the first file that cannot be read, and why.
     pub(crate) fn load(&mut self, scenario: &Scenario) -> Result<(), (String, String)> {
-        let at_start = scenario.links.iter().map(|l| &l.settings.rate);
-        let later = scenario.links.iter().flat_map(|l| &l.changes).filter_map(|c| match &c.change {
-            LinkChange::Rate(rate) => Some(rate),
-            _ => None,
-        });
-        for rate in at_start.chain(later) {
-            let Rate::TraceFile(name) = rate else { continue };
+        for name in scenario.trace_files() {
             if !self.read.contains_key(name) {
-                let text = self.find(name).map_err(|reason| (name.clone(), reason))?;
-                self.read.insert(name.clone(), text);
+                let text = self.find(name).map_err(|reason| (name.to_owned(), reason))?;
+                self.read.insert(name.to_owned(), text);
             }
         }
         Ok(())

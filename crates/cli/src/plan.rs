@@ -4,6 +4,7 @@ use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::files::Traces;
 use pathweave_lab::scenario::{BUILTIN, Document, Scenario, SchedulerSpec, Variant, builtin};
+use pathweave_lab::sim::Simulation;
 use pathweave_proto::Registry;
 use std::path::Path;
 
@@ -17,8 +18,8 @@ const DEFAULT_SEEDS: u32 = 5;
 pub(crate) struct Plan {
     /// Its name.
     pub(crate) name: String,
-    /// Overrides, as written.
-    pub(crate) overrides: Vec<(String, String)>,
+    /// Its file with all overrides.
+    pub(crate) document: Document,
     /// The files that it names.
     pub(crate) traces: Traces,
     /// A scheduler or plain TCP on a path each, with the scenario as it is for that.
@@ -51,6 +52,7 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
         }
         for (scenario, _) in &variants {
             traces.load(scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
+            check(scenario, &document, registry, &traces)?;
         }
         let Some(title) = variants.first().map(|(scenario, _)| scenario.name.clone()) else { continue };
         if plans.iter().any(|p| p.name == title) {
@@ -58,13 +60,23 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
         }
         plans.push(Plan {
             name: title,
-            overrides: document.overrides().to_vec(),
+            document,
             traces,
             variants: variants.into_iter().map(|(scenario, variant)| (variant, scenario)).collect(),
             seeds: (1..=u64::from(last_seed)).collect(),
         });
     }
     Ok(plans)
+}
+
+/// Builds the simulation once, so that what is wrong in a trace is found before all runs.
+fn check(scenario: &Scenario, document: &Document, registry: &Registry, traces: &Traces) -> Result<(), Failure> {
+    let Err(error) = Simulation::new(scenario, 1, registry, traces) else { return Ok(()) };
+    let in_trace = |name: &&str| error.message.starts_with(&format!("{name}: "));
+    match scenario.trace_files().into_iter().find(in_trace) {
+        Some(name) => Err(document.trace_error(name, &error.message[name.len() + 2..]).into()),
+        None => Err(Failure::Input(format!("{}: {error}", scenario.name))),
+    }
 }
 
 /// A built-in scenario or a file, and the folder of the file.
