@@ -97,7 +97,7 @@ fn shown(results: &[RunResult], page: Option<&Path>) -> String {
     for comparison in Comparison::all(results) {
         text.push_str(&format!("{}\n\n{}\n", comparison.scenario, table(&comparison, COLUMNS)));
         if let Some(sentence) = verdict(&comparison) {
-            text.push_str(&format!("{sentence}\n\n"));
+            text.push_str(&format!("{}\n\n", wrapped(&sentence, COLUMNS.into())));
         }
     }
     match page {
@@ -105,6 +105,23 @@ fn shown(results: &[RunResult], page: Option<&Path>) -> String {
         None => text.push_str("With --report FILE.html: a page with all of it over time.\n"),
     }
     text
+}
+
+/// In lines of at most `columns` characters, where the words are not longer.
+fn wrapped(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 {
+            let fits = used + 1 + length <= columns;
+            out.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out
 }
 
 /// A line for each run that did not complete.

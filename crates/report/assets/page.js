@@ -178,17 +178,15 @@
 
   // ---- goodput and queue over time ----
   const KINDS = {
-    goodput: { series: "goodput_series", unit: "Mbit/s", by: 1, name: "Goodput" },
-    queue: { series: "queue_series", unit: "KB", by: 1 / 1000, name: "Out-of-order queue" },
+    goodput: { series: "goodput_series", unit: "Mbit/s", name: "Goodput" },
+    queue: { series: "queue_series", unit: "KB", name: "Out-of-order queue" },
   };
   const choices = data.scenarios.map(() => ({ run: -1, overlay: false, hidden: new Set() }));
 
   // The lines of a row: the median with its quartiles, or one run. A value of a step stands at the step's end.
   function lines(row, kind, run) {
     const all = row[kind.series];
-    const scaled = list => list.map(v => v * kind.by);
-    if (run >= 0) return { mid: scaled(all.runs[run] ?? []) };
-    return { mid: scaled(all.median), low: scaled(all.low), high: scaled(all.high) };
+    return run >= 0 ? { mid: all.runs[run] ?? [] } : { mid: all.median, low: all.low, high: all.high };
   }
   function options(width, height, kind, maxX, maxY, overlay) {
     const soft = colour("soft"), grid = colour("grid");
@@ -235,7 +233,7 @@
     const tcp = scenario.rows.filter(r => r.plain_tcp != null);
     const all = scenario.rows.map(r => ({ row: r, ...lines(r, kind, choice.run) }));
     const step = Math.max(...scenario.rows.map(r => r.step));
-    const shown = choice.overlay ? all : all.filter(l => l.row.plain_tcp == null || (kind.by === 1 && l.row === tcp[0]));
+    const shown = choice.overlay ? all : all.filter(l => l.row.plain_tcp == null || (kind === KINDS.goodput && l.row === tcp[0]));
     const peak = Math.max(0, ...shown.flatMap(l => [...(l.high ?? []), ...l.mid]));
     const maxY = peak > 0 ? peak * 1.06 : 1;
     const maxX = Math.max(step, ...all.map(l => l.mid.length * step));
@@ -243,7 +241,7 @@
     if (choice.overlay) overlaid(); else side();
 
     function side() {
-      const reference = kind.by === 1 && all.find(l => l.row === tcp[0]);
+      const reference = kind === KINDS.goodput && all.find(l => l.row === tcp[0]);
       const key = make("ul", { class: "key" });
       if (choice.run < 0 && scenario.all_seeds > 1) key.append(make("li", { class: "c-tcp" }, "Line: median over the seeds; band: quartiles"));
       if (reference) key.append(make("li", {}, make("span", { class: "swatch line ref" }), label(tcp[0])));

@@ -45,7 +45,9 @@ struct Row {
     share: Vec<f64>,
     /// Seconds a step.
     step: f64,
+    /// 10⁶ bit/s.
     goodput_series: SeriesData,
+    /// KB.
     queue_series: SeriesData,
 }
 
@@ -136,19 +138,24 @@ fn series(runs: &[Vec<f64>], embedded: &[usize]) -> SeriesData {
         if values.len() * 2 < runs.len() {
             break;
         }
-        data.median.push(round(quantile(&values, 0.5)));
-        data.low.push(round(quantile(&values, 0.25)));
-        data.high.push(round(quantile(&values, 0.75)));
+        let at = |p| (quantile(&values, p) * 1e3).round() / 1e3;
+        data.median.push(at(0.5));
+        data.low.push(at(0.25));
+        data.high.push(at(0.75));
     }
     data
 }
 
+/// Of 10⁶ bit/s, to three places.
 fn means(values: &[f64], thin: usize) -> Vec<f64> {
+    let round = |x: f64| (x * 1e3).round() / 1e3;
     values.chunks(thin).map(|c| round(c.iter().sum::<f64>() / c.len() as f64)).collect()
 }
 
+/// Of bytes; in KB to one place.
 fn maxima(values: &[u64], thin: usize) -> Vec<f64> {
-    values.chunks(thin).map(|c| c.iter().copied().max().unwrap_or(0) as f64).collect()
+    let round = |bytes: u64| (bytes as f64 / 100.0).round() / 10.0;
+    values.chunks(thin).map(|c| round(c.iter().copied().max().unwrap_or(0))).collect()
 }
 
 /// To four places, which no plot can show: the page stays small.
@@ -163,7 +170,7 @@ mod tests {
     #[test]
     fn long_series_are_thinned_without_losing_peaks() {
         assert_eq!(means(&[1.0, 3.0, 5.0], 2), [2.0, 5.0]);
-        assert_eq!(maxima(&[1, 9, 5], 2), [9.0, 5.0]);
+        assert_eq!(maxima(&[1000, 9000, 5240], 2), [9.0, 5.2]);
     }
 
     #[test]

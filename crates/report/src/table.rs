@@ -50,7 +50,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         true => all.push(column("goodput\nMbit/s", |_, s| short(s.goodput_mbps.mean))),
         false => all.push(column("goodput\nMbit/s", |_, s| with_margin(s.goodput_mbps))),
     }
-    all.push(column("benefit", |_, s| s.benefit.map_or("–".into(), |b| signed(b.mean))));
+    all.push(column("bene-\nfit", |_, s| s.benefit.map_or("–".into(), |b| signed(b.mean))));
     if comparison.paths > 1 {
         all.push(column("share\n%", |_, s| share(s)));
     }

@@ -3,6 +3,9 @@
 use crate::number::spoken;
 use crate::summary::{Comparison, Standing, Summary};
 
+/// Most schedulers that a sentence names.
+const MOST_NAMED: usize = 4;
+
 /// What several paths gain or lose here against plain TCP on the best one, in plain words; nothing with one path, without plain
 /// TCP runs, or where no scheduler used more than one path.
 pub fn verdict(comparison: &Comparison) -> Option<String> {
@@ -20,7 +23,8 @@ pub fn verdict(comparison: &Comparison) -> Option<String> {
     };
     let mut text = format!("{how_many} paths are {word} one here: ");
     let mut said = false;
-    for summary in named {
+    let more = named.len().saturating_sub(MOST_NAMED);
+    for summary in named.into_iter().take(MOST_NAMED) {
         text.push_str(&summary.scheduler);
         text.push_str(&match value(comparison, summary) {
             Some(x) if said => format!(" {x}, "),
@@ -28,6 +32,9 @@ pub fn verdict(comparison: &Comparison) -> Option<String> {
             None => " does not finish every run, ".into(),
         });
         said |= value(comparison, summary).is_some();
+    }
+    if more > 0 {
+        text.push_str(&format!("{more} more are below as well, "));
     }
     let tcp_value = value(comparison, tcp)?;
     text.push_str(&format!("plain TCP on path {path} {} {tcp_value}.", verb(comparison)));
