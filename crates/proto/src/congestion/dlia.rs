@@ -1,7 +1,7 @@
 //! `dlia`: dynamic LIA; Lubna, Mahmud and Cho, "D-LIA: Dynamic congestion control algorithm for MPTCP", ICT Express
 //! 2020.
 //!
-//! Grows as [`lia`](super::lia), RFC 6356. What a loss takes away depends on the interval between losses: less when
+//! Grows as [`super::lia`], RFC 6356. What a loss takes away depends on the interval between losses: less when
 //! losses become rarer.
 //!
 //! Deviation: the paper's idea, not its formula, which was not at hand. Here a loss takes the part ½·min(1, smoothed

@@ -6,7 +6,7 @@
 //! congestion from random ones. While N < β the window grows at full speed, else at half; a loss at N < β takes a fifth
 //! of it away, else half. mVeno couples the increase over the subflows.
 //!
-//! Deviation: the coupling is RFC 6356's (see [`lia`](super::lia)); the paper's own weights were not at hand.
+//! Deviation: the coupling is RFC 6356's (see [`super::lia`]); the paper's own weights were not at hand.
 
 use super::{Ack, Context, Controller, FractionalIncrease, lia, slow_start};
 use crate::parameter::{Kind, Parameter};

@@ -1,4 +1,5 @@
-//! `bas`: bandwidth-aware scheduling of Westwood SCTP; Casetti and Gaiotto, VTC 2004, as in DPSAF §II [34].
+//! `bas`: bandwidth-aware scheduling of Westwood SCTP; Casetti and Gaiotto, VTC 2004, as in DPSAF §II, its reference
+//! 34.
 //!
 //! Each segment goes to the subflow with the lowest (outstanding + queued bytes)/estimated bandwidth, among those with
 //! window space.

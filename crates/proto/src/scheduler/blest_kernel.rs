@@ -1,5 +1,5 @@
 //! `blest-kernel`: BLEST as in the out-of-tree Linux port (`mptcp_blest.c`), which differs from the paper's
-//! ([`blest`]).
+//! ([`blest`](super::blest)).
 //!
 //! * λ starts at 1.2 and stays in [1.0, 1.3]. When the fastest subflow has no space and a slower one S is considered,
 //!   at most once per smallest smoothed RTT of S, it grows by 0.04 if the connection was blocked since, and shrinks by

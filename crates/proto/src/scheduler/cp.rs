@@ -168,6 +168,8 @@ struct Pause {
 pub struct Cp {
     config: Config,
     pauses: [Option<Pause>; SubflowId::MAX_SUBFLOWS],
+    /// The subflow of the last decision, when that was a probe.
+    probing: Option<SubflowId>,
 }
 
 /// Segments outstanding on `s`.
@@ -218,7 +220,7 @@ fn required_buffer(view: &View<'_>, j: &SubflowView, rtt_j: Duration) -> f64 {
 impl Cp {
     /// With its settings.
     pub fn new(config: Config) -> Self {
-        Cp { config, pauses: [None; SubflowId::MAX_SUBFLOWS] }
+        Cp { config, pauses: [None; SubflowId::MAX_SUBFLOWS], probing: None }
     }
 
     /// Why `j` is not to be used beside the fastest subflow `f`; nothing when it is. B_{1,j} comes along.
@@ -262,12 +264,9 @@ impl Cp {
             let (count, probe_left) = (pause.count.saturating_add(1), self.config.probe);
             pause = Pause { at: now, first_unacked, count, probe_left };
         }
-        let probes = pause.count > 1 && pause.probe_left > 0;
-        if probes {
-            pause.probe_left -= 1;
-        }
         self.pauses[j.id.index()] = Some(pause);
-        if probes {
+        if pause.count > 1 && pause.probe_left > 0 {
+            self.probing = Some(j.id);
             return Ok(());
         }
         let again = pause.at + self.guard(j.srtt_or_zero(), pause.count) + Duration::from_nanos(1);
@@ -278,6 +277,7 @@ impl Cp {
 
 impl Scheduler for Cp {
     fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.probing = None;
         let Some(f) = super::blest::fastest(view) else { return minrtt::decide(view) };
         if f.has_space() {
             return minrtt::decide(view);
@@ -326,10 +326,19 @@ impl Scheduler for Cp {
     }
 
     fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
-        if let Event::SubflowDown(id) | Event::SubflowUp(id) = event
-            && let Some(pause) = self.pauses.get_mut(id.index())
-        {
-            *pause = None;
+        match event {
+            Event::Assigned { subflow, .. } if self.probing == Some(*subflow) => {
+                self.probing = None;
+                if let Some(Some(pause)) = self.pauses.get_mut(subflow.index()) {
+                    pause.probe_left = pause.probe_left.saturating_sub(1);
+                }
+            }
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                if let Some(pause) = self.pauses.get_mut(id.index()) {
+                    *pause = None;
+                }
+            }
+            _ => {}
         }
     }
 }

@@ -16,7 +16,7 @@
 //!   O(paths) each.
 //! * A path without a round-trip time sample is planned with the largest delay of the others.
 
-use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::parameter::{Kind, Parameter};
 use crate::registry::SchedulerEntry;
 use crate::seq::{DataSeq, SubflowId};
@@ -97,7 +97,8 @@ impl Daps {
             let bytes = u64::from(s.cwnd.max(1)) * u64::from(s.mss.max(1));
             self.plan.push(Part { id: s.id, delay, bytes, sendings: 1, next: 0, given: 0 });
         }
-        self.plan.sort_by_key(|p| p.delay);
+        // Not the stable sort, which allocates.
+        self.plan.sort_unstable_by_key(|p| (p.delay, p.id));
         let multiple = self.plan.iter().fold(1u64, |multiple, p| {
             if multiple > longest { multiple } else { (multiple / gcd(multiple, p.delay)).saturating_mul(p.delay) }
         });
@@ -171,14 +172,9 @@ impl Daps {
             let Some(range) = self.next_range(i, view) else { continue };
             let most = u64::from(s.mss.max(1)) * u64::from(s.window_space());
             let range = range.start..range.end.min(range.start + most);
-            let part = &mut self.plan[i];
             let reason = Reason::new("next of its part of the plan")
-                .with("sending", part.next as f64)
+                .with("sending", self.plan[i].next as f64)
                 .with("ahead_bytes", range.start.since(first) as f64);
-            part.given += range.end.since(range.start);
-            if part.given >= part.bytes {
-                (part.next, part.given) = (part.next + 1, 0);
-            }
             let window = WindowUse::Respect;
             return Some(Decision::Assign(Assign { subflow: id, range, window, reason }));
         }
@@ -210,6 +206,20 @@ impl Scheduler for Daps {
         // The owner has no space, so it has data in flight.
         let reason = Reason::new("the next bytes are another path's part");
         Decision::Wait { until: None, for_subflow: owner, reason }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        let Event::Assigned { subflow, range, .. } = event else { return };
+        let Some(i) = self.plan.iter().position(|p| p.id == *subflow && p.next < p.sendings) else { return };
+        let whole = self.range(i, self.plan[i].next);
+        if !whole.contains(&range.start) {
+            return;
+        }
+        let part = &mut self.plan[i];
+        part.given = range.end.since(whole.start);
+        if part.given >= part.bytes {
+            (part.next, part.given) = (part.next + 1, 0);
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 //! times; with one, all goes there. A path that has lost its space meanwhile loses its part. Free windows count
 //! segments in flight, not all that are unacknowledged, as everywhere here.
 
-use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::registry::SchedulerEntry;
 use crate::seq::SubflowId;
 use arrayvec::ArrayVec;
@@ -36,7 +36,8 @@ impl DapsTwoPath {
     fn plan(&mut self, view: &View<'_>) {
         let mut paths: ArrayVec<&SubflowView, { SubflowId::MAX_SUBFLOWS }> = ArrayVec::new();
         paths.extend(view.candidates().take(SubflowId::MAX_SUBFLOWS));
-        paths.sort_by_key(|s| minrtt::key(s));
+        // Not the stable sort, which allocates.
+        paths.sort_unstable_by_key(|s| (minrtt::key(s), s.id));
         let Some(f) = paths.first() else { return };
         let space = if f.has_space() { f.window_space() } else { 0 };
         let pending = view.queue.unassigned_bytes().div_ceil(u64::from(f.mss.max(1)));
@@ -59,20 +60,30 @@ impl Scheduler for DapsTwoPath {
         if self.schedule.is_empty() {
             self.plan(view);
         }
-        while let Some((id, planned)) = self.schedule.pop() {
-            let Some(s) = view.candidates().find(|s| s.id == id && s.has_space()) else { continue };
+        while let Some((id, planned)) = self.schedule.last().copied() {
+            let Some(s) = view.candidates().find(|s| s.id == id && s.has_space()) else {
+                self.schedule.pop();
+                continue;
+            };
             let Some(range) = view.next_for(s, planned.min(s.window_space())) else {
                 return Decision::nothing_to_send();
             };
-            let given = range.end.since(range.start).div_ceil(u64::from(s.mss.max(1))) as u32;
-            if given < planned.min(s.window_space()) {
-                self.schedule.push((id, planned - given));
-            }
             let reason = Reason::new("next in the schedule").with("eta", self.eta).with("planned", f64::from(planned));
             return Decision::Assign(Assign { subflow: id, range, window: WindowUse::Respect, reason });
         }
         // What was planned has lost its space; a subflow that has some will be in the next plan.
         minrtt::decide(view)
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        let Event::Assigned { subflow, range, .. } = event else { return };
+        let Some((id, planned)) = self.schedule.last_mut().filter(|(id, _)| id == subflow) else { return };
+        let mss = view.subflow(*id).map_or(1, |s| u64::from(s.mss.max(1)));
+        let given = range.end.since(range.start).div_ceil(mss).min(u64::from(*planned));
+        *planned -= given as u32;
+        if *planned == 0 {
+            self.schedule.pop();
+        }
     }
 }
 

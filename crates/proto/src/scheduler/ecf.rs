@@ -1,4 +1,5 @@
-//! `ecf`: earliest completion first; Lim, Nahum, Towsley and Gibbens, CoNEXT 2017, Algorithm 1 (REMS Table 1 [16]).
+//! `ecf`: earliest completion first; Lim, Nahum, Towsley and Gibbens, CoNEXT 2017, Algorithm 1 (REMS Table 1, its
+//! reference 16).
 //!
 //! With k segments left to send, and when the fastest subflow F has no window space and `minrtt` would take S: sending
 //! all on F takes about (1 + k/cwnd_F) round trips, as it first has to wait for one. S is skipped when (1 +

@@ -1,4 +1,4 @@
-//! `edpf`: earliest delivery path first; Chebrolu and Rao 2002, as in DPSAF §II [11].
+//! `edpf`: earliest delivery path first; Chebrolu and Rao 2002, as in DPSAF §II, its reference 11.
 //!
 //! Each segment goes to the subflow with the lowest estimated delivery time max(now, free_i) + size/bandwidth_i +
 //! delay_i, and free_i becomes the time at which that segment has left: max(now, free_i) + size/bandwidth_i.
@@ -59,18 +59,24 @@ impl Scheduler for Edpf {
         let reason = Reason::new("earliest delivery")
             .with("delivered_in_ms", delivered.since(view.now).as_secs_f64() * 1e3)
             .with("bandwidth_bytes_per_s", bandwidth(s));
-        let sent = self.sent_at(view.now, s, range.end.since(range.start));
-        if let (Some(free), true) = (self.free.get_mut(s.id.index()), bandwidth(s) > 0.0) {
-            *free = sent;
-        }
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
-    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
-        if let Event::SubflowDown(id) | Event::SubflowUp(id) = event
-            && let Some(free) = self.free.get_mut(id.index())
-        {
-            *free = Instant::ZERO;
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } => {
+                let Some(s) = view.subflow(*subflow).filter(|s| bandwidth(s) > 0.0) else { return };
+                let sent = self.sent_at(view.now, s, range.end.since(range.start));
+                if let Some(free) = self.free.get_mut(subflow.index()) {
+                    *free = sent;
+                }
+            }
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                if let Some(free) = self.free.get_mut(id.index()) {
+                    *free = Instant::ZERO;
+                }
+            }
+            _ => {}
         }
     }
 }

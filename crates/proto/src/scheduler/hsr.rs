@@ -1,4 +1,4 @@
-//! `hsr`: highest sending rate; EVAL §III.A [24].
+//! `hsr`: highest sending rate; EVAL §III.A, its reference 24.
 //!
 //! Among the subflows with window space the one with the highest mss·cwnd/RTT, RTT being the latest sample. A subflow
 //! without a sample has no rate and comes last, in order of the names.

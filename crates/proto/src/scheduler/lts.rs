@@ -1,4 +1,4 @@
-//! `lts`: lowest time/space; EVAL §III.A [24].
+//! `lts`: lowest time/space; EVAL §III.A, its reference 24.
 //!
 //! Each segment goes to the subflow with the lowest srtt/(cwnd − in flight). The paper falls back to `minrtt` when the
 //! space is not positive; `minrtt` too uses only subflows with space, so nothing is sent then. Subflows without a

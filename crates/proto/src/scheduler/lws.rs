@@ -1,4 +1,4 @@
-//! `lws`: largest window space; EVAL §III.A [24].
+//! `lws`: largest window space; EVAL §III.A, its reference 24.
 //!
 //! Each segment goes to the subflow with the largest cwnd − in flight. The paper falls back to `minrtt` when none is
 //! positive; `minrtt` too uses only subflows with space, so nothing is sent then. Ties go to the lower round-trip time.

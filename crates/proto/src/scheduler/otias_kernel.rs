@@ -1,4 +1,4 @@
-//! `otias-kernel`: [`otias`](super::otias) with the wait of its kernel port.
+//! `otias-kernel`: [`super::otias`] with the wait of its kernel port.
 //!
 //! RTT_to_wait_j = ⌈(queued_j − free_j + 1)/cwnd_j⌉, at least 0: a segment that does not fit the window any more waits
 //! a whole round trip, where the paper's floor has it wait for none until a second window is queued.

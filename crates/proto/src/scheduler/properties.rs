@@ -2,7 +2,7 @@
 //! subflows die, come back, show no sign of life, windows change. Driven by the registry, so a new scheduler is in it.
 
 use super::testing::{MSS, sub};
-use super::{Assign, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse, toys};
+use super::{Assign, ClippedBy, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse, toys};
 use crate::connection::SendMap;
 use crate::parameter::Values;
 use crate::registry::{Registry, SchedulerEntry};
@@ -129,14 +129,28 @@ impl World {
                     return Ok(None);
                 }
                 Decision::Assign(assign) => {
-                    let assigned = self.check(entry, assign)?;
-                    self.give(assigned.0, assigned.1.clone());
-                    let (subflow, range) = assigned;
-                    self.tell(scheduler, &Event::Assigned { subflow, range, clipped_by: None });
+                    let (subflow, range) = self.check(entry, assign)?;
+                    let (range, clipped_by) = self.hold_back(subflow, range);
+                    if range.start >= range.end {
+                        return Ok(None);
+                    }
+                    self.give(subflow, range.clone());
+                    self.tell(scheduler, &Event::Assigned { subflow, range, clipped_by });
                 }
             }
         }
         Err(TestCaseError::fail(format!("{} never waits", entry.name)))
+    }
+
+    /// A short last segment waits for what is out, as with Nagle's algorithm.
+    fn hold_back(&self, id: SubflowId, range: Range<DataSeq>) -> (Range<DataSeq>, Option<ClippedBy>) {
+        let mss = self.live.iter().find(|s| s.id == id).map_or(1, |s| u64::from(s.mss));
+        let short = range.end.since(range.start) % mss;
+        if short > 0 && range.end == self.map.written_end() && !self.carried[&id].is_empty() {
+            (range.start..range.end - short, Some(ClippedBy::Data))
+        } else {
+            (range, None)
+        }
     }
 
     /// A connection's checks; clips only to the send buffer.

@@ -1,4 +1,4 @@
-//! `redundant`: every subflow sends every byte; ReMP, REMS §2 [21].
+//! `redundant`: every subflow sends every byte; ReMP, REMS §2, its reference 21.
 //!
 //! Each subflow goes on from its own next byte that it has not carried. What is acknowledged at the data level is
 //! skipped, so a slow subflow jumps forward to the first byte that is still missing. Backups only while there is no

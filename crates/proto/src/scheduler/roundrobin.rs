@@ -1,5 +1,5 @@
-//! `roundrobin`: the subflows with space take turns; EVAL [22], REMS §2, and the kernel port's `num_segments` and
-//! `cwnd_limited`.
+//! `roundrobin`: the subflows with space take turns; EVAL, its reference 22, REMS §2, and the kernel port's
+//! `num_segments` and `cwnd_limited`.
 //!
 //! A turn is `num_segments` segments, or with `window` (DPSAF's round robin) a whole congestion window. A subflow
 //! without space loses the rest of its turn.
@@ -107,19 +107,21 @@ impl Scheduler for RoundRobin {
         };
         let segments = if limited { left.min(s.window_space()) } else { left };
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
-        let given = range.end.since(range.start).div_ceil(u64::from(s.mss.max(1))) as u32;
-        self.current = Some(s.id);
-        self.left = left.saturating_sub(given);
+        (self.current, self.left) = (Some(s.id), left);
         let window = if limited { WindowUse::Respect } else { WindowUse::Queue };
         let reason = Reason::new("its turn").with("left_of_turn", f64::from(left));
         Decision::Assign(Assign { subflow: s.id, range, window, reason })
     }
 
-    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
-        if let Event::SubflowDown(id) = event
-            && self.current == Some(*id)
-        {
-            self.left = 0;
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } if self.current == Some(*subflow) => {
+                let mss = view.subflow(*subflow).map_or(1, |s| u64::from(s.mss.max(1)));
+                let given = range.end.since(range.start).div_ceil(mss).min(u64::from(u32::MAX));
+                self.left = self.left.saturating_sub(given as u32);
+            }
+            Event::SubflowDown(id) if self.current == Some(*id) => self.left = 0,
+            _ => {}
         }
     }
 }

@@ -4,9 +4,9 @@
 //! A deficit counter per subflow: each segment adds to every subflow with space its share of the segment, and is taken
 //! from the one with the largest counter, which carries it.
 //!
-//! Readings and deviations: subflows without window space take no part, and their share goes to the others, so nothing is
-//! held back; their counters wait. A subflow without a round-trip time sample weighs as with the largest round-trip time
-//! of the others.
+//! Readings and deviations: subflows without window space take no part, and their share goes to the others, so nothing
+//! is held back; their counters wait. A subflow without a round-trip time sample weighs as with the largest round-trip
+//! time of the others.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;
@@ -33,10 +33,14 @@ fn weight(s: &SubflowView, slowest: f64) -> f64 {
     f64::from(s.cwnd.max(1)) * f64::from(s.mss) / rtt
 }
 
+fn slowest(view: &View<'_>) -> f64 {
+    view.subflows.iter().filter_map(|s| s.srtt).max().map_or(1.0, |r| r.as_secs_f64())
+}
+
 impl Scheduler for WeightedRoundRobin {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let with_space = || view.candidates().filter(|s| s.has_space() && s.id.index() < SubflowId::MAX_SUBFLOWS);
-        let slowest = view.subflows.iter().filter_map(|s| s.srtt).max().map_or(1.0, |r| r.as_secs_f64());
+        let slowest = slowest(view);
         let total: f64 = with_space().map(|s| weight(s, slowest)).sum();
         let mut best: Option<(&SubflowView, f64)> = None;
         for s in with_space() {
@@ -47,21 +51,34 @@ impl Scheduler for WeightedRoundRobin {
         }
         let Some((s, deficit)) = best else { return Decision::no_space() };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-        let bytes = range.end.since(range.start) as f64;
-        for other in with_space() {
-            self.deficit[other.id.index()] += weight(other, slowest) / total * bytes;
-        }
-        self.deficit[s.id.index()] -= bytes;
         let share = weight(s, slowest) / total;
         let reason = Reason::new("largest deficit").with("deficit_bytes", deficit).with("share", share);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
-    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
-        if let Event::SubflowDown(id) | Event::SubflowUp(id) = event
-            && let Some(deficit) = self.deficit.get_mut(id.index())
-        {
-            *deficit = 0.0;
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } => {
+                // Those that took part in the decision: the one that got it may have no space left.
+                let took_part = |s: &&SubflowView| s.has_space() || s.id == *subflow;
+                let slowest = slowest(view);
+                let total: f64 = view.candidates().filter(took_part).map(|s| weight(s, slowest)).sum();
+                let bytes = range.end.since(range.start) as f64;
+                for s in view.candidates().filter(took_part) {
+                    if let Some(deficit) = self.deficit.get_mut(s.id.index()) {
+                        *deficit += weight(s, slowest) / total * bytes;
+                        if s.id == *subflow {
+                            *deficit -= bytes;
+                        }
+                    }
+                }
+            }
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                if let Some(deficit) = self.deficit.get_mut(id.index()) {
+                    *deficit = 0.0;
+                }
+            }
+            _ => {}
         }
     }
 }
