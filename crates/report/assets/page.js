@@ -245,7 +245,7 @@
       const key = make("ul", { class: "key" });
       if (choice.run < 0 && scenario.all_seeds > 1) key.append(make("li", { class: "c-tcp" }, "Line: median over the seeds; band: quartiles"));
       if (reference) key.append(make("li", {}, make("span", { class: "swatch line ref" }), label(tcp[0])));
-      const panels = make("div", { class: "panels" });
+      const panels = make("div", { class: multipath.length > 6 ? "panels many" : "panels" });
       box.append(key, panels);
       for (const { row, mid, low, high } of all.filter(l => multipath.includes(l.row))) {
         const readout = make("span", { class: "readout" });

@@ -60,8 +60,17 @@ fn ranked_by_mean_goodput_with_plain_tcp_among_the_others() {
     assert_eq!((minrtt.retransmitted, minrtt.out_of_order_p95, minrtt.out_of_order_max), (4.0, 10_000.0, 27_000));
     assert_eq!(
         verdict(c).expect("there are two paths"),
-        "Two paths are worse than one here: minrtt delivers 3.1 Mbit/s, plain TCP on path 0 delivers 7.6. \
+        "Two paths are worse than one here with 1 of 2 schedulers: minrtt delivers 3.1 Mbit/s, plain TCP on path 0 delivers 7.6. \
          The best use of both is blest: 8.0 Mbit/s."
+    );
+}
+
+#[test]
+fn where_all_are_worse_the_sentence_is_short() {
+    let results = [run("minrtt", 1, 3.1, [60, 40]), run("tcp-path0", 1, 7.6, [100, 0])];
+    assert_eq!(
+        verdict(&Comparison::of("two", &results)).expect("there are two paths"),
+        "Two paths are worse than one here: minrtt delivers 3.1 Mbit/s, plain TCP on path 0 delivers 7.6."
     );
 }
 
@@ -92,7 +101,7 @@ fn sized_transfers_rank_by_time_and_unfinished_ones_come_last() {
     assert_eq!(c.summaries[3].stalled, 1);
     assert_eq!(
         verdict(&c).expect("there are two paths"),
-        "Two paths are worse than one here: slow takes 4.0 s, stalls does not finish every run, plain TCP on path 0 takes 3.0. \
+        "Two paths are worse than one here with 2 of 3 schedulers: slow takes 4.0 s, stalls does not finish every run, plain TCP on path 0 takes 3.0. \
          The best use of both is fast: 2.5 s."
     );
 }

@@ -21,7 +21,11 @@ pub fn verdict(comparison: &Comparison) -> Option<String> {
         Standing::Better => ("better than", vec![best]),
         Standing::Level | Standing::Worse => ("about as good as", vec![best]),
     };
-    let mut text = format!("{how_many} paths are {word} one here: ");
+    let mut text = format!("{how_many} paths are {word} one here");
+    if word == "worse than" && named.len() < judged.len() {
+        text.push_str(&format!(" with {} of {} schedulers", named.len(), judged.len()));
+    }
+    text.push_str(": ");
     let mut said = false;
     let more = named.len().saturating_sub(MOST_NAMED);
     for summary in named.into_iter().take(MOST_NAMED) {

@@ -68,6 +68,34 @@ fn a_table_lines_and_a_page() {
 }
 
 #[test]
+fn without_a_scenario_it_is_wlan_3g_with_a_page() {
+    let folder = folder("default");
+    let output = pathweave(&folder, &["compare", "--schedulers", "minrtt", "--seeds", "1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("wlan-3g\n"), "{}", stdout(&output));
+    assert!(folder.join("pathweave-report.html").is_file());
+}
+
+#[test]
+fn traces_lie_beside_their_scenario() {
+    let folder = folder("traces");
+    fs::create_dir(folder.join("links")).expect("the folder can be made");
+    let scenario = SMALL.replace("rate = \"8Mbps\"", "trace = \"a.down\"");
+    fs::write(folder.join("links/small.toml"), scenario).expect("the scenario can be written");
+    let arguments = ["compare", "links/small.toml", "--schedulers", "minrtt", "--seeds", "1", "--jsonl", "-"];
+
+    fs::write(folder.join("links/a.down"), "1\n2\n3\n5\n").expect("the trace can be written");
+    let output = pathweave(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output).lines().count(), 3);
+
+    fs::write(folder.join("links/a.down"), "1\ntwo\n").expect("the trace can be written");
+    let output = pathweave(&folder, &arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("small.toml:9: trace = a.down: allowed: "), "{}", stderr(&output));
+}
+
+#[test]
 fn wrong_scenarios_say_file_line_value_and_what_is_allowed() {
     let folder = folder("wrong");
     fs::write(folder.join("wrong.toml"), SMALL.replace("40ms", "40 furlongs")).expect("the scenario can be written");

@@ -45,7 +45,7 @@ fn each_scenario_is_a_section_with_every_scheduler() {
             assert_eq!(row["queue_series"]["runs"].as_array().expect("a list").len(), 3);
         }
     }
-    assert!(text.contains("Two paths are worse than one here: "));
+    assert!(text.contains("Two paths are worse than one here with "));
     assert_eq!(text, page(&all, &[]), "equal results are equal bytes");
 }
 
