@@ -5,5 +5,6 @@ pub mod results;
 mod run;
 pub mod scenario;
 pub mod sim;
+pub mod validation;
 
 pub use run::{RunError, run};

@@ -4,6 +4,7 @@ use super::app::{App, Apps};
 use super::hosts::Host;
 use crate::results::{Metrics, OutOfOrder, PathMetrics, Series, Status};
 use crate::scenario::Scenario;
+use pathweave_netsim::LinkStats;
 use pathweave_proto::ConnectionHandle;
 use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
 use pathweave_units::{Duration, Instant};
@@ -26,6 +27,8 @@ pub struct Measured {
     pub metrics: Metrics,
     /// Numbers over time.
     pub series: Series,
+    /// Counters of each link of the scenario.
+    pub links: Vec<LinkStats>,
 }
 
 /// The largest value in each step of time, where a value holds until the next one.
@@ -206,7 +209,7 @@ impl Meter {
             per_path_mbps: self.path_steps.iter().map(|s| rate(s)).collect(),
             out_of_order_bytes: self.out_of_order_series.finish(end),
         };
-        Measured { status, reason, digest, metrics, series }
+        Measured { status, reason, digest, metrics, series, links: Vec::new() }
     }
 
     /// The sender's counters.

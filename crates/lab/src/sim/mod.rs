@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 use build::World;
 use hosts::Host;
 use meter::Meter;
-use pathweave_netsim::{NetEvent, Network};
+use pathweave_netsim::{LinkId, NetEvent, Network};
 use pathweave_units::Instant;
 use pathweave_wire::Ecn;
 use pool::{Handle, Pool};
@@ -163,8 +163,9 @@ impl Simulation {
         self.meter.observe(self.now, index, &self.hosts[index], &self.apps);
     }
 
-    fn finish(mut self) -> Measured {
+    fn finish(self) -> Measured {
         let digest = self.digest.finish();
-        self.meter.finish(self.now, &self.hosts, &self.apps, digest)
+        let links = (0..self.network.graph().links() as u32).map(|i| *self.network.link_stats(LinkId(i))).collect();
+        Measured { links, ..self.meter.finish(self.now, &self.hosts, &self.apps, digest) }
     }
 }

@@ -1,0 +1,132 @@
+//! Linux's runs of a scenario beside ours.
+
+use super::reference::{Mode, Reference};
+use super::run::OurRun;
+use serde_json::{Value, json};
+
+/// Median and quartiles (with linear interpolation between ranks).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Quartiles {
+    /// A quarter is below.
+    pub first: f64,
+    /// Half is below.
+    pub median: f64,
+    /// Three quarters are below.
+    pub third: f64,
+}
+
+impl Quartiles {
+    /// Of some numbers; all zero where there is none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| -> f64 {
+            let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+            let rank = share * last as f64;
+            let (low, high) = (sorted[rank as usize], sorted[(rank as usize + 1).min(last)]);
+            low + (high - low) * (rank - (rank as usize) as f64)
+        };
+        Quartiles { first: at(0.25), median: at(0.5), third: at(0.75) }
+    }
+    /// Third less first.
+    pub fn range(&self) -> f64 {
+        self.third - self.first
+    }
+}
+
+/// What kind of scenario it is: each kind has limits of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Class {
+    /// MPTCP; else plain TCP.
+    pub mptcp: bool,
+    /// Random loss on a path in use.
+    pub random_loss: bool,
+    /// A given amount is sent; else for a given time.
+    pub sized: bool,
+}
+
+impl core::fmt::Display for Class {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let word = |yes: bool, one: &'static str, other: &'static str| if yes { one } else { other };
+        write!(
+            f,
+            "{}, {}, {}",
+            word(self.mptcp, "MPTCP", "TCP"),
+            word(self.random_loss, "random loss", "no loss"),
+            word(self.sized, "sized", "timed")
+        )
+    }
+}
+
+/// A scenario: Linux and ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The scenario with Linux's runs.
+    pub reference: Reference,
+    /// Its kind.
+    pub class: Class,
+    /// Linux's completion time in seconds (sized), else goodput in 10⁶ bit/s.
+    pub linux: Quartiles,
+    /// Ours, likewise.
+    pub ours: Quartiles,
+    /// Linux's median whole frames at the server in the measured time, bytes, by path.
+    pub linux_frames: [f64; 2],
+    /// Ours, likewise.
+    pub our_frames: [f64; 2],
+    /// Our runs, by seed.
+    pub runs: Vec<OurRun>,
+}
+
+impl Comparison {
+    /// Puts our runs beside Linux's.
+    pub fn new(reference: &Reference, mut runs: Vec<OurRun>) -> Self {
+        runs.sort_by_key(|r| r.seed);
+        let frames = |of: &dyn Fn(usize) -> Vec<f64>| [0, 1].map(|path| Quartiles::of(of(path)).median);
+        Comparison {
+            class: Class {
+                mptcp: reference.setup.mode == Mode::Mptcp,
+                random_loss: reference.setup.has_random_loss(),
+                sized: reference.setup.is_sized(),
+            },
+            linux: Quartiles::of(reference.runs.iter().map(|r| r.value)),
+            ours: Quartiles::of(runs.iter().map(|r| r.value)),
+            linux_frames: frames(&|path| reference.runs.iter().map(|r| r.frame_bytes[path]).collect()),
+            our_frames: frames(&|path| runs.iter().map(|r| r.frame_bytes[path]).collect()),
+            reference: reference.clone(),
+            runs,
+        }
+    }
+
+    /// Ours against Linux's, as a fraction of Linux's median.
+    pub fn difference(&self) -> f64 {
+        (self.ours.median - self.linux.median) / self.linux.median
+    }
+
+    /// Whether the medians differ by at most 5 %, or by at most the spread of Linux's middle half.
+    pub fn is_within_spread(&self) -> bool {
+        let apart = (self.ours.median - self.linux.median).abs();
+        apart <= (0.05 * self.linux.median).max(self.linux.range())
+    }
+
+    /// Goodput from a value: sized runs have completion times.
+    pub(crate) fn goodput(&self, value: f64) -> f64 {
+        if self.class.sized { 1.0 / value } else { value }
+    }
+
+    /// How many of our runs did not complete.
+    pub fn incomplete(&self) -> usize {
+        self.runs.iter().filter(|r| r.problem.is_some()).count()
+    }
+
+    /// One line of results: medians and Linux's interquartile range, in seconds where a given amount is sent, else in
+    /// 10⁶ bit/s.
+    pub fn json(&self) -> Value {
+        json!({
+            "id": self.reference.id,
+            "linux_median": self.linux.median,
+            "ours_median": self.ours.median,
+            "difference": self.difference(),
+            "linux_iqr": self.linux.range(),
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! Holding the engine against measurements of the real Linux stack.
+//!
+//! A reference file has one run of Linux a line ([`Reference::read`]; its fields are in `validation/README.md`). Each
+//! of its scenarios is set up here alike ([`scenario_text`]), run with our own seeds ([`run`]), and compared
+//! ([`Comparison`]); [`Summary`] holds the comparisons against the [limits](Limit).
+//!
+//! Call order: [`Reference::read`], then [`run`] for each reference and each of [`Reference::seeds`] (in any order, on
+//! any thread), then [`Comparison::new`], then [`Summary::new`] over all.
+
+mod compare;
+mod error;
+mod limits;
+mod reference;
+mod run;
+mod setup;
+mod table;
+
+pub use compare::{Class, Comparison, Quartiles};
+pub use error::ReferenceError;
+pub use limits::{BenefitCheck, Limit, Row, Summary};
+pub use reference::{Amount, LinuxRun, Mode, PathSetup, Reference, Setup};
+pub use run::{OurRun, run};
+pub use setup::scenario_text;
+pub use table::{comparison_table, summary_table};

@@ -1,0 +1,95 @@
+//! Comparisons as text.
+
+use super::compare::Comparison;
+use super::limits::Summary;
+use core::fmt::Write;
+
+/// A line for each scenario: medians with quartiles, difference, and by path frames at the server in 10⁶ bytes and
+/// drops at the bottleneck, Linux's before ours.
+pub fn comparison_table(all: &[Comparison]) -> String {
+    let width = all.iter().map(|c| c.reference.id.len()).max().unwrap_or(0).max(8);
+    let mut out = format!(
+        "{:width$}  {:>8} {:^19}  {:>8} {:^19}  {:>7}  {:>15}  {:>15}  {:>11}  {:>11}\n",
+        "scenario",
+        "Linux",
+        "quartiles",
+        "ours",
+        "quartiles",
+        "differ",
+        "path 0, MB",
+        "path 1, MB",
+        "drops 0",
+        "drops 1",
+    );
+    for c in all {
+        let number = |v: f64| if c.class.sized { format!("{v:.4}") } else { format!("{v:.3}") };
+        let quartiles = |first: f64, third: f64| format!("{} to {}", number(first), number(third));
+        let frames = |path: usize| format!("{:.2} / {:.2}", c.linux_frames[path] / 1e6, c.our_frames[path] / 1e6);
+        let drops = |path: usize| {
+            let median = |list: Vec<u64>| super::Quartiles::of(list.into_iter().map(|n| n as f64)).median;
+            let linux = median(c.reference.runs.iter().map(|r| r.queue_drops[path]).collect());
+            format!("{linux:.0} / {:.0}", median(c.runs.iter().map(|r| r.queue_drops[path]).collect()))
+        };
+        let _ = write!(
+            out,
+            "{:width$}  {:>7}{} {:^19}  {:>7}{} {:^19}  {:>+6.1}%  {:>15}  {:>15}  {:>11}  {:>11}",
+            c.reference.id,
+            number(c.linux.median),
+            if c.class.sized { "s" } else { "M" },
+            quartiles(c.linux.first, c.linux.third),
+            number(c.ours.median),
+            if c.class.sized { "s" } else { "M" },
+            quartiles(c.ours.first, c.ours.third),
+            100.0 * c.difference(),
+            frames(0),
+            frames(1),
+            drops(0),
+            drops(1),
+        );
+        if c.incomplete() > 0 {
+            let reason = c.runs.iter().find_map(|r| r.problem.as_deref()).unwrap_or("");
+            let _ = write!(out, "  {} of {} runs did not complete: {reason}", c.incomplete(), c.runs.len());
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The distribution of |difference| by class, the limits, and groups whose aggregation benefit has the wrong sign.
+pub fn summary_table(summary: &Summary) -> String {
+    let mut out = format!(
+        "{:28} {:>9} {:>8} {:>8} {:>8}  worst scenario\n",
+        "|difference|", "scenarios", "median", "90 %", "worst"
+    );
+    for row in &summary.rows {
+        let percent = |f: f64| format!("{:.1} %", 100.0 * f);
+        let _ = writeln!(
+            out,
+            "{:28} {:>9} {:>8} {:>8} {:>8}  {}",
+            row.name,
+            row.scenarios,
+            percent(row.median),
+            percent(row.p90),
+            percent(row.worst),
+            row.worst_id
+        );
+    }
+    out.push_str("\nLimits\n");
+    for limit in &summary.limits {
+        let word = match limit.holds {
+            Some(true) => "holds",
+            Some(false) => "FAILS",
+            None => "-",
+        };
+        let _ = writeln!(
+            out,
+            "{word:5}  {} ({} scenarios): {}: {}",
+            limit.what, limit.scenarios, limit.required, limit.measured
+        );
+    }
+    let wrong: Vec<_> = summary.benefits.iter().filter(|b| b.clear && !b.agrees()).collect();
+    for b in wrong {
+        let _ = writeln!(out, "       {}: Linux {:+.3}, ours {:+.3}", b.group, b.linux, b.ours);
+    }
+    out
+}
