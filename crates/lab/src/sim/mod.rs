@@ -62,20 +62,34 @@ impl Simulation {
 
     /// Runs to the end and returns what was measured.
     pub fn run(mut self) -> Measured {
+        self.run_until(self.end);
+        self.finish()
+    }
+
+    /// Runs all that happens up to and including `until`, and no further than the end of the run. The answer is whether
+    /// the run goes on after it.
+    pub fn run_until(&mut self, until: Instant) -> bool {
+        let until = until.min(self.end);
         loop {
             self.settle();
             if self.ends_with_data && self.apps.measured_are_done() {
-                break;
+                return false;
             }
             match self.next_event() {
-                Some(next) if next <= self.end => self.now = next,
+                Some(next) if next <= until => self.now = next,
                 _ => {
-                    self.now = self.end;
-                    break;
+                    self.now = until;
+                    return until < self.end;
                 }
             }
         }
-        self.finish()
+    }
+
+    /// Data segments that the measured connections' senders have sent so far, repeated ones included.
+    pub fn data_segments_sent(&self) -> u64 {
+        let senders = self.apps.list.iter().filter(|a| a.measured).map(app::App::sender);
+        let connections = senders.filter_map(|s| self.hosts[s.host].endpoint.connection(s.handle?));
+        connections.flat_map(|c| c.subflows()).map(|s| s.counters.data_segments_sent).sum()
     }
 
     /// When something happens next.

@@ -1,0 +1,50 @@
+//! An allocator that counts what each thread asks of it. The tests of this crate run the simulator on it and hold that
+//! nothing is allocated per segment in steady state (ARCHITECTURE.md, contract 10).
+//!
+//! A crate of its own because an allocator is `unsafe` to implement, which the workspace forbids everywhere else.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Allocations and reallocations of this thread so far.
+pub fn allocations() -> u64 {
+    ALLOCATIONS.get()
+}
+
+fn count() {
+    // A thread that ends may allocate after its counter is gone: nobody measures there.
+    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+}
+
+/// The system's allocator, counting.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds, because the counter is
+// a number in a place that exists from the start of the thread.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are the system's allocator's.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, size) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
