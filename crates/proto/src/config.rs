@@ -64,6 +64,9 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Window scaling (RFC 7323).
     pub window_scaling: bool,
+    /// The window scale is at least this, even where a smaller one would do: a coarser window, as a host with large
+    /// buffers offers.
+    pub least_window_shift: u8,
     /// Delayed acknowledgements (RFC 9293 §3.8.6.3); off: each segment is acknowledged.
     pub delayed_ack: bool,
     /// The longest that an acknowledgement is delayed (Linux: 40 ms).
@@ -93,6 +96,7 @@ impl Default for TcpConfig {
             max_rto: Duration::from_secs(120),
             timestamps: true,
             window_scaling: true,
+            least_window_shift: 0,
             delayed_ack: true,
             delayed_ack_timeout: Duration::from_millis(40),
             quick_acks: 16,

@@ -150,31 +150,37 @@ impl Simulation {
         }
     }
 
-    /// Lets a host's applications act and its segments leave, until it is quiet.
+    /// Lets a host's segments leave and its applications act, until it is quiet. What the engine sends at once leaves
+    /// before the applications read, as in a kernel.
     fn drain(&mut self, index: usize) {
         loop {
+            let sent = self.send_all(index);
             let acted = self.apps.serve(self.now, index, &mut self.hosts[index], &mut self.meter);
-            let host = &mut self.hosts[index];
-            let mut sent = false;
-            while let Some(transmit) = host.endpoint.poll_transmit(self.now) {
-                sent = true;
-                let Some(&route) = host.routes.get(&(transmit.segment.src.ip(), transmit.segment.dst.ip())) else {
-                    continue;
-                };
-                let ecn = match transmit.ecn {
-                    Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
-                    Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
-                    Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
-                    Ecn::Ce => pathweave_netsim::Ecn::Ce,
-                };
-                let handle = self.pool.insert(transmit.segment, ecn);
-                self.network.send(self.now, route, handle);
-            }
             if !acted && !sent {
                 break;
             }
         }
         self.meter.observe(self.now, index, &self.hosts[index], &self.apps);
+    }
+
+    fn send_all(&mut self, index: usize) -> bool {
+        let host = &mut self.hosts[index];
+        let mut sent = false;
+        while let Some(transmit) = host.endpoint.poll_transmit(self.now) {
+            sent = true;
+            let Some(&route) = host.routes.get(&(transmit.segment.src.ip(), transmit.segment.dst.ip())) else {
+                continue;
+            };
+            let ecn = match transmit.ecn {
+                Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
+                Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
+                Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
+                Ecn::Ce => pathweave_netsim::Ecn::Ce,
+            };
+            let handle = self.pool.insert(transmit.segment, ecn);
+            self.network.send(self.now, route, handle);
+        }
+        sent
     }
 
     fn finish(self) -> Measured {

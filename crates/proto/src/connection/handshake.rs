@@ -51,8 +51,9 @@ pub(crate) struct Numbers {
 /// Bytes of the data sequence signal on a data segment: 4-byte DATA_ACK, 8-byte DSN (4 + 4 + 8 + 4 + 2, padded).
 pub(super) const DSS_BYTES: u32 = 24;
 
-pub(super) fn data_ack_number(full: u64) -> DataNumber {
-    DataNumber::Short(full as u32)
+/// A DATA_ACK as the kernel sends it: 8 bytes, but 4 beside data.
+pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
+    if beside_data { DataNumber::Short(full as u32) } else { DataNumber::Long(full) }
 }
 
 impl Keys {
@@ -480,12 +481,14 @@ impl Connection {
 
     /// A subflow's TCP handshake is complete on our side.
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
-        let mptcp = self.is_mptcp();
+        let (mptcp, first_window, nagle) = (self.is_mptcp(), self.window.first(), self.config.nagle);
         let Some(subflow) = self.subflow_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
         subflow.tcp.set_mss(subflow.tcp.largest_segment().saturating_sub(options).max(1));
         let peer_window = subflow.tcp.peer_window();
+        subflow.window_limit = first_window;
+        subflow.tcp.set_nagle(nagle);
         if subflow.join == Join::Initial && !self.connected {
             self.connected = true;
             self.progress_at = now;

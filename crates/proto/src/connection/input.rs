@@ -56,6 +56,7 @@ impl Connection {
         self.raise_if_usable(now, id);
         self.take_options(now, id, segment);
         self.take_arrivals(now, id, &changes);
+        self.decide_ack(now, id, &changes);
         self.take_acknowledgement(now, id, segment, &changes);
         self.apply_changes(now, id, &changes);
         self.changes = changes;
@@ -114,6 +115,22 @@ impl Connection {
             self.events.push_back(ConnectionEvent::Readable);
         }
         self.report_end();
+    }
+
+    /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
+    fn decide_ack(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        let occupied = self.occupied();
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let held = subflow.tcp.held_bytes();
+        for arrival in &changes.arrived {
+            let opened = self.window.opened(subflow.window_limit, arrival.payload.len(), occupied + held);
+            if opened > subflow.window_limit {
+                subflow.window_limit = opened;
+                subflow.tcp.window_grew();
+            }
+        }
+        let window = self.window.possible(subflow.window_limit, occupied + held, subflow.tcp.window_step());
+        subflow.tcp.decide_ack(now, window);
     }
 
     /// Where in the peer's stream an arrival belongs.

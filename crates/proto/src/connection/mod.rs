@@ -259,14 +259,23 @@ impl Connection {
     pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
         let out = self.receive.read(max)?;
         let longest = self.subflows.iter().flatten().filter_map(|s| s.longest_rtt()).max();
-        let mss = self.subflows.iter().flatten().map(|s| s.tcp.mss()).max().unwrap_or(1460);
-        self.window.tune(now, self.receive.read_position(), longest, mss);
-        if self.window.update_is_due(self.receive.read_position(), self.receive.next()) {
-            for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+        self.window.tune(now, self.receive.read_position(), longest);
+        let occupied = self.occupied();
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+            subflow.tcp.after_read(occupied == 0);
+            // A window update (RFC 9293 §3.8.6.2.2): worth a segment of its own once the window doubles.
+            let left = subflow.tcp.window_left();
+            let possible = self.window.possible(subflow.window_limit, occupied, subflow.tcp.window_step());
+            if 2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0 {
                 subflow.tcp.ack_now();
             }
         }
         Some(out)
+    }
+
+    /// Bytes in the receive buffer: unread, and out of order at the data level.
+    fn occupied(&self) -> u64 {
+        self.receive.ready_bytes() + self.receive.held_bytes()
     }
 
     /// Whether the peer's stream has ended and all of it was read.

@@ -43,11 +43,14 @@ impl Connection {
             subflow.tcp.validate_window();
             return None;
         };
-        let edge = self.window.offer(self.receive.read_position());
-        let window = edge.since(self.receive.next());
-        let syn_window = self.window.buffer();
+        let (next, occupied) = (self.receive.next(), self.occupied());
         let subflow = self.subflows[i].as_mut()?;
-        let offered = if out == Outgoing::Syn { syn_window } else { window };
+        let offered = if out == Outgoing::Syn {
+            self.window.first()
+        } else {
+            let occupied = occupied + subflow.tcp.held_bytes();
+            self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
+        };
         let mut segment = subflow.tcp.header(now, &out, offered);
         let ecn = subflow.tcp.ecn_of(&out);
         if let Outgoing::Data { data, .. } = &out
@@ -79,7 +82,8 @@ impl Connection {
         if first && self.add_capable(out, segment) {
             return;
         }
-        let data_ack = Some(data_ack_number(keys.wire_data_ack(self.acknowledged_position())));
+        let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
+        let data_ack = Some(data_ack_number(keys.wire_data_ack(self.acknowledged_position()), carries_data));
         let mapping = match out {
             Outgoing::Data { ssn, data, .. } if data.start < data.end => Some(Mapping {
                 dsn: DataNumber::Long(keys.wire_dsn(data.start)),

@@ -4,7 +4,10 @@ use crate::config::ReceiveBuffer;
 use crate::seq::DataSeq;
 use pathweave_units::{Duration, Instant};
 
-/// Buffer size, its auto-tuning, and the right edge offered so far.
+/// Buffer size, its auto-tuning, and the right edge offered so far. All sizes are bytes of data.
+///
+/// Auto-tuning is the kernel's: the buffer follows what the application reads in a round trip (as CP §2 asks: twice the
+/// rate times the longest round trip), and the offered window opens by two segments for each one that arrives.
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
@@ -17,8 +20,11 @@ pub(crate) struct ReceiveWindow {
     space: u64,
 }
 
-/// A gain smaller than this is not worth a window of its own (RFC 9293 §3.8.6.2.2), bytes.
-const SMALL_GAIN: u64 = 1460;
+/// A full segment of plain TCP over Ethernet with timestamps, bytes: the unit of the kernel's rules.
+const FULL_SEGMENT: u64 = 1448;
+/// The part of a fresh buffer that is offered at first: the kernel takes half of the memory for overhead until it has
+/// seen how full segments are, and 153/256 of it is what is offered then.
+const FIRST_SHARE: (u64, u64) = (128, 153);
 
 impl ReceiveWindow {
     pub(crate) fn new(config: ReceiveBuffer) -> Self {
@@ -26,15 +32,26 @@ impl ReceiveWindow {
             ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
             ReceiveBuffer::Auto { initial, max } => (initial.min(max), max, true),
         };
-        ReceiveWindow {
+        let mut window = ReceiveWindow {
             buffer,
             max,
             auto,
-            edge: DataSeq(buffer),
+            edge: DataSeq(0),
             measured_from: Instant::ZERO,
             measured_position: DataSeq(0),
-            space: buffer.min(10 * SMALL_GAIN),
+            space: buffer.min(10 * FULL_SEGMENT),
+        };
+        window.edge = DataSeq(window.first());
+        window
+    }
+
+    /// The window of a SYN, and what a subflow may offer at first.
+    pub(crate) fn first(&self) -> u64 {
+        if !self.auto {
+            return self.buffer;
         }
+        let (part, whole) = FIRST_SHARE;
+        (self.buffer * part / whole).min(65_535).saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT))
     }
 
     pub(crate) fn buffer(&self) -> u64 {
@@ -49,40 +66,53 @@ impl ReceiveWindow {
         self.edge
     }
 
-    fn possible(&self, read: DataSeq) -> DataSeq {
-        read + self.buffer
-    }
-
-    /// The edge to offer now that the application has read up to `read`.
-    pub(crate) fn offer(&mut self, read: DataSeq) -> DataSeq {
-        let possible = self.possible(read);
-        if possible.since(self.edge) >= SMALL_GAIN.min(self.buffer / 2).max(1) {
-            self.edge = possible;
+    /// A subflow's own limit after `len` more bytes arrived on it; `occupied` bytes wait in the buffer.
+    pub(crate) fn opened(&self, limit: u64, len: u32, occupied: u64) -> u64 {
+        if !self.auto {
+            return self.buffer;
         }
-        self.edge
+        let room = self.buffer.saturating_sub(occupied).saturating_sub(limit);
+        let step = (2 * FULL_SEGMENT).max(2 * u64::from(len));
+        if len >= 128 { limit + room.min(step) } else { limit }
     }
 
-    /// Whether an acknowledgement should tell the peer of room that it does not know of.
-    pub(crate) fn update_is_due(&self, read: DataSeq, next: DataSeq) -> bool {
-        let gain = self.possible(read).since(self.edge);
-        gain >= (2 * SMALL_GAIN).min(self.buffer / 2).max(1) && self.edge.since(next) <= self.buffer / 2
+    /// The window that could be offered with `occupied` bytes in the buffer, by a subflow with this limit and step.
+    pub(crate) fn possible(&self, limit: u64, occupied: u64, step: u64) -> u64 {
+        let mut free = self.buffer.saturating_sub(occupied);
+        let segment = FULL_SEGMENT.min(self.buffer / 4);
+        if free < self.buffer / 2 {
+            free -= free % step;
+            if free < self.buffer / 16 || free < segment {
+                return 0;
+            }
+        }
+        free.min(limit).next_multiple_of(step)
     }
 
-    /// Auto-tuning (CP §2): room for twice what the application read in the longest round trip, grown once per such a
-    /// round trip, ahead of the sender's slow start as the kernel does.
-    pub(crate) fn tune(&mut self, now: Instant, read: DataSeq, longest_rtt: Option<Duration>, mss: u32) {
-        let (true, Some(rtt)) = (self.auto, longest_rtt) else { return };
+    /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
+    /// relative to `next`.
+    pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
+        let possible = self.possible(limit, occupied, step);
+        self.edge = self.edge.max(next + possible);
+        self.edge.since(next)
+    }
+
+    /// Auto-tuning, at each read: what was read in a round trip, doubled, with room for the sender's growth.
+    pub(crate) fn tune(&mut self, now: Instant, read: DataSeq, longest_rtt: Option<Duration>) -> bool {
+        let (true, Some(rtt)) = (self.auto, longest_rtt) else { return false };
         if now.since(self.measured_from) < rtt {
-            return;
+            return false;
         }
         let copied = read.since(self.measured_position);
+        let before = self.buffer;
         if copied > self.space {
-            let wanted = 2 * copied + 16 * u64::from(mss);
+            let wanted = 2 * copied + 16 * FULL_SEGMENT;
             let growth = wanted.saturating_mul(copied - self.space) / self.space.max(1);
             self.buffer = self.buffer.max(wanted.saturating_add(2 * growth).min(self.max));
             self.space = copied;
         }
         self.measured_from = now;
         self.measured_position = read;
+        self.buffer > before
     }
 }

@@ -99,6 +99,10 @@ impl Connection {
             self.update_window_blocked(now, &views);
         }
         self.views = views;
+        let backlog = self.send.unassigned_bytes() > 0;
+        for subflow in self.subflows.iter_mut().flatten() {
+            subflow.tcp.backlog = backlog;
+        }
         self.after_assigning(now);
     }
 
@@ -212,7 +216,11 @@ impl Connection {
         if view.send_buffer_space == 0 {
             return Err(ScheduleError::NoSpace(ClippedBy::SendBuffer));
         }
-        let room = (segments * mss).min(view.send_buffer_space.next_multiple_of(mss));
+        let room = match assign.window {
+            WindowUse::Respect => (segments * mss).min(view.send_buffer_space.next_multiple_of(mss)),
+            // As the kernel does: what was decided goes in whole, once there is any room.
+            WindowUse::Queue => segments * mss,
+        };
         if end.since(start) > room {
             end = start + room;
             let by = if room == segments * mss { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer };
@@ -231,21 +239,22 @@ impl Connection {
             }
             // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out.
             let stream_edge = piece.end == self.send.written_end() && self.data_fin == DataFin::NotRequested;
-            if short && stream_edge && self.config.nagle && view.unacked + view.unsent > 0 {
+            if short && stream_edge && self.config.nagle && subflow.tcp.small_outstanding() {
                 clipped_by = Some(ClippedBy::Data);
                 break;
             }
-            subflow.tcp.queue_segment(piece.clone());
+            subflow.tcp.queue_segment(piece.clone(), at == start);
             view.unsent += 1;
             let len = piece.end.since(piece.start);
             view.queued_bytes += len;
-            view.send_buffer_space = view.send_buffer_space.saturating_sub(len);
             at = piece.end;
         }
         if at == start {
             return Err(ScheduleError::NoSpace(clipped_by.unwrap_or(ClippedBy::Data)));
         }
         view.queued_memory = subflow.tcp.queued_memory();
+        view.send_buffer_space =
+            subflow.tcp.send_buffer(self.config.send_buffer).saturating_sub(subflow.tcp.queued_memory());
         self.send.assign(start..at, id);
         Ok((start..at, clipped_by))
     }

@@ -52,8 +52,8 @@ pub(super) struct Subflow {
     pub(super) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(super) send_data_fin: bool,
-    /// The receiver's own estimate of the round trip, from timestamps.
-    pub(super) receiver_rtt: Option<Duration>,
+    /// The most that this subflow's acknowledgements offer: it opens as data arrives.
+    pub(super) window_limit: u64,
 }
 
 impl Subflow {
@@ -72,7 +72,7 @@ impl Subflow {
             first_bytes: 0,
             penalised_at: None,
             send_data_fin: false,
-            receiver_rtt: None,
+            window_limit: 0,
         }
     }
 
@@ -82,7 +82,7 @@ impl Subflow {
     }
 
     pub(super) fn longest_rtt(&self) -> Option<Duration> {
-        self.receiver_rtt.or(self.tcp.rtt().srtt())
+        self.tcp.receiver_rtt().or(self.tcp.rtt().srtt())
     }
 
     pub(super) fn view(&self, send_buffer: u64) -> SubflowView {
@@ -108,7 +108,7 @@ impl Subflow {
             unsent: queue.unsent(),
             queued_bytes: queue.queued_bytes(),
             queued_memory: tcp.queued_memory(),
-            send_buffer_space: send_buffer.saturating_sub(queue.queued_bytes()),
+            send_buffer_space: tcp.send_buffer(send_buffer).saturating_sub(tcp.queued_memory()),
             mss: tcp.mss(),
             loss: tcp.loss_estimate(),
             delivery_rate: tcp.delivery_rate(),

@@ -91,6 +91,7 @@ impl Tcp {
             }
         }
         self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+        self.largest_cwnd = self.largest_cwnd.max(self.window.cwnd);
         self.update_pacing_rate();
         true
     }
@@ -270,7 +271,7 @@ impl Tcp {
         let packets = self.window.cwnd.max(self.queue.packets_out());
         let factor = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
         let seconds = srtt.as_secs_f64().max(1e-6);
-        self.pacing_rate = f64::from(packets) * f64::from(self.mss) * factor / seconds;
+        self.pacing_rate = f64::from(packets) * f64::from(self.plain_mss) * factor / seconds;
     }
 
     /// Whether the window is, or lately was, what limits sending: only then it may grow.

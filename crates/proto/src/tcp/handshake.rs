@@ -1,6 +1,5 @@
 //! Opening, and what an arriving segment does (RFC 9293 §3.10.7).
 
-use super::ack::timestamp;
 use super::receive::{Arrival, Receiver};
 use super::recovery::Recovery;
 use super::rtt::Rtt;
@@ -27,7 +26,7 @@ impl Tcp {
         isn: u32,
         largest_window: u64,
     ) -> Self {
-        let mut window_shift = 0;
+        let mut window_shift = if config.window_scaling { config.least_window_shift.min(14) } else { 0 };
         while config.window_scaling && window_shift < 14 && largest_window >> window_shift > 65_535 {
             window_shift += 1;
         }
@@ -74,6 +73,14 @@ impl Tcp {
             window_seq: 0,
             window_ack: 0,
             fin_queued: false,
+            largest_cwnd: cwnd,
+            plain_mss: DEFAULT_MSS,
+            burst_left: 0,
+            burst_is_long: false,
+            in_burst: false,
+            small_end: 0,
+            backlog: false,
+            nagle: true,
             send_cwr: false,
             send_syn: true,
             send_loss_probe: false,
@@ -143,6 +150,7 @@ impl Tcp {
         let agrees = syn.flags.contains(Flags::ECE | Flags::ACK) && !syn.flags.contains(Flags::CWR);
         self.ecn_ok = self.config.ecn && (asks || agrees);
         self.mss = self.largest_segment().saturating_sub(if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 });
+        self.plain_mss = self.mss;
     }
 
     /// Largest TCP payload plus options that path and peer take.
@@ -309,7 +317,7 @@ impl Tcp {
         if old_probe {
             self.receiver.ack_now();
         }
-        self.handle_data(now, segment, seq, ecn, acceptable, changes);
+        self.handle_data(now, segment, seq, ecn, changes);
         self.follow_fins(now);
     }
 
@@ -326,10 +334,10 @@ impl Tcp {
         segment: &mut Segment,
         seq: u64,
         ecn: Ecn,
-        acceptable: u64,
         changes: &mut Changes,
     ) {
         let fin = segment.flags.contains(Flags::FIN);
+        let len = segment.payload.len();
         if segment.payload.is_empty() && !fin {
             return;
         }
@@ -355,7 +363,9 @@ impl Tcp {
         }
         debug_assert!(changes.arrived.len() >= first, "arrivals are only appended");
         changes.fin = self.receiver.fin_in_order() && !had_fin;
-        self.receiver.plan_ack(now, received, changes.fin, acceptable, &self.config);
+        let pushed = segment.flags.contains(Flags::PSH);
+        let echo = segment.options.timestamps.filter(|_| self.timestamps_ok).map(|t| t.echo);
+        self.receiver.note(now, received, changes.fin, pushed, len, echo);
     }
 
     /// State changes of FINs, ours acknowledged and the peer's received.
@@ -378,10 +388,5 @@ impl Tcp {
         if self.state == State::TimeWait {
             self.start_time_wait(now);
         }
-    }
-
-    /// The timestamp that a segment sent now would carry.
-    pub(crate) fn clock(now: Instant) -> u32 {
-        timestamp(now)
     }
 }

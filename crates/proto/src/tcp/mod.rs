@@ -89,8 +89,10 @@ impl Changes {
     }
 }
 
-/// Bytes of buffer management for each queued segment, as Linux counts them.
-const SEGMENT_OVERHEAD: u64 = 960;
+/// Bytes of management for each buffer of the send queue, as Linux counts them.
+const BUFFER_OVERHEAD: u64 = 960;
+/// What the kernel's send buffer allows for each segment of the window: twice a full segment with its overhead.
+const SEND_BUFFER_PER_SEGMENT: u64 = 2 * 4352;
 
 /// What counts over a subflow's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,6 +177,19 @@ pub(crate) struct Tcp {
     fin_queued: bool,
     /// ECN: the peer reported congestion; our answer is due.
     send_cwr: bool,
+    /// The largest window so far: the send buffer was made for it.
+    largest_cwnd: u32,
+    /// Data bytes of a full segment of plain TCP: what the kernel's pacing rate counts with.
+    plain_mss: u32,
+    /// Segments left of the buffer being sent, and whether it has several.
+    burst_left: u32,
+    burst_is_long: bool,
+    in_burst: bool,
+    /// End of the last segment sent that was not full (Minshall's variant of Nagle).
+    small_end: u64,
+    /// The stream goes on behind what is queued here.
+    pub(crate) backlog: bool,
+    nagle: bool,
     /// What to send next, beside data: a SYN or SYN/ACK, a tail loss probe, a probe of the peer's window.
     send_syn: bool,
     send_loss_probe: bool,
@@ -209,17 +224,25 @@ impl Tcp {
     pub(crate) fn can_send(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait) && !self.fin_queued
     }
+    /// Nagle's rule, as Minshall has it: a short segment waits while an earlier short one is not acknowledged.
+    pub(crate) fn small_outstanding(&self) -> bool {
+        self.small_end > self.una
+    }
     pub(crate) fn mss(&self) -> u32 {
         self.mss
     }
     pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
     }
+    pub(crate) fn set_nagle(&mut self, on: bool) {
+        self.nagle = on;
+    }
+    /// Round-trip time as the receiver measures it by the peer's echoed timestamps.
+    pub(crate) fn receiver_rtt(&self) -> Option<Duration> {
+        self.receiver.rtt()
+    }
     pub(crate) fn timestamps_ok(&self) -> bool {
         self.timestamps_ok
-    }
-    pub(crate) fn peer_mss(&self) -> u32 {
-        self.peer_mss
     }
     pub(crate) fn window(&self) -> Window {
         self.window
@@ -254,12 +277,6 @@ impl Tcp {
     pub(crate) fn cwnd_limited(&self) -> bool {
         self.cwnd_limited
     }
-    pub(crate) fn consecutive_timeouts(&self) -> u32 {
-        self.consecutive_timeouts
-    }
-    pub(crate) fn window_shift(&self) -> u8 {
-        self.window_shift
-    }
     /// The window that the peer last offered on this subflow, bytes.
     pub(crate) fn peer_window(&self) -> u64 {
         self.peer_window
@@ -269,11 +286,6 @@ impl Tcp {
         let fin_acked = self.fin_queued && self.queue.is_empty() && self.una == self.queued_end;
         self.una.saturating_sub(1) - u64::from(fin_acked)
     }
-    /// The offset in the peer's stream up to which all data is here, SYN and FIN not counted.
-    pub(crate) fn received_offset(&self) -> u64 {
-        self.receiver.next().saturating_sub(1) - u64::from(self.receiver.fin_in_order())
-    }
-
     /// Data bytes that wait for a hole in the subflow's sequence.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.receiver.held_bytes()
@@ -284,8 +296,7 @@ impl Tcp {
 
     /// What a kernel counts as queued on the socket: data plus its buffer overhead.
     pub(crate) fn queued_memory(&self) -> u64 {
-        let segments = u64::from(self.queue.packets_out() + self.queue.unsent());
-        self.queue.queued_bytes() + segments * SEGMENT_OVERHEAD
+        self.queue.queued_bytes() + u64::from(self.queue.buffers()) * BUFFER_OVERHEAD
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -332,14 +343,21 @@ impl Tcp {
         self.sack_ok && self.config.recovery != LossRecovery::NewReno
     }
 
-    /// Queues `data` as one segment. The caller keeps it within the segment size.
-    pub(crate) fn queue_segment(&mut self, data: Range<DataSeq>) {
+    /// The kernel's auto-tuned send buffer, at most `max`: it grows with the window and never shrinks.
+    pub(crate) fn send_buffer(&self, max: u64) -> u64 {
+        let wanted = SEND_BUFFER_PER_SEGMENT * u64::from(self.largest_cwnd.max(10));
+        wanted.min(max)
+    }
+
+    /// Queues `data` as one segment. The caller keeps it within the segment size. `starts_buffer`: the first of an assignment.
+    pub(crate) fn queue_segment(&mut self, data: Range<DataSeq>, starts_buffer: bool) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = data.end.since(data.start) as u32;
         self.queue.push(SentSegment {
             ssn: self.queued_end,
             len,
             fin: false,
+            starts_buffer,
             sacked: false,
             lost: false,
             retransmitted: false,
@@ -361,6 +379,7 @@ impl Tcp {
                     ssn: self.queued_end,
                     len: 0,
                     fin: true,
+                    starts_buffer: true,
                     sacked: false,
                     lost: false,
                     retransmitted: false,
@@ -389,6 +408,26 @@ impl Tcp {
         segment.seq = self.isn.wrapping_add(self.nxt as u32);
         segment.ack = self.peer_isn.wrapping_add(self.receiver.next() as u32);
         segment
+    }
+
+    /// Decides when data that arrived is acknowledged, now that the connection has taken it.
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64) {
+        self.receiver.decide_ack(now, window, self.rtt.base_rto(), &self.config);
+    }
+    /// The application has read from the connection.
+    pub(crate) fn after_read(&mut self, empty: bool) {
+        self.receiver.after_read(empty);
+    }
+    pub(crate) fn window_grew(&mut self) {
+        self.receiver.window_grew();
+    }
+    /// What is left of the window offered last on this subflow.
+    pub(crate) fn window_left(&self) -> u64 {
+        self.receiver.window_left()
+    }
+    /// The smallest step of the offered window, bytes.
+    pub(crate) fn window_step(&self) -> u64 {
+        1 << self.window_shift
     }
 
     /// Ends everything at once.

@@ -51,6 +51,17 @@ pub(crate) struct Receiver {
     /// Segments still acknowledged at once, at the start and after an idle time.
     quick: u32,
     started: bool,
+    /// A segment came with PSH, or short: its sender has no more for now.
+    pushed: bool,
+    /// The segment that [`Receiver::decide_ack`] is to decide on, and the time since the one before.
+    noted: Option<(Received, bool)>,
+    gap: Duration,
+    /// The last segment left nothing held that was held before.
+    filled_hole: bool,
+    /// The window that the last acknowledgement offered.
+    offered: u64,
+    rtt: Option<Duration>,
+    last_echo: u32,
     /// `next` when the last acknowledgement was sent.
     acked_next: u64,
     last_data: Instant,
@@ -82,8 +93,15 @@ impl Receiver {
             duplicate: None,
             fin: false,
             due: AckDue::No,
-            quick: config.quick_acks,
+            quick: 0,
             started: false,
+            pushed: false,
+            noted: None,
+            gap: Duration::ZERO,
+            filled_hole: false,
+            offered: 0,
+            rtt: None,
+            last_echo: 0,
             acked_next: 0,
             last_data: Instant::ZERO,
             delay: config.delayed_ack_timeout,
@@ -134,6 +152,7 @@ impl Receiver {
             fin = fin && first.arrival.ssn >= end;
             trim_back(&mut arrival, keep);
         }
+        let had_held = !self.held.is_empty();
         self.accept(arrival, fin, out);
         while self.held.front().is_some_and(|h| h.arrival.ssn <= self.next) {
             let Some(mut held) = self.held.pop_front() else { break };
@@ -147,6 +166,7 @@ impl Receiver {
         }
         let next = self.next;
         self.blocks.retain(|b| b.1 > next);
+        self.filled_hole = had_held && self.held.is_empty();
         Received::InOrder
     }
 
@@ -229,30 +249,99 @@ impl Receiver {
         !self.blocks.is_empty() || self.duplicate.is_some()
     }
 
-    /// Decides when the segment just received is acknowledged.
-    pub(crate) fn plan_ack(&mut self, now: Instant, received: Received, fin: bool, window: u64, config: &TcpConfig) {
-        let gap = now.since(self.last_data);
+    /// A data segment or FIN was received; [`Receiver::decide_ack`] follows once its data has found its place.
+    pub(crate) fn note(
+        &mut self,
+        now: Instant,
+        received: Received,
+        fin: bool,
+        pushed: bool,
+        len: u32,
+        echo: Option<u32>,
+    ) {
+        self.gap = now.since(self.last_data);
+        self.last_data = now;
+        self.pushed |= pushed || len < self.full_segment;
+        self.noted = Some((received, fin));
+        if let Some(echo) = echo.filter(|e| *e != 0 && *e != self.last_echo && len >= self.full_segment) {
+            self.last_echo = echo;
+            self.sample_rtt(now, echo);
+        }
+    }
+
+    /// The receiver's view of the round trip, from echoed timestamps: the smaller at once, the larger slowly.
+    fn sample_rtt(&mut self, now: Instant, echo: u32) {
+        let ms = super::ack::timestamp(now).wrapping_sub(echo);
+        if ms > i32::MAX as u32 {
+            return;
+        }
+        let sample = Duration::from_millis(u64::from(ms.max(1)));
+        self.rtt = Some(match self.rtt {
+            Some(old) if sample > old => old + (sample - old).div(8),
+            _ => sample,
+        });
+    }
+
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer; where it
+    /// offers less than the last one did, the acknowledgement waits for the reader.
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, rto: Duration, config: &TcpConfig) {
+        let Some((received, fin)) = self.noted.take() else { return };
         if !self.started {
             self.started = true;
-            // A small window is not flooded with acknowledgements: the kernel's rule.
-            let budget = window / (2 * u64::from(self.full_segment.max(1)));
-            self.quick = self.quick.min(budget.clamp(2, u64::from(u32::MAX)) as u32);
+            self.renew_quick(window, config);
         } else if received == Received::InOrder {
-            self.adapt_delay(gap, config);
+            self.adapt_delay(self.gap, config);
+            if self.gap > rto {
+                self.renew_quick(window, config);
+            }
         }
-        self.last_data = now;
+        if received == Received::Duplicate {
+            self.renew_quick(window, config);
+        }
         let unacked = self.next - self.acked_next;
         let at_once = received != Received::InOrder
             || fin
             || !self.held.is_empty()
+            || self.filled_hole
             || self.quick > 0
             || !config.delayed_ack
-            || unacked > u64::from(self.full_segment);
+            || (unacked > u64::from(self.full_segment) && window >= self.offered);
+        self.filled_hole = false;
         if at_once {
             self.due = AckDue::Now;
         } else if self.due == AckDue::No {
             self.due = AckDue::At(now + self.delay.min(config.delayed_ack_timeout));
         }
+    }
+
+    /// A small window is not flooded with acknowledgements: the kernel's rule.
+    fn renew_quick(&mut self, window: u64, config: &TcpConfig) {
+        let budget = window / (2 * u64::from(self.full_segment.max(1)));
+        self.quick = self.quick.max(config.quick_acks.min(budget.clamp(2, 1 << 20) as u32));
+    }
+
+    /// The offered window grows: the sender is told at once.
+    pub(crate) fn window_grew(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// The application has read. `empty`: nothing waits for it or for earlier data any more.
+    pub(crate) fn after_read(&mut self, empty: bool) {
+        if let AckDue::At(_) = self.due {
+            let unacked = self.next - self.acked_next;
+            if unacked > u64::from(self.full_segment) || (self.pushed && empty) {
+                self.due = AckDue::Now;
+            }
+        }
+    }
+
+    /// What is left of the window that was offered last.
+    pub(crate) fn window_left(&self) -> u64 {
+        self.offered.saturating_sub(self.next - self.acked_next)
     }
 
     /// The delay follows the time between segments (half of the old value plus the gap), at least half of its maximum.
@@ -286,10 +375,12 @@ impl Receiver {
         }
     }
     /// An acknowledgement goes out.
-    pub(crate) fn ack_sent(&mut self) {
+    pub(crate) fn ack_sent(&mut self, offered: u64) {
         if self.due != AckDue::No {
             self.quick = self.quick.saturating_sub(1);
         }
+        self.pushed = false;
+        self.offered = offered;
         self.due = AckDue::No;
         self.acked_next = self.next;
     }

@@ -18,6 +18,8 @@ pub(crate) struct SentSegment {
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
+    /// It starts a buffer of the send queue: a kernel's overhead is counted per buffer.
+    pub(crate) starts_buffer: bool,
     /// A retransmission of it is in the network.
     pub(crate) retransmitted: bool,
     pub(crate) ever_retransmitted: bool,
@@ -49,8 +51,9 @@ pub(crate) struct SentQueue {
     pub(crate) sacked_out: u32,
     pub(crate) lost_out: u32,
     pub(crate) retransmitted_out: u32,
-    unsent_bytes: u64,
     queued_bytes: u64,
+    /// Segments that start a buffer.
+    buffers: u32,
     /// Every transmission in time order, as (name, time). Entries of segments since acknowledged or sent again are stale.
     by_time: VecDeque<(u64, Instant)>,
     /// Lost segments that were not yet sent again start at or after this name.
@@ -59,8 +62,8 @@ pub(crate) struct SentQueue {
 
 impl SentQueue {
     pub(crate) fn push(&mut self, segment: SentSegment) {
-        self.unsent_bytes += u64::from(segment.len);
         self.queued_bytes += u64::from(segment.len);
+        self.buffers += u32::from(segment.starts_buffer);
         self.segments.push_back(segment);
     }
 
@@ -74,8 +77,8 @@ impl SentQueue {
     pub(crate) fn unsent(&self) -> u32 {
         (self.segments.len() - self.sent) as u32
     }
-    pub(crate) fn unsent_bytes(&self) -> u64 {
-        self.unsent_bytes
+    pub(crate) fn buffers(&self) -> u32 {
+        self.buffers
     }
     pub(crate) fn queued_bytes(&self) -> u64 {
         self.queued_bytes
@@ -112,19 +115,22 @@ impl SentQueue {
             return None;
         }
         let s = self.segments.pop_back()?;
-        self.unsent_bytes -= u64::from(s.len);
         self.queued_bytes -= u64::from(s.len);
+        self.buffers -= u32::from(s.starts_buffer);
         Some(s)
     }
 
-    /// The first unsent segment goes out now; returns its name.
-    pub(crate) fn mark_sent(&mut self, now: Instant, delivered: u64, delivered_at: Instant) -> u64 {
+    /// The first unsent segment goes out now, in a buffer of its own or in that of the one before; returns its name.
+    pub(crate) fn mark_sent(&mut self, now: Instant, own_buffer: bool, delivered: u64, delivered_at: Instant) -> u64 {
         let name = self.first + self.sent as u64;
         let segment = &mut self.segments[self.sent];
         segment.last_sent = now;
         segment.delivered = delivered;
         segment.delivered_at = delivered_at;
-        self.unsent_bytes -= u64::from(segment.len);
+        if own_buffer && !segment.starts_buffer {
+            segment.starts_buffer = true;
+            self.buffers += 1;
+        }
         self.sent += 1;
         self.by_time.push_back((name, now));
         name
@@ -203,6 +209,13 @@ impl SentQueue {
         self.first += 1;
         self.sent -= 1;
         self.queued_bytes -= u64::from(segment.len);
+        if segment.starts_buffer {
+            // The buffer lives on with the rest of its segments.
+            match self.segments.front_mut() {
+                Some(next) if !next.starts_buffer => next.starts_buffer = true,
+                _ => self.buffers -= 1,
+            }
+        }
         self.sacked_out -= u32::from(segment.sacked);
         self.lost_out -= u32::from(segment.lost);
         self.retransmitted_out -= u32::from(segment.retransmitted);

@@ -4,7 +4,7 @@ use super::ack::timestamp;
 use super::{State, Tcp};
 use crate::seq::DataSeq;
 use core::ops::Range;
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment, Timestamps};
 
 /// One transmission, decided and accounted for; the connection adds data, window and Multipath TCP options.
@@ -19,6 +19,11 @@ pub(crate) enum Outgoing {
     /// An acknowledgement with an old sequence number, which the peer must answer.
     WindowProbe,
 }
+
+/// The most bytes of one buffer.
+const MAX_BURST_BYTES: u32 = 65_215;
+/// A burst is held back only this soon after the last one, and when the next acknowledgement is this near.
+const DEFER_WITHIN: Duration = Duration::from_millis(1);
 
 impl Tcp {
     /// Decides what goes out next and accounts for it.
@@ -57,7 +62,7 @@ impl Tcp {
             if !new_first && let Some(name) = self.queue.next_to_retransmit() {
                 return self.retransmit(now, name);
             }
-            if self.queue.first_unsent().is_some() && self.limited_transmit_allows() {
+            if self.may_send_new(now) {
                 return Some(self.send_new(now));
             }
         }
@@ -71,6 +76,59 @@ impl Tcp {
             || self.queue.packets_out() < self.window.cwnd
     }
 
+    /// Whether the first unsent segment may go out now, given room in the window.
+    fn may_send_new(&mut self, now: Instant) -> bool {
+        let Some(next) = self.queue.first_unsent() else { return false };
+        let full = next.len >= self.mss;
+        let last = self.queue.unsent() == 1;
+        // Nagle, as Minshall has it (RFC 9293 §3.7.4): the stream's short tail waits for an earlier short segment.
+        if self.nagle && last && !full && !next.fin && !self.fin_queued && self.small_outstanding() {
+            return false;
+        }
+        if !self.limited_transmit_allows() {
+            return false;
+        }
+        if self.burst_left == 0 {
+            if self.defers_burst(now) {
+                return false;
+            }
+            self.start_burst();
+        }
+        true
+    }
+
+    /// Segments that the kernel sends as one buffer: what the pacing rate sends in about a millisecond, at least two.
+    fn burst_segments(&self) -> u32 {
+        let rtt_micros = self.rtt.min().map_or(u64::MAX, |m| m.as_micros());
+        let near =
+            u32::try_from(rtt_micros >> 9).ok().and_then(|shift| MAX_BURST_BYTES.checked_shr(shift)).unwrap_or(0);
+        let bytes = (self.pacing_rate / 1024.0) as u64 + u64::from(near);
+        (bytes.min(u64::from(MAX_BURST_BYTES)) / u64::from(self.mss.max(1))).max(2) as u32
+    }
+
+    fn start_burst(&mut self) {
+        let room = self.window.cwnd.saturating_sub(self.in_flight());
+        let quota = (self.window.cwnd / 2).max(1).min(room);
+        self.burst_left = self.burst_segments().min(quota).min(self.queue.unsent()).max(1);
+        self.burst_is_long = self.burst_left > 1;
+    }
+
+    /// The kernel waits for the next acknowledgement when that is near and makes the burst a full one.
+    fn defers_burst(&self, now: Instant) -> bool {
+        let recovering = self.recovery.in_reduction() || self.recovery.state == super::recovery::State::Loss;
+        let recently = self.last_sent.is_some_and(|t| now.since(t) <= DEFER_WITHIN);
+        if recovering || !recently || !self.backlog || self.fin_queued {
+            return false;
+        }
+        let cwnd = self.window.cwnd;
+        let room = cwnd.saturating_sub(self.in_flight());
+        if room >= self.burst_segments() || room >= cwnd / 3 {
+            return false;
+        }
+        let (Some(head), Some(srtt)) = (self.queue.head(), self.rtt.srtt()) else { return false };
+        (head.last_sent + srtt).since(now) <= DEFER_WITHIN.min(srtt.div(2))
+    }
+
     fn send_new(&mut self, now: Instant) -> Outgoing {
         if self.queue.packets_out() == 0 {
             self.round_start = Some(now);
@@ -80,7 +138,13 @@ impl Tcp {
                 self.delivered_at = now;
             }
         }
-        let name = self.queue.mark_sent(now, self.delivered_bytes, self.delivered_at);
+        let first = !self.in_burst;
+        self.in_burst = self.burst_left > 1;
+        self.burst_left = self.burst_left.saturating_sub(1);
+        let name = self.queue.mark_sent(now, first, self.delivered_bytes, self.delivered_at);
+        if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.mss) {
+            self.small_end = self.queue.get(name).map_or(0, |s| s.end());
+        }
         if self.recovery.in_reduction() {
             self.recovery.prr_out += 1;
         }
@@ -159,8 +223,7 @@ impl Tcp {
         match out {
             Outgoing::Syn => self.syn_header(&mut segment, window),
             _ => {
-                // Rounded up to the scale's granularity, so that the offered edge never moves back.
-                let field = (window + (1 << self.window_shift) - 1) >> self.window_shift;
+                let field = window >> self.window_shift;
                 segment.window = field.min(u64::from(u16::MAX)) as u16;
                 if self.receiver.echo_congestion {
                     segment.flags |= Flags::ECE;
@@ -172,7 +235,8 @@ impl Tcp {
                 segment.flags |= Flags::FIN;
             }
             if data.start < data.end {
-                if self.queue.unsent() == 0 {
+                // The end of a burst of several segments, and of all that is there.
+                if (self.burst_left == 0 && self.burst_is_long) || (self.queue.unsent() == 0 && !self.backlog) {
                     segment.flags |= Flags::PSH;
                 }
                 if self.send_cwr {
@@ -198,7 +262,7 @@ impl Tcp {
         }
         debug_assert!(segment.options.wire_len() <= MAX_OPTION_BYTES, "options fit the header: {:?}", segment.options);
         if segment.flags.contains(Flags::ACK) {
-            self.receiver.ack_sent();
+            self.receiver.ack_sent(u64::from(segment.window) << self.window_shift);
         }
     }
 
