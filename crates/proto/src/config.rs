@@ -66,7 +66,7 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// The window scale is at least this, even where a smaller one would do: a coarser window, as a host with large
     /// buffers offers.
-    pub least_window_shift: u8,
+    pub least_window_shift: u32,
     /// Delayed acknowledgements (RFC 9293 §3.8.6.3); off: each segment is acknowledged.
     pub delayed_ack: bool,
     /// The longest that an acknowledgement is delayed (Linux: 40 ms).

@@ -171,6 +171,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     PositiveTime, tcp.max_rto as "max_rto", "Largest retransmission timeout";
     Bool, tcp.timestamps as "timestamps", "TCP timestamps";
     Bool, tcp.window_scaling as "window_scaling", "TCP window scaling";
+    Whole<0, 14>, tcp.least_window_shift as "least_window_shift", "The window scale is at least this";
     Bool, tcp.delayed_ack as "delayed_ack", "Delayed acknowledgements";
     Time, tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest that an acknowledgement is delayed";
     Whole<0, 1000>, tcp.quick_acks as "quick_acks", "Segments acknowledged at once at the start";

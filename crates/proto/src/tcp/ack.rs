@@ -81,6 +81,9 @@ impl Tcp {
         if d.una_advanced || (d.segments > 0 && self.timer_is_probe()) {
             self.arm_after_ack(now);
         }
+        if let Some(idle) = self.idle_for.take() {
+            self.with_controller(now, peers, |c, cx| c.on_restart(cx, idle));
+        }
         if d.segments > 0 {
             let sample = Ack { segments: d.segments, bytes: d.bytes, rtt, round_ended };
             self.with_controller(now, peers, |c, cx| c.on_sample(cx, &sample));

@@ -26,7 +26,7 @@ impl Tcp {
         isn: u32,
         largest_window: u64,
     ) -> Self {
-        let mut window_shift = if config.window_scaling { config.least_window_shift.min(14) } else { 0 };
+        let mut window_shift = if config.window_scaling { config.least_window_shift.min(14) as u8 } else { 0 };
         while config.window_scaling && window_shift < 14 && largest_window >> window_shift > 65_535 {
             window_shift += 1;
         }
@@ -80,6 +80,7 @@ impl Tcp {
             in_burst: false,
             small_end: 0,
             backlog: false,
+            idle_for: None,
             nagle: true,
             send_cwr: false,
             send_syn: true,
@@ -328,14 +329,7 @@ impl Tcp {
         }
     }
 
-    fn handle_data(
-        &mut self,
-        now: Instant,
-        segment: &mut Segment,
-        seq: u64,
-        ecn: Ecn,
-        changes: &mut Changes,
-    ) {
+    fn handle_data(&mut self, now: Instant, segment: &mut Segment, seq: u64, ecn: Ecn, changes: &mut Changes) {
         let fin = segment.flags.contains(Flags::FIN);
         let len = segment.payload.len();
         if segment.payload.is_empty() && !fin {

@@ -189,6 +189,8 @@ pub(crate) struct Tcp {
     small_end: u64,
     /// The stream goes on behind what is queued here.
     pub(crate) backlog: bool,
+    /// Data went out after this long without any; the controller has not been told.
+    idle_for: Option<Duration>,
     nagle: bool,
     /// What to send next, beside data: a SYN or SYN/ACK, a tail loss probe, a probe of the peer's window.
     send_syn: bool,

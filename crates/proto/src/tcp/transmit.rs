@@ -129,8 +129,30 @@ impl Tcp {
         (head.last_sent + srtt).since(now) <= DEFER_WITHIN.min(srtt.div(2))
     }
 
+    /// RFC 5681 §4.1, as the kernel has it: the window halves for each timeout that passed, down to the initial one, and the
+    /// threshold remembers three quarters of it.
+    fn restart_after_idle(&mut self, now: Instant) {
+        let Some(last) = self.last_sent else { return };
+        self.idle_for = Some(now.since(last));
+        if !self.config.restart_after_idle {
+            return;
+        }
+        let rto = self.rtt.base_rto();
+        let mut idle = now.since(last);
+        let least = self.config.initial_window.min(self.window.cwnd);
+        if idle <= rto {
+            return;
+        }
+        self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd - self.window.cwnd / 4);
+        while idle > rto && self.window.cwnd > least {
+            idle -= rto;
+            self.window.cwnd = (self.window.cwnd / 2).max(least);
+        }
+    }
+
     fn send_new(&mut self, now: Instant) -> Outgoing {
         if self.queue.packets_out() == 0 {
+            self.restart_after_idle(now);
             self.round_start = Some(now);
             self.round_end = self.nxt;
             if self.delivered_at < now {

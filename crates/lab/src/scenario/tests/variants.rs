@@ -130,7 +130,8 @@ fn every_setting_of_the_engine_can_be_written() {
         pr = true\n\
         failure_detection = \"linux\"\npath_manager = \"ndiffports:n=2\"\npath_mode = \"backup\"\nmax_subflows = 3\n\
         checksum = true\nclose_timeout = \"5s\"\nmtu = 1400\ninitial_window = 4\nmin_rto = \"1s\"\nmax_rto = \"60s\"\n\
-        timestamps = false\nwindow_scaling = false\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
+        timestamps = false\nwindow_scaling = false
+least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         quick_acks = 0\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
         max_retransmissions = 7\nmeasured = true\nnagle = false\njoin_initial_address = true";
@@ -162,6 +163,7 @@ fn every_setting_of_the_engine_can_be_written() {
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
     assert_eq!((close_timeout, max_subflows), (Duration::from_secs(5), 3));
     let expected = TcpConfig {
+        least_window_shift: 3,
         mtu: 1400,
         initial_window: 4,
         min_rto: Duration::from_secs(1),
