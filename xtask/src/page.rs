@@ -22,7 +22,7 @@ const HIGHEST: u32 = 16_000;
 ///
 /// # Errors
 /// What is wrong with the page, or why it cannot be looked at.
-pub fn check(html: &Path) -> Result<(), String> {
+pub(crate) fn check(html: &Path) -> Result<(), String> {
     let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/page");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -57,7 +57,8 @@ pub fn cases() -> Vec<Case> {
     for controller in registry.controllers() {
         let document = with(random(), "connection.congestion", controller.name);
         for seed in SEEDS {
-            let case = |variant| Case { document: document.clone(), variant, note: format!("{} ", controller.name), seed };
+            let case =
+                |variant| Case { document: document.clone(), variant, note: format!("{} ", controller.name), seed };
             cases.extend(variants().map(case));
         }
     }

@@ -1,0 +1,113 @@
+//! The same scenario and seed give the same bytes: twice, on one thread and two, in debug and release, on this machine and
+//! in WebAssembly (ARCHITECTURE.md, contract 7).
+
+use crate::run::{capture, cargo, program, run, target};
+use crate::setup;
+use crate::steps::Steps;
+use std::fs;
+use std::process::Command;
+
+/// Crates that promise to build for `wasm32-unknown-unknown`.
+const FOR_WASM: [&str; 5] =
+    ["pathweave-units", "pathweave-wire", "pathweave-netsim", "pathweave-proto", "pathweave-lab"];
+const MODULE: &str = "wasm32-unknown-unknown/release/pathweave_digests.wasm";
+
+/// Builds what promises it for WebAssembly, and the module that computes digests.
+///
+/// # Errors
+/// Where it does not build.
+pub(crate) fn build_wasm() -> Result<(), String> {
+    let packages = FOR_WASM.map(|name| format!("--package {name} ")).concat();
+    run(&mut cargo(&format!(
+        "build --release --target wasm32-unknown-unknown --lib {packages} --package pathweave-digests"
+    )))
+}
+
+/// Builds everything in every way and compares.
+pub(crate) fn check(steps: &mut Steps) {
+    let wasm = steps.step("wasm32", |_| build_wasm());
+    let native = steps.step("builds to compare", |_| {
+        run(&mut cargo("build --workspace --bins --all-features"))?;
+        run(&mut cargo("build --release --package pathweave --package pathweave-digests --bins"))
+    });
+    if native {
+        steps.step("digests: debug, release and wasm32", |_| digests(wasm));
+        steps.step("JSON Lines: one thread and two, debug and release", |_| json_lines());
+    }
+}
+
+fn digests(wasm: bool) -> Result<(), String> {
+    let release = capture(&mut Command::new(target().join("release/digests")))?;
+    let debug = capture(&mut Command::new(target().join("debug/digests")))?;
+    compare(("release", &release), ("debug", &debug))?;
+    if !wasm {
+        return Err("there is no WebAssembly module to compare with".into());
+    }
+    let module = target().join(MODULE);
+    let there = capture(program(setup::node()?, "tools/digests/run.mjs").arg(module))?;
+    compare(("release", &release), ("wasm32", &there))?;
+    println!("{} runs have the same digests everywhere", lines(&release).len());
+    Ok(())
+}
+
+/// What `pathweave compare` writes.
+fn json_lines() -> Result<(), String> {
+    let folder = target().join("determinism");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut first: Option<(String, Vec<u8>)> = None;
+    for profile in ["release", "debug"] {
+        for jobs in ["1", "2"] {
+            let name = format!("{profile}, --jobs {jobs}");
+            let command = "compare wlan-3g cp-asymmetric --seeds 2 --set duration=5s --jsonl - --jobs";
+            let mut pathweave = Command::new(target().join(profile).join("pathweave"));
+            let out = capture(pathweave.args(command.split(' ')).arg(jobs).current_dir(&folder))?;
+            match &first {
+                None => first = Some((name, out)),
+                Some((other, expected)) => compare((other, expected), (&name, &out))?,
+            }
+        }
+    }
+    let count = first.map_or(0, |(_, out)| lines(&out).len());
+    if count == 0 {
+        return Err("no line came".into());
+    }
+    println!("{count} lines are the same in all four");
+    Ok(())
+}
+
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split(|b| *b == b'\n').filter(|line| !line.is_empty()).collect()
+}
+
+/// Finds the first line that differs.
+fn compare((name, expected): (&str, &[u8]), (other, found): (&str, &[u8])) -> Result<(), String> {
+    if expected == found {
+        return Ok(());
+    }
+    let (a, b) = (lines(expected), lines(found));
+    let differs = (0..a.len().max(b.len())).find(|i| a.get(*i) != b.get(*i)).unwrap_or(0);
+    let shown = |line: Option<&&[u8]>| line.map_or("nothing".into(), |l| start(&String::from_utf8_lossy(l)));
+    Err(format!(
+        "{name} and {other} differ, first in line {}:\n{name}: {}\n{other}: {}",
+        differs + 1,
+        shown(a.get(differs)),
+        shown(b.get(differs))
+    ))
+}
+
+fn start(line: &str) -> String {
+    line.chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_told() {
+        assert_eq!(compare(("a", b"1\n2\n"), ("b", b"1\n2\n")), Ok(()));
+        let error = compare(("a", b"1\n2\n3\n"), ("b", b"1\nx\n")).expect_err("they differ");
+        assert_eq!(error, "a and b differ, first in line 2:\na: 2\nb: x");
+        assert!(compare(("a", b"1\n"), ("b", b"1\n2\n")).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! Other programs, and what they said.
+
+use crate::steps::Counts;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Where Cargo puts what it builds: this program is in its folder `debug`.
+pub(crate) fn target() -> PathBuf {
+    let program = std::env::current_exe().ok();
+    let target = program.as_deref().and_then(Path::parent).and_then(Path::parent);
+    target.map_or_else(|| root().join("target"), Path::to_path_buf)
+}
+
+/// A program in the repository's folder, without input.
+pub(crate) fn program(name: &str, arguments: &str) -> Command {
+    let mut command = Command::new(name);
+    command.args(arguments.split_whitespace()).current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Cargo, as it runs this program.
+pub(crate) fn cargo(arguments: &str) -> Command {
+    program(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), arguments)
+}
+
+fn shown(command: &Command) -> String {
+    let name = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(name).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs it to its end; what it says is shown.
+///
+/// # Errors
+/// Where it cannot be started or fails.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    let text = shown(command);
+    println!("$ {text}");
+    let status = command.stdin(Stdio::null()).status().map_err(|e| format!("{text}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{text}: {status}")) }
+}
+
+/// Runs it to its end; what it writes to its standard output.
+///
+/// # Errors
+/// Where it cannot be started or fails.
+pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
+    let text = shown(command);
+    println!("$ {text}");
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| format!("{text}: {e}"))?;
+    if output.status.success() { Ok(output.stdout) } else { Err(format!("{text}: {}", output.status)) }
+}
+
+/// Whether it is there and works; it says nothing.
+pub(crate) fn works(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+}
+
+/// Runs `cargo test`, shows what it says and adds up its `test result` lines.
+///
+/// # Errors
+/// Where it cannot be started or fails, or ran no test.
+pub(crate) fn count_tests(command: &mut Command, counts: &mut Counts) -> Result<(), String> {
+    let text = shown(command);
+    println!("$ {text}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|e| format!("{text}: {e}"))?;
+    let mut here = Counts::default();
+    if let Some(out) = child.stdout.take() {
+        for line in BufReader::new(out).split(b'\n') {
+            let line = line.map_err(|e| format!("{text}: {e}"))?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            if let Some(more) = test_result(&line) {
+                here.passed += more.passed;
+                here.failed += more.failed;
+            }
+        }
+    }
+    counts.passed += here.passed;
+    counts.failed += here.failed;
+    let status = child.wait().map_err(|e| format!("{text}: {e}"))?;
+    match here {
+        _ if !status.success() => Err(format!("{text}: {status}, {} tests failed", here.failed)),
+        Counts { passed: 0, failed: 0 } => Err(format!("{text}: there are no tests")),
+        _ => Ok(()),
+    }
+}
+
+/// The numbers of a line `test result: ok. 3 passed; 0 failed; ...`.
+fn test_result(line: &str) -> Option<Counts> {
+    let (_, numbers) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let number = |word: &str| {
+        let part = numbers.split("; ").find(|part| part.ends_with(word))?;
+        part.strip_suffix(word)?.trim().parse().ok()
+    };
+    Some(Counts { passed: number(" passed")?, failed: number(" failed")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_test_runner() {
+        let line = "test result: ok. 24 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.11s";
+        assert_eq!(test_result(line), Some(Counts { passed: 24, failed: 0 }));
+        let line = "test result: FAILED. 2 passed; 13 failed; 0 ignored; 0 measured; 0 filtered out; finished in 9.00s";
+        assert_eq!(test_result(line), Some(Counts { passed: 2, failed: 13 }));
+        assert_eq!(test_result("test run::tests::lines_of_the_test_runner ... ok"), None);
+    }
+}

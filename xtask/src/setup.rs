@@ -1,0 +1,62 @@
+//! What the checks need, installed where it is missing.
+
+use crate::run::{cargo, program, run, works};
+use std::path::Path;
+use std::process::Command;
+
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// rustfmt, Clippy, the WebAssembly target and Node.js. Chromium is looked for where a page is opened.
+///
+/// # Errors
+/// What is missing and cannot be installed.
+pub(crate) fn install() -> Result<(), String> {
+    for (component, name) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        if !works(&mut cargo(&format!("{name} --version"))) {
+            rustup(&format!("component add {component}"))?;
+        }
+    }
+    if !has_wasm() {
+        rustup(&format!("target add {WASM}"))?;
+    }
+    if node().is_err() {
+        apt("nodejs")?;
+        node()?;
+    }
+    println!("rustfmt, Clippy, {WASM} and Node.js are there");
+    Ok(())
+}
+
+/// Node.js.
+///
+/// # Errors
+/// Where it is not there.
+pub(crate) fn node() -> Result<&'static str, String> {
+    let names = ["node", "nodejs"];
+    let found = names.into_iter().find(|name| works(&mut program(name, "--version")));
+    found.ok_or_else(|| "there is no Node.js: install the package nodejs".into())
+}
+
+fn has_wasm() -> bool {
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let output = program(&rustc, &format!("--print target-libdir --target {WASM}")).output();
+    output.is_ok_and(|o| o.status.success() && Path::new(String::from_utf8_lossy(&o.stdout).trim()).is_dir())
+}
+
+fn rustup(arguments: &str) -> Result<(), String> {
+    run(&mut program("rustup", arguments)).map_err(|e| format!("{e} (without rustup, install it in your own way)"))
+}
+
+/// Installs one of Debian's packages.
+fn apt(package: &str) -> Result<(), String> {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0");
+    if !root {
+        return Err(format!(
+            "the package {package} is missing, and only root can install it: apt-get install {package}"
+        ));
+    }
+    let apt = |arguments: &str| run(program("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive"));
+    apt("update --quiet")
+        .and_then(|()| apt(&format!("install --quiet --yes --no-install-recommends {package}")))
+        .map_err(|e| format!("the package {package} is missing and cannot be installed: {e}"))
+}
