@@ -51,7 +51,7 @@ pub fn cases() -> Vec<Case> {
     };
     let mut cases = Vec::new();
     for (name, _) in BUILTIN {
-        let document = with(builtin(name).unwrap_or_else(|| random()), "duration", DURATION);
+        let document = with(builtin(name).unwrap_or_else(random), "duration", DURATION);
         cases.extend(variants().map(|variant| Case { document: document.clone(), variant, note: "".into(), seed: 1 }));
     }
     for controller in registry.controllers() {
