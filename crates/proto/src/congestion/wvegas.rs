@@ -123,8 +123,8 @@ impl WVegas {
         let least = self.queueing.filter(|q| *q > 0.0).map_or(queueing, |q| q.min(queueing));
         self.queueing = Some(least);
         if queueing > 0.0 && queueing >= 2.0 * least {
+            // The threshold stays, so that slow start brings the window back.
             cx.window.cwnd = ((cx.cwnd() * base / (2.0 * rtt)) as u32).max(SMALLEST_WINDOW);
-            lower_threshold(cx.window);
             self.queueing = None;
         }
     }

@@ -135,7 +135,7 @@ impl Daps {
     }
 
     /// The unassigned range that part `i` is to carry next, inside what can be sent; skips what others carry already.
-    fn next_range(&mut self, i: usize, view: &View<'_>) -> Option<Range<DataSeq>> {
+    fn next_range(&mut self, i: usize, s: &SubflowView, view: &View<'_>) -> Option<Range<DataSeq>> {
         while self.plan[i].next < self.plan[i].sendings {
             let whole = self.range(i, self.plan[i].next);
             let mut at = (whole.start + self.plan[i].given).max(view.first_unacked());
@@ -145,9 +145,8 @@ impl Daps {
             }
             if at < whole.end {
                 let next_assigned = view.queue.spans_from(at).next().map_or(whole.end, |(r, _)| r.start);
-                let end = whole.end.min(next_assigned).min(view.queue.written_end()).min(view.send_window_end);
                 self.plan[i].given = at.since(whole.start);
-                return (at < end).then_some(at..end);
+                return view.inside_window(s, at..whole.end.min(next_assigned));
             }
             self.plan[i].next += 1;
             self.plan[i].given = 0;
@@ -169,7 +168,7 @@ impl Daps {
         for i in 0..self.plan.len() {
             let id = self.plan[i].id;
             let Some(s) = view.candidates().find(|s| s.id == id && s.has_space()) else { continue };
-            let Some(range) = self.next_range(i, view) else { continue };
+            let Some(range) = self.next_range(i, s, view) else { continue };
             let most = u64::from(s.mss.max(1)) * u64::from(s.window_space());
             let range = range.start..range.end.min(range.start + most);
             let reason = Reason::new("next of its part of the plan")

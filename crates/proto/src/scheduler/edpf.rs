@@ -4,9 +4,11 @@
 //! delay_i, and free_i becomes the time at which that segment has left: max(now, free_i) + size/bandwidth_i.
 //!
 //! Readings and deviations: the original schedules on links whose bandwidth is known; here it is the delivery rate,
-//! before the first one the window per round-trip time. The delay is half of the smallest round-trip time, as queueing
-//! is in free_i. Only subflows with window space are asked, since a window, which links do not have, would let a
-//! segment for a full one wait for longer than estimated. Without a round-trip time sample a subflow comes last.
+//! before the first one the window per round-trip time. A rate that is lower only because the window was not filled
+//! does not count: a path that was given little would else seem slow, and be given less. The delay is half of the
+//! smallest round-trip time, as queueing is in free_i. Only subflows with window space are asked, since a window, which
+//! links do not have, would let a segment for a full one wait for longer than estimated. Without a round-trip time
+//! sample a subflow comes last.
 
 use super::bas::window_rate;
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
@@ -28,19 +30,34 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 #[derive(Debug, Default)]
 pub struct Edpf {
     free: [Instant; SubflowId::MAX_SUBFLOWS],
-}
-
-fn bandwidth(s: &SubflowView) -> f64 {
-    if s.delivery_rate > 0.0 { s.delivery_rate } else { window_rate(s) }
+    /// Bandwidths, bytes per second; 0 before the first delivery.
+    bandwidth: [f64; SubflowId::MAX_SUBFLOWS],
 }
 
 /// The longest transfer that is planned for.
 const LONGEST: f64 = 3600.0;
 
 impl Edpf {
+    fn bandwidth(&self, s: &SubflowView) -> f64 {
+        match self.bandwidth.get(s.id.index()) {
+            Some(&known) if known > 0.0 => known,
+            _ => window_rate(s),
+        }
+    }
+
+    /// Takes a delivery rate over, unless it is lower for want of data.
+    fn measure(&mut self, s: &SubflowView) {
+        if let Some(known) = self.bandwidth.get_mut(s.id.index())
+            && s.delivery_rate > 0.0
+            && (!s.app_limited || s.delivery_rate > *known)
+        {
+            *known = s.delivery_rate;
+        }
+    }
+
     /// When `bytes` have left `s`.
     fn sent_at(&self, now: Instant, s: &SubflowView, bytes: u64) -> Instant {
-        let bandwidth = bandwidth(s);
+        let bandwidth = self.bandwidth(s);
         let seconds = if bandwidth > 0.0 { (bytes as f64 / bandwidth).min(LONGEST) } else { LONGEST };
         let free = self.free.get(s.id.index()).copied().unwrap_or(now);
         now.max(free) + Duration::from_secs_f64(seconds)
@@ -49,6 +66,9 @@ impl Edpf {
 
 impl Scheduler for Edpf {
     fn decide(&mut self, view: &View<'_>) -> Decision {
+        for s in view.subflows {
+            self.measure(s);
+        }
         let delay = |s: &SubflowView| s.min_rtt.or(s.srtt).unwrap_or(Duration::ZERO).div(2);
         let with_space = view.candidates().filter(|s| s.has_space());
         let best = with_space
@@ -58,14 +78,14 @@ impl Scheduler for Edpf {
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
         let reason = Reason::new("earliest delivery")
             .with("delivered_in_ms", delivered.since(view.now).as_secs_f64() * 1e3)
-            .with("bandwidth_bytes_per_s", bandwidth(s));
+            .with("bandwidth_bytes_per_s", self.bandwidth(s));
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         match event {
             Event::Assigned { subflow, range, .. } => {
-                let Some(s) = view.subflow(*subflow).filter(|s| bandwidth(s) > 0.0) else { return };
+                let Some(s) = view.subflow(*subflow).filter(|s| self.bandwidth(s) > 0.0) else { return };
                 let sent = self.sent_at(view.now, s, range.end.since(range.start));
                 if let Some(free) = self.free.get_mut(subflow.index()) {
                     *free = sent;
@@ -74,6 +94,7 @@ impl Scheduler for Edpf {
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
                 if let Some(free) = self.free.get_mut(id.index()) {
                     *free = Instant::ZERO;
+                    self.bandwidth[id.index()] = 0.0;
                 }
             }
             _ => {}
@@ -109,5 +130,16 @@ mod tests {
     fn without_rates_the_window_per_round_trip_time_counts_and_no_sample_comes_last() {
         let mut bench = Bench::new([sub(0).no_rtt(), sub(1).rtt(100).cwnd(3)]).write(5);
         assert_eq!(bench.run(&mut Edpf::default()), [(1, 0..3), (0, 3..5)]);
+    }
+
+    #[test]
+    fn a_rate_for_want_of_data_does_not_make_a_path_slow() {
+        let mut bench = Bench::new([sub(0).rtt(20).delivery(1e6), sub(1).rtt(20).delivery(5e5)]).write(10);
+        let mut scheduler = Edpf::default();
+        bench.decide(&mut scheduler);
+        (bench.sub(0).delivery_rate, bench.sub(0).app_limited) = (1e5, true);
+        assert_eq!(bench.step(&mut scheduler), Some((0, 0..1)));
+        bench.sub(0).app_limited = false;
+        assert_eq!(bench.step(&mut scheduler), Some((1, 1..2)));
     }
 }

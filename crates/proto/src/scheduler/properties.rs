@@ -142,11 +142,16 @@ impl World {
         Err(TestCaseError::fail(format!("{} never waits", entry.name)))
     }
 
-    /// A short last segment waits for what is out, as with Nagle's algorithm.
+    /// What a connection holds back: a segment that the window cuts short waits for more window while anything is
+    /// unacknowledged, and a short last one waits for what is out (Nagle).
     fn hold_back(&self, id: SubflowId, range: Range<DataSeq>) -> (Range<DataSeq>, Option<ClippedBy>) {
         let mss = self.live.iter().find(|s| s.id == id).map_or(1, |s| u64::from(s.mss));
         let short = range.end.since(range.start) % mss;
-        if short > 0 && range.end == self.map.written_end() && !self.carried[&id].is_empty() {
+        let window_edge = range.end == self.view().send_window_end && range.end < self.map.written_end();
+        let stream_edge = range.end == self.map.written_end();
+        if short > 0 && window_edge && self.map.assigned_bytes() > 0 {
+            (range.start..range.end - short, Some(ClippedBy::SendWindow))
+        } else if short > 0 && stream_edge && !self.carried[&id].is_empty() {
             (range.start..range.end - short, Some(ClippedBy::Data))
         } else {
             (range, None)

@@ -28,8 +28,7 @@ impl Scheduler for Redundant {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let with_data = view.candidates().filter(|s| s.has_space()).filter_map(|s| {
             let missing = view.queue.first_not_carried_by(s.id, view.first_unacked())?;
-            let end = missing.end.min(view.send_window_end);
-            (missing.start < end).then_some((s, missing.start..end))
+            Some((s, view.inside_window(s, missing)?))
         });
         let Some((s, missing)) = with_data.min_by_key(|(s, _)| minrtt::key(s)) else { return Decision::no_space() };
         let most = u64::from(s.mss) * u64::from(s.window_space());

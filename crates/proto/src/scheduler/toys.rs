@@ -83,9 +83,8 @@ impl Scheduler for Ahead {
             let gap = view.queue.unassigned().find(|r| r.end > from);
             if let Some(gap) = gap {
                 let start = gap.start.max(from);
-                let end = gap.end.min(view.send_window_end).min(start + u64::from(s.mss));
-                if start < end {
-                    return assign(s, start..end, "ahead");
+                if let Some(range) = view.inside_window(s, start..gap.end.min(start + u64::from(s.mss))) {
+                    return assign(s, range, "ahead");
                 }
             }
         }
@@ -115,9 +114,9 @@ impl Scheduler for Duplicate {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         for s in with_space(view) {
             let Some(missing) = view.queue.first_not_carried_by(s.id, view.first_unacked()) else { continue };
-            let end = missing.end.min(view.send_window_end).min(missing.start + u64::from(s.mss));
-            if missing.start < end {
-                return assign(s, missing.start..end, "again");
+            let one = missing.start..missing.end.min(missing.start + u64::from(s.mss));
+            if let Some(range) = view.inside_window(s, one) {
+                return assign(s, range, "again");
             }
         }
         Decision::no_space()

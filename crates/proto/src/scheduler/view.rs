@@ -184,6 +184,21 @@ impl View<'_> {
         Some(range.start..end)
     }
 
+    /// What of `range` can go out on `s` now: what lies inside the send window, without a last segment that the window
+    /// cuts short while data is in flight; such a one waits for more window (RFC 9293 §3.8.6.2.1).
+    ///
+    /// A scheduler that chooses between several ranges needs it, so that one that would wait does not hide the others.
+    pub fn inside_window(&self, s: &SubflowView, range: Range<DataSeq>) -> Option<Range<DataSeq>> {
+        let mut end = range.end.min(self.queue.written_end());
+        if end >= self.send_window_end {
+            end = self.send_window_end;
+            if end < self.queue.written_end() && self.bytes_in_flight() > 0 {
+                end = end - end.since(range.start) % u64::from(s.mss.max(1));
+            }
+        }
+        (range.start < end).then_some(range.start..end)
+    }
+
     /// Bytes assigned and not acknowledged at the data level.
     pub fn bytes_in_flight(&self) -> u64 {
         self.queue.assigned_bytes()
