@@ -53,10 +53,8 @@ impl Connection {
         };
         let mut segment = subflow.tcp.header(now, &out, offered);
         let ecn = subflow.tcp.ecn_of(&out);
-        if let Outgoing::Data { data, .. } = &out
-            && data.start < data.end
-        {
-            segment.payload = self.buffer.get(data.clone());
+        if let Outgoing::Data { payload, .. } = &out {
+            segment.payload = payload.clone();
         }
         self.add_options(i, &out, &mut segment);
         if let Some(subflow) = self.subflows[i].as_mut() {

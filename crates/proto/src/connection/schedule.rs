@@ -243,7 +243,7 @@ impl Connection {
                 clipped_by = Some(ClippedBy::Data);
                 break;
             }
-            subflow.tcp.queue_segment(piece.clone(), at == start);
+            subflow.tcp.queue_segment(piece.start, self.buffer.get(piece.clone()), at == start);
             view.unsent += 1;
             let len = piece.end.since(piece.start);
             view.queued_bytes += len;

@@ -24,7 +24,7 @@ use arrayvec::ArrayVec;
 use core::net::SocketAddr;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Flags, Segment};
+use pathweave_wire::{Flags, Payload, Segment};
 use receive::Receiver;
 use recovery::Recovery;
 use rtt::Rtt;
@@ -351,11 +351,12 @@ impl Tcp {
         wanted.min(max)
     }
 
-    /// Queues `data` as one segment. The caller keeps it within the segment size. `starts_buffer`: the first of an assignment.
-    pub(crate) fn queue_segment(&mut self, data: Range<DataSeq>, starts_buffer: bool) {
+    /// Queues `payload`, which starts at `dsn`, as one segment. The caller keeps it within the segment size.
+    /// `starts_buffer`: the first of an assignment.
+    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, starts_buffer: bool) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
-        let len = data.end.since(data.start) as u32;
-        self.queue.push(SentSegment {
+        let len = payload.len();
+        let segment = SentSegment {
             ssn: self.queued_end,
             len,
             fin: false,
@@ -364,11 +365,12 @@ impl Tcp {
             lost: false,
             retransmitted: false,
             ever_retransmitted: false,
-            dsn: data.start,
+            dsn,
             last_sent: Instant::ZERO,
             delivered: 0,
             delivered_at: Instant::ZERO,
-        });
+        };
+        self.queue.push(segment, payload);
         self.queued_end += u64::from(len);
     }
 
@@ -377,7 +379,7 @@ impl Tcp {
         match self.state {
             State::SynSent => self.state = State::Closed,
             State::SynReceived | State::Established | State::CloseWait if !self.fin_queued => {
-                self.queue.push(SentSegment {
+                let fin = SentSegment {
                     ssn: self.queued_end,
                     len: 0,
                     fin: true,
@@ -390,7 +392,8 @@ impl Tcp {
                     last_sent: now,
                     delivered: 0,
                     delivered_at: now,
-                });
+                };
+                self.queue.push(fin, Payload::EMPTY);
                 self.queued_end += 1;
                 self.fin_queued = true;
                 match self.state {

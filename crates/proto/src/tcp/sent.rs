@@ -6,6 +6,7 @@
 use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::Instant;
+use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,8 @@ impl SentSegment {
 #[derive(Debug, Default)]
 pub(crate) struct SentQueue {
     segments: VecDeque<SentSegment>,
+    /// The data of each segment: kept until the subflow's own acknowledgement, which may come after the DATA_ACK.
+    payloads: VecDeque<Payload>,
     /// Name of the front segment: names count up over the subflow's life.
     first: u64,
     /// How many of the segments were sent.
@@ -61,10 +64,12 @@ pub(crate) struct SentQueue {
 }
 
 impl SentQueue {
-    pub(crate) fn push(&mut self, segment: SentSegment) {
+    pub(crate) fn push(&mut self, segment: SentSegment, payload: Payload) {
+        debug_assert_eq!(segment.len, payload.len(), "a segment is as long as its data");
         self.queued_bytes += u64::from(segment.len);
         self.buffers += u32::from(segment.starts_buffer);
         self.segments.push_back(segment);
+        self.payloads.push_back(payload);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -88,6 +93,10 @@ impl SentQueue {
     }
     pub(crate) fn get(&self, name: u64) -> Option<&SentSegment> {
         self.segments.get(name.checked_sub(self.first)? as usize)
+    }
+    /// The data of segment `name`.
+    pub(crate) fn payload(&self, name: u64) -> Option<&Payload> {
+        self.payloads.get(name.checked_sub(self.first)? as usize)
     }
     fn get_sent_mut(&mut self, name: u64) -> Option<&mut SentSegment> {
         let i = name.checked_sub(self.first)? as usize;
@@ -115,6 +124,7 @@ impl SentQueue {
             return None;
         }
         let s = self.segments.pop_back()?;
+        self.payloads.pop_back();
         self.queued_bytes -= u64::from(s.len);
         self.buffers -= u32::from(s.starts_buffer);
         Some(s)
@@ -201,11 +211,15 @@ impl SentQueue {
                 front.ssn = una;
                 front.dsn = front.dsn + u64::from(cut);
                 front.len -= cut;
+                if let Some(payload) = self.payloads.front_mut() {
+                    *payload = payload.slice(cut, payload.len() - cut);
+                }
                 self.queued_bytes -= u64::from(cut);
             }
             return None;
         }
         let segment = self.segments.pop_front()?;
+        self.payloads.pop_front();
         self.first += 1;
         self.sent -= 1;
         self.queued_bytes -= u64::from(segment.len);

@@ -5,7 +5,7 @@ use super::{State, Tcp};
 use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment, Timestamps};
+use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment, Timestamps};
 
 /// One transmission, decided and accounted for; the connection adds data, window and Multipath TCP options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) enum Outgoing {
     /// A SYN, or a SYN/ACK.
     Syn,
     /// A data segment or a FIN.
-    Data { ssn: u64, data: Range<DataSeq>, fin: bool },
+    Data { ssn: u64, data: Range<DataSeq>, payload: Payload, fin: bool },
     /// An acknowledgement without data.
     Ack,
     /// An acknowledgement with an old sequence number, which the peer must answer.
@@ -212,7 +212,8 @@ impl Tcp {
             self.counters.data_bytes_sent += u64::from(s.len);
             self.counters.retransmitted_segments += u64::from(again);
         }
-        Outgoing::Data { ssn: s.ssn, data: s.data(), fin: s.fin }
+        let payload = self.queue.payload(name).cloned().unwrap_or_default();
+        Outgoing::Data { ssn: s.ssn, data: s.data(), payload, fin: s.fin }
     }
 
     /// Asks the peer for its window with an old sequence number (RFC 9293 §3.8.6.1).
