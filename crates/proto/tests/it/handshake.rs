@@ -1,0 +1,177 @@
+//! Plain TCP's three-way handshake (RFC 9293 §3.5).
+
+use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, TcpConfig};
+use pathweave_proto::{ConnectionError, ConnectionEvent};
+use pathweave_wire::Flags;
+
+#[test]
+fn three_segments_open_a_connection_in_one_and_a_half_round_trips() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    let seen: Vec<_> = pair.log.iter().map(|p| (p.at, p.from, p.segment.flags)).collect();
+    assert_eq!(
+        seen,
+        [(at_ms(0), Client, Flags::SYN), (at_ms(10), Server, Flags::SYN | Flags::ACK), (at_ms(20), Client, Flags::ACK),]
+    );
+    assert_eq!(pair.happened(Client, |e| *e == ConnectionEvent::Connected), Some(at_ms(20)));
+    assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Connected), Some(at_ms(30)));
+    assert_eq!(pair.subflow(Client, 0).srtt, Some(ms(20)));
+    assert_eq!(pair.subflow(Server, 0).srtt, Some(ms(20)));
+}
+
+#[test]
+fn options_are_offered_and_agreed() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    let syn = &pair.log[0].segment.options;
+    assert_eq!((syn.mss, syn.sack_permitted, syn.window_scale), (Some(1460), true, Some(5)));
+    let syn_ack = &pair.log[1].segment.options;
+    assert_eq!((syn_ack.mss, syn_ack.sack_permitted, syn_ack.window_scale), (Some(1460), true, Some(5)));
+    // RFC 7323 §3.2: the SYN/ACK echoes the SYN's timestamp.
+    assert_eq!(syn_ack.timestamps.map(|t| t.echo), syn.timestamps.map(|t| t.value));
+}
+
+#[test]
+fn what_the_peer_does_not_offer_is_not_used() {
+    let plain = TcpConfig { timestamps: false, window_scaling: false, ..TcpConfig::default() };
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.listen(ConnectionConfig { tcp: plain, ..tcp_config() });
+    pair.connect();
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_000, secs(5));
+    assert!(pair.log.iter().skip(1).all(|p| p.segment.options.timestamps.is_none()));
+    // Without timestamps a segment is 12 bytes larger.
+    assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1460));
+    assert!(pair.sent(Client).filter(|p| !p.is_syn()).all(|p| p.segment.options.window_scale.is_none()));
+    // The unscaled window holds at most 65,535 bytes.
+    let edge =
+        pair.sent(Server).filter(|p| !p.is_syn()).map(|p| pair.relative_ack(p) + u32::from(p.segment.window)).max();
+    let sent = pair.data(Client).map(|p| pair.relative(p) + p.len()).max();
+    assert!(sent <= edge);
+}
+
+#[test]
+fn a_lost_syn_is_repeated_after_one_second_then_two() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.drop_some(2, |p| p.is_syn());
+    pair.connect();
+    let syns: Vec<_> = pair.sent(Client).filter(|p| p.is_syn()).map(|p| p.at).collect();
+    assert_eq!(syns, [at_ms(0), at_ms(1000), at_ms(3000)]);
+}
+
+#[test]
+fn a_lost_syn_ack_is_repeated() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.drop_first(|p| p.from == Server && p.is_syn());
+    pair.connect();
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 10_000, secs(1));
+}
+
+#[test]
+fn a_handshake_that_is_never_answered_fails() {
+    let mut pair = Pair::new(&[10], config());
+    pair.script(|_| Fate::Drop);
+    pair.open();
+    pair.run_for(secs(200));
+    let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::ConnectTimeout));
+    // 1 + 2 + 4 + 8 + 16 + 32 + 64 s: six retransmissions.
+    assert_eq!(failed, Some(at_ms(127_000)));
+    assert_eq!(pair.hosts[0].connections(), 0);
+    assert_eq!(pair.next_event(), None);
+}
+
+#[test]
+fn a_closed_port_refuses() {
+    let mut pair = Pair::new(&[10], config());
+    pair.hosts[1] = pathweave_proto::Endpoint::new(pathweave_units::random::Random::substream(1, "other"));
+    pair.open();
+    pair.run_for(secs(1));
+    let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
+    assert_eq!(failed, Some(at_ms(20)));
+}
+
+#[test]
+fn the_third_ack_may_be_lost_before_data_of_either_side() {
+    for writer in [Client, Server] {
+        for config in [tcp_config(), config()] {
+            let mut pair = Pair::new(&[10], config);
+            let mut lost = false;
+            pair.script(move |p| {
+                if p.from == Client && p.is_pure_ack() && !lost {
+                    lost = true;
+                    return Fate::Drop;
+                }
+                Fate::Pass
+            });
+            pair.open();
+            pair.apps[1].pending = if writer == Server { 50_000 } else { 0 };
+            if writer == Client {
+                pair.write(Client, 50_000);
+            }
+            pair.run_until_received(writer.other(), 50_000, secs(3));
+            assert_eq!(pair.the(Client).is_mptcp(), pair.the(Server).is_mptcp());
+            assert_eq!(pair.the(Client).is_mptcp(), pair.config.mptcp);
+        }
+    }
+}
+
+#[test]
+fn data_sent_with_the_third_ack_may_overtake_it() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config);
+        pair.script(
+            |p| if p.from == Client && p.is_pure_ack() && p.number < 5 { Fate::Late(ms(15)) } else { Fate::Pass },
+        );
+        pair.apps[0].pending = 20_000;
+        pair.open();
+        pair.run_until_received(Server, 20_000, secs(1));
+        assert_eq!(pair.the(Server).is_mptcp(), pair.config.mptcp);
+        assert!(pair.data(Client).count() <= 15, "nothing was repeated");
+    }
+}
+
+#[test]
+#[ignore = "a known defect"]
+fn both_ends_may_open_at_once() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config.clone());
+        let [client, server] = pair.paths[0].addresses;
+        let (client, server) = (core::net::SocketAddr::new(client, 1000), core::net::SocketAddr::new(server, 2000));
+        let now = pair.now;
+        pair.apps[0].handle = Some(pair.hosts[0].connect(now, client, server, config.clone(), &[]).expect("valid"));
+        pair.apps[1].handle = Some(pair.hosts[1].connect(now, server, client, config, &[]).expect("valid"));
+        pair.run_until("both are open", secs(2), |p| p.the(Client).is_connected() && p.the(Server).is_connected());
+        // MP_CAPABLE has no rule for crossing SYNs: plain TCP.
+        assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
+        pair.send_all(Client, 30_000);
+        pair.send_all(Server, 20_000);
+        pair.run_until("both have all", secs(2), |p| p.received(Server) == 30_000 && p.received(Client) == 20_000);
+        pair.run_for(secs(130));
+        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+    }
+}
+
+#[test]
+fn a_duplicated_syn_does_no_harm() {
+    for late in [1, 15, 25, 500] {
+        let mut pair = Pair::new(&[10], config());
+        pair.script(move |p| if p.is_syn() { Fate::Twice(ms(late)) } else { Fate::Pass });
+        pair.apps[0].pending = 100_000;
+        pair.connect();
+        pair.run_until_received(Server, 100_000, secs(2));
+        assert!(pair.the(Server).is_mptcp());
+        assert!(pair.log.iter().all(|p| !p.is_rst()));
+    }
+}
+
+#[test]
+fn addresses_of_version_6_take_20_bytes_more() {
+    let mut pair = Pair::ipv6(&[10], tcp_config());
+    pair.connect();
+    assert_eq!(pair.log[0].segment.options.mss, Some(1440));
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_000, secs(2));
+    assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1428));
+}

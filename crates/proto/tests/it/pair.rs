@@ -1,0 +1,597 @@
+//! Two endpoints joined by simple links: a delay each way, and a script that says what happens to each packet.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::connection::{PathMeta, SubflowInfo};
+use pathweave_proto::parameter::Values;
+use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Registry};
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::MptcpOption;
+use pathweave_wire::{Ecn, Flags, Payload, Segment};
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client = 0,
+    Server = 1,
+}
+pub(crate) use Side::{Client, Server};
+
+impl Side {
+    pub(crate) fn other(self) -> Side {
+        match self {
+            Client => Server,
+            Server => Client,
+        }
+    }
+}
+
+pub(crate) const PORT: u16 = 80;
+
+pub(crate) const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+pub(crate) const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+pub(crate) fn at_ms(n: u64) -> Instant {
+    Instant::ZERO + ms(n)
+}
+
+/// A packet that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) at: Instant,
+    pub(crate) from: Side,
+    pub(crate) path: usize,
+    pub(crate) segment: Segment,
+    pub(crate) ecn: Ecn,
+    /// Its number among all packets of the run.
+    pub(crate) number: usize,
+}
+
+impl Packet {
+    pub(crate) fn is_syn(&self) -> bool {
+        self.segment.flags.contains(Flags::SYN)
+    }
+    pub(crate) fn is_fin(&self) -> bool {
+        self.segment.flags.contains(Flags::FIN)
+    }
+    pub(crate) fn is_rst(&self) -> bool {
+        self.segment.flags.contains(Flags::RST)
+    }
+    pub(crate) fn len(&self) -> u32 {
+        self.segment.payload.len()
+    }
+    pub(crate) fn is_data(&self) -> bool {
+        self.len() > 0
+    }
+    /// Neither data nor SYN, FIN, RST.
+    pub(crate) fn is_pure_ack(&self) -> bool {
+        !self.is_data() && !self.segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
+    }
+    pub(crate) fn has_option(&self, wanted: impl Fn(&MptcpOption) -> bool) -> bool {
+        self.segment.options.mptcp.iter().any(wanted)
+    }
+    pub(crate) fn is_data_fin(&self) -> bool {
+        self.segment.options.dss.is_some_and(|d| d.data_fin)
+    }
+}
+
+/// What happens to a packet on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Pass,
+    Drop,
+    /// Arrives this much later.
+    Late(Duration),
+    /// Arrives, and again this much later.
+    Twice(Duration),
+}
+
+type Script = Box<dyn FnMut(&mut Packet) -> Fate>;
+
+struct Flying {
+    at: Instant,
+    number: usize,
+    to: Side,
+    ecn: Ecn,
+    segment: Segment,
+}
+
+pub(crate) struct Path {
+    pub(crate) addresses: [IpAddr; 2],
+    pub(crate) delay: Duration,
+    pub(crate) up: bool,
+}
+
+/// What an application knows of one end.
+#[derive(Default)]
+pub(crate) struct App {
+    pub(crate) handle: Option<ConnectionHandle>,
+    pub(crate) received: Vec<u8>,
+    pub(crate) events: Vec<(Instant, ConnectionEvent)>,
+    /// Written so far, and still to be written.
+    pub(crate) written: u64,
+    pub(crate) pending: u64,
+    pub(crate) close_after_writing: bool,
+    /// Reads whenever it can.
+    pub(crate) reads: bool,
+}
+
+pub(crate) struct Pair {
+    pub(crate) now: Instant,
+    pub(crate) hosts: [Endpoint; 2],
+    pub(crate) apps: [App; 2],
+    pub(crate) paths: Vec<Path>,
+    pub(crate) config: ConnectionConfig,
+    flying: Vec<Flying>,
+    script: Script,
+    pub(crate) log: Vec<Packet>,
+    isns: Vec<[u32; 2]>,
+}
+
+/// The byte at a place of the test stream.
+pub(crate) fn byte_at(side: Side, at: u64) -> u8 {
+    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ side as u8
+}
+
+/// A connection's settings: `minrtt`, `reno`, large buffers, all else as by default.
+pub(crate) fn config() -> ConnectionConfig {
+    let registry = Registry::builtin();
+    let scheduler = *registry.scheduler("minrtt").expect("minrtt is built in");
+    let controller = *registry.controller("reno").expect("reno is built in");
+    ConnectionConfig {
+        mptcp: true,
+        tcp: TcpConfig::default(),
+        scheduler: Chosen { entry: scheduler, values: Values::parse(scheduler.parameters, &[]).expect("defaults") },
+        congestion: Chosen { entry: controller, values: Values::parse(controller.parameters, &[]).expect("defaults") },
+        send_buffer: 4 << 20,
+        receive_buffer: ReceiveBuffer::Fixed(1 << 20),
+        nagle: false,
+        pr: false,
+        failure_detection: FailureDetection::Fast,
+        path_manager: PathManager::Default,
+        join_initial_address: true,
+        single_path: false,
+        checksum: false,
+        close_timeout: secs(60),
+        max_subflows: 8,
+    }
+}
+
+/// The same without Multipath TCP.
+pub(crate) fn tcp_config() -> ConnectionConfig {
+    ConnectionConfig { mptcp: false, ..config() }
+}
+
+pub(crate) fn with_scheduler(config: ConnectionConfig, name: &str) -> ConnectionConfig {
+    let entry = *Registry::builtin().scheduler(name).unwrap_or_else(|| panic!("no scheduler {name}"));
+    let values = Values::parse(entry.parameters, &[]).expect("defaults");
+    ConnectionConfig { scheduler: Chosen { entry, values }, ..config }
+}
+
+fn v4(path: usize, host: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, path as u8 + 1, host))
+}
+fn v6(path: usize, host: u16) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, path as u16 + 1, 0, 0, 0, host))
+}
+
+impl Pair {
+    /// Hosts with one path for each of these one-way delays, in ms.
+    pub(crate) fn new(delays: &[u64], config: ConnectionConfig) -> Pair {
+        let addresses = |i| [v4(i, 1), v4(i, 2)];
+        Pair::with_addresses(delays, addresses, config)
+    }
+
+    pub(crate) fn ipv6(delays: &[u64], config: ConnectionConfig) -> Pair {
+        let addresses = |i| [v6(i, 1), v6(i, 2)];
+        Pair::with_addresses(delays, addresses, config)
+    }
+
+    fn with_addresses(delays: &[u64], addresses: impl Fn(usize) -> [IpAddr; 2], config: ConnectionConfig) -> Pair {
+        let path = |(i, d): (usize, &u64)| Path { addresses: addresses(i), delay: ms(*d), up: true };
+        let paths: Vec<Path> = delays.iter().enumerate().map(path).collect();
+        let mut hosts = [0, 1].map(|i| Endpoint::new(Random::substream(1, ["client", "server"][i])));
+        for (i, host) in hosts.iter_mut().enumerate() {
+            host.set_routes(paths.iter().map(|p| (p.addresses[i], p.addresses[1 - i])));
+        }
+        let mut pair = Pair {
+            now: Instant::ZERO,
+            hosts,
+            apps: [App { reads: true, ..App::default() }, App { reads: true, ..App::default() }],
+            paths,
+            config: config.clone(),
+            flying: Vec::new(),
+            script: Box::new(|_| Fate::Pass),
+            log: Vec::new(),
+            isns: vec![[0; 2]; delays.len()],
+        };
+        pair.listen(config);
+        pair
+    }
+
+    /// The server accepts with other settings from now on.
+    pub(crate) fn listen(&mut self, config: ConnectionConfig) {
+        let addresses = self.local_addresses(Server);
+        self.hosts[1].listen(PORT, config, &addresses);
+    }
+
+    pub(crate) fn local_addresses(&self, side: Side) -> Vec<LocalAddress> {
+        let local = |p: &Path| LocalAddress { address: p.addresses[side as usize], meta: PathMeta::default() };
+        self.paths.iter().map(local).collect()
+    }
+
+    /// From now on the script decides about each packet, and may change it.
+    pub(crate) fn script(&mut self, script: impl FnMut(&mut Packet) -> Fate + 'static) {
+        self.script = Box::new(script);
+    }
+
+    /// From now on every packet arrives.
+    pub(crate) fn no_script(&mut self) {
+        self.script(|_| Fate::Pass);
+    }
+
+    /// Drops the first packet sent from now on that `wanted` says yes to.
+    pub(crate) fn drop_first(&mut self, wanted: impl Fn(&Packet) -> bool + 'static) {
+        self.drop_some(1, wanted);
+    }
+
+    /// Drops the first `n` packets sent from now on that `wanted` says yes to.
+    pub(crate) fn drop_some(&mut self, n: usize, wanted: impl Fn(&Packet) -> bool + 'static) {
+        let mut left = n;
+        self.script(move |p| {
+            if left > 0 && wanted(p) {
+                left -= 1;
+                return Fate::Drop;
+            }
+            Fate::Pass
+        });
+    }
+
+    /// The client's SYN goes out.
+    pub(crate) fn open(&mut self) {
+        let (local, remote) = (self.paths[0].addresses[0], self.paths[0].addresses[1]);
+        let addresses = self.local_addresses(Client);
+        let handle = self.hosts[0].connect(
+            self.now,
+            SocketAddr::new(local, 0),
+            SocketAddr::new(remote, PORT),
+            self.config.clone(),
+            &addresses,
+        );
+        self.apps[0].handle = Some(handle.expect("the settings are right"));
+        self.settle();
+    }
+
+    /// Opens a connection and waits until both ends have it.
+    #[track_caller]
+    pub(crate) fn connect(&mut self) {
+        self.open();
+        self.run_until("both ends are connected", secs(30), |p| {
+            p.connection(Client).is_some_and(Connection::is_connected) && p.connection(Server).is_some()
+        });
+    }
+
+    /// Opens a connection and waits until it has `n` subflows that carry data on the client. Sends one byte, since only
+    /// data proves to the client that the peer speaks Multipath TCP.
+    #[track_caller]
+    pub(crate) fn connect_with_subflows(&mut self, n: usize) {
+        self.connect();
+        self.write(Client, 1);
+        self.run_until("all subflows are up", secs(30), |p| p.usable(Client) == n && p.usable(Server) == n);
+    }
+
+    pub(crate) fn connection(&self, side: Side) -> Option<&Connection> {
+        self.hosts[side as usize].connection(self.apps[side as usize].handle?)
+    }
+
+    #[track_caller]
+    pub(crate) fn the(&self, side: Side) -> &Connection {
+        self.connection(side).expect("the connection exists")
+    }
+
+    /// The subflow of one end that runs over a path.
+    #[track_caller]
+    pub(crate) fn subflow(&self, side: Side, path: usize) -> SubflowInfo {
+        let local = self.paths[path].addresses[side as usize];
+        let found = self.the(side).subflows().filter(|s| s.local.ip() == local).last();
+        found.expect("there is a subflow on that path")
+    }
+
+    pub(crate) fn usable(&self, side: Side) -> usize {
+        self.connection(side).map_or(0, |c| c.subflows().filter(|s| s.usable).count())
+    }
+
+    /// Writes as many bytes of the test stream, as fast as the send buffer takes them.
+    pub(crate) fn write(&mut self, side: Side, len: u64) {
+        self.apps[side as usize].pending += len;
+        self.push(side);
+        self.settle();
+    }
+
+    /// Writes and then closes.
+    pub(crate) fn send_all(&mut self, side: Side, len: u64) {
+        self.apps[side as usize].pending += len;
+        self.apps[side as usize].close_after_writing = true;
+        self.push(side);
+        self.settle();
+    }
+
+    fn push(&mut self, side: Side) {
+        let app = &mut self.apps[side as usize];
+        let Some(handle) = app.handle else { return };
+        let host = &mut self.hosts[side as usize];
+        while app.pending > 0 {
+            let len = app.pending.min(50_000);
+            let bytes: Vec<u8> = (app.written..app.written + len).map(|i| byte_at(side, i)).collect();
+            let taken = host.write(self.now, handle, Payload::Bytes(bytes.into()));
+            app.written += taken;
+            app.pending -= taken;
+            if taken < len {
+                return;
+            }
+        }
+        if app.close_after_writing {
+            app.close_after_writing = false;
+            host.with(handle, |c| c.close(self.now));
+        }
+    }
+
+    pub(crate) fn close(&mut self, side: Side) {
+        self.command(side, |c, now| c.close(now));
+    }
+
+    pub(crate) fn command(&mut self, side: Side, command: impl FnOnce(&mut Connection, Instant)) {
+        let now = self.now;
+        if let Some(handle) = self.apps[side as usize].handle {
+            self.hosts[side as usize].with(handle, |c| command(c, now));
+        }
+        self.settle();
+    }
+
+    /// The application reads at most `max` bytes now, also where it does not read by itself.
+    pub(crate) fn read(&mut self, side: Side, max: u64) -> u64 {
+        let mut left = max;
+        let Some(handle) = self.apps[side as usize].handle else { return 0 };
+        while left > 0 {
+            let Some(payload) = self.hosts[side as usize].read(self.now, handle, left) else { break };
+            left -= u64::from(payload.len());
+            self.take(side, &payload);
+        }
+        self.settle();
+        max - left
+    }
+
+    fn take(&mut self, side: Side, payload: &Payload) {
+        let Payload::Bytes(bytes) = payload else { panic!("real bytes became virtual: {payload:?}") };
+        let received = &mut self.apps[side as usize].received;
+        for byte in bytes {
+            let at = received.len() as u64;
+            assert_eq!(*byte, byte_at(side.other(), at), "byte {at} of the stream to {side:?}");
+            received.push(*byte);
+        }
+    }
+
+    /// Bytes that the application on this end has read.
+    pub(crate) fn received(&self, side: Side) -> u64 {
+        self.apps[side as usize].received.len() as u64
+    }
+
+    pub(crate) fn happened(&self, side: Side, wanted: impl Fn(&ConnectionEvent) -> bool) -> Option<Instant> {
+        self.apps[side as usize].events.iter().find(|(_, e)| wanted(e)).map(|(t, _)| *t)
+    }
+
+    /// Everything that can happen now: applications and departing segments.
+    fn settle(&mut self) {
+        loop {
+            let mut idle = true;
+            for side in [Client, Server] {
+                let i = side as usize;
+                while let Some(handle) = self.hosts[i].poll_accept() {
+                    idle = false;
+                    self.apps[i].handle.get_or_insert(handle);
+                }
+                while let Some((handle, event)) = self.hosts[i].poll_event() {
+                    idle = false;
+                    if self.apps[i].handle.get_or_insert(handle) == &handle {
+                        self.apps[i].events.push((self.now, event));
+                    }
+                    if self.apps[i].reads
+                        && let ConnectionEvent::Readable = event
+                    {
+                        while let Some(payload) = self.hosts[i].read(self.now, handle, u64::MAX) {
+                            self.take(side, &payload);
+                        }
+                    }
+                    if let ConnectionEvent::Writable | ConnectionEvent::Connected = event {
+                        self.push(side);
+                    }
+                }
+                while let Some(transmit) = self.hosts[i].poll_transmit(self.now) {
+                    idle = false;
+                    self.send(side, transmit.segment, transmit.ecn);
+                }
+            }
+            if idle {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, from: Side, segment: Segment, ecn: Ecn) {
+        let number = self.log.len();
+        let ends = [segment.src.ip(), segment.dst.ip()];
+        let i = from as usize;
+        let path = self.paths.iter().position(|p| p.addresses[i] == ends[0] && p.addresses[1 - i] == ends[1]);
+        let Some(path) = path else { panic!("no route for {segment:?}") };
+        if segment.payload.len() > 0 {
+            let real = matches!(segment.payload, Payload::Bytes(_));
+            assert!(real, "a segment of a stream of real bytes carries real bytes: {segment:?}");
+        }
+        assert!(segment.options.wire_len() <= 40, "options fit: {:?}", segment.options);
+        assert!(
+            segment.ip_len() <= self.config.tcp.mtu,
+            "{} bytes on a path of {}",
+            segment.ip_len(),
+            self.config.tcp.mtu
+        );
+        if segment.flags.contains(Flags::SYN) {
+            self.isns[path][i] = segment.seq;
+        }
+        let mut packet = Packet { at: self.now, from, path, segment, ecn, number };
+        let fate = (self.script)(&mut packet);
+        self.log.push(packet.clone());
+        let base = self.now + self.paths[path].delay;
+        let arrivals = match fate {
+            _ if !self.paths[path].up => vec![],
+            Fate::Pass => vec![base],
+            Fate::Drop => vec![],
+            Fate::Late(extra) => vec![base + extra],
+            Fate::Twice(extra) => vec![base, base + extra],
+        };
+        for at in arrivals {
+            let Packet { ecn, segment, .. } = packet.clone();
+            self.flying.push(Flying { at, number, to: from.other(), ecn, segment });
+        }
+    }
+
+    /// Puts a segment on the wire towards `to`, arriving now.
+    pub(crate) fn inject(&mut self, to: Side, mut segment: Segment) {
+        self.hosts[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
+        self.settle();
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Instant> {
+        let timers = self.hosts.iter().filter_map(Endpoint::poll_timeout);
+        timers.chain(self.flying.iter().map(|f| f.at)).min()
+    }
+
+    /// Goes on to the next thing that happens, not beyond `limit`. Returns whether anything was left.
+    #[track_caller]
+    pub(crate) fn step(&mut self, limit: Instant) -> bool {
+        let Some(next) = self.next_event().filter(|t| *t <= limit) else {
+            self.now = limit;
+            return false;
+        };
+        self.now = self.now.max(next);
+        if let Some(i) = (0..self.flying.len()).min_by_key(|i| (self.flying[*i].at, self.flying[*i].number))
+            && self.flying[i].at <= self.now
+        {
+            let Flying { to, ecn, mut segment, .. } = self.flying.remove(i);
+            self.hosts[to as usize].handle_segment(self.now, ecn, &mut segment);
+        } else {
+            for host in &mut self.hosts {
+                host.handle_timeout(self.now);
+            }
+        }
+        self.settle();
+        true
+    }
+
+    #[track_caller]
+    pub(crate) fn run_for(&mut self, time: Duration) {
+        let limit = self.now + time;
+        let mut steps = 0u64;
+        while self.step(limit) {
+            steps += 1;
+            assert!(steps < 2_000_000, "time stands still at {}", self.now);
+        }
+    }
+
+    /// Runs until `done`, for at most `limit`.
+    #[track_caller]
+    pub(crate) fn run_until(&mut self, what: &str, limit: Duration, done: impl Fn(&Pair) -> bool) {
+        let end = self.now + limit;
+        let mut steps = 0u64;
+        while !done(self) {
+            steps += 1;
+            assert!(steps < 2_000_000, "time stands still at {}", self.now);
+            if !self.step(end) && !done(self) {
+                panic!("not within {limit}: {what}\n{}", self.describe());
+            }
+        }
+    }
+
+    /// Runs until `side` has received `len` bytes in all.
+    #[track_caller]
+    pub(crate) fn run_until_received(&mut self, side: Side, len: u64, limit: Duration) {
+        self.run_until(&format!("{side:?} has {len} bytes"), limit, |p| p.received(side) >= len);
+        assert_eq!(self.received(side), len, "no byte more than was sent");
+    }
+
+    /// Packets of one end, since the start.
+    pub(crate) fn sent(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
+        self.log.iter().filter(move |p| p.from == from)
+    }
+
+    /// Data segments of one end.
+    pub(crate) fn data(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
+        self.sent(from).filter(|p| p.is_data())
+    }
+
+    /// Forgets all packets so far.
+    pub(crate) fn clear_log(&mut self) {
+        self.log.clear();
+    }
+
+    /// Sequence number of a segment relative to its subflow's newest SYN.
+    pub(crate) fn relative(&self, packet: &Packet) -> u32 {
+        packet.segment.seq.wrapping_sub(self.isns[packet.path][packet.from as usize])
+    }
+
+    /// Acknowledgement number of a segment relative to the newest SYN of the other side.
+    pub(crate) fn relative_ack(&self, packet: &Packet) -> u32 {
+        packet.segment.ack.wrapping_sub(self.isns[packet.path][packet.from.other() as usize])
+    }
+
+    /// The newest initial sequence number of one end on a path.
+    pub(crate) fn isn(&self, side: Side, path: usize) -> u32 {
+        self.isns[path][side as usize]
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        use core::fmt::Write;
+        let mut out = format!("at {}; last packets:\n", self.now);
+        for p in self.log.iter().rev().take(40).rev() {
+            let s = &p.segment;
+            let _ = writeln!(
+                out,
+                "  {} {:?} path {} {:?} seq {} ack {} len {} win {} {:?} {:?} sack {:?}",
+                p.at,
+                p.from,
+                p.path,
+                s.flags,
+                s.seq,
+                s.ack,
+                p.len(),
+                s.window,
+                s.options.dss,
+                s.options.mptcp,
+                s.options.sack
+            );
+        }
+        for side in [Client, Server] {
+            if let Some(c) = self.connection(side) {
+                let _ = writeln!(
+                    out,
+                    "{side:?}: mptcp {} error {:?} written {} acked {} received {} {:?}",
+                    c.is_mptcp(),
+                    c.error(),
+                    c.written_bytes(),
+                    c.acked_bytes(),
+                    c.received_bytes(),
+                    c.counters()
+                );
+                for s in c.subflows() {
+                    let _ = writeln!(out, "    {s:?}");
+                }
+            } else {
+                let _ = writeln!(out, "{side:?}: gone; events {:?}", self.apps[side as usize].events);
+            }
+        }
+        out
+    }
+}
