@@ -1,6 +1,7 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
+use super::subflow::Join;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
@@ -48,9 +49,7 @@ impl Connection {
         match self.mode {
             Mode::Mptcp(_) => self.send_data_fin(now),
             Mode::Plain => {
-                for subflow in self.subflows.iter_mut().flatten() {
-                    subflow.tcp.close(now);
-                }
+                self.close_subflows(now);
                 self.data_fin = DataFin::Acked;
             }
             Mode::Negotiating { .. } => {}
@@ -59,6 +58,9 @@ impl Connection {
 
     /// Sends the DATA_FIN on every subflow that can, and again after a timeout.
     pub(super) fn send_data_fin(&mut self, now: Instant) {
+        if self.data_fin == DataFin::Requested && self.send.assigned_bytes() == 0 {
+            self.progress_at = now;
+        }
         let mut rto = Duration::from_millis(200);
         for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {
             subflow.send_data_fin = true;
@@ -95,15 +97,50 @@ impl Connection {
 
     /// Both directions ended at the data level: the subflows close. All subflows closed: the connection is over.
     pub(super) fn follow_close(&mut self, now: Instant) {
-        if self.is_mptcp() && self.data_fin == DataFin::Acked && self.receive.complete() {
-            for subflow in self.subflows.iter_mut().flatten() {
-                subflow.tcp.close(now);
-            }
+        if self.is_mptcp() && self.is_over() {
+            self.close_subflows(now);
         }
         let over = self.connected && self.subflows.iter().flatten().all(|s| s.tcp.is_closed() || s.tcp.in_time_wait());
         if over && !self.closed_reported && self.error.is_none() {
             self.closed_reported = true;
             self.events.push_back(ConnectionEvent::Closed);
+        }
+    }
+
+    /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
+    fn close_subflows(&mut self, now: Instant) {
+        for subflow in self.subflows.iter_mut().flatten() {
+            if subflow.tcp.can_send() {
+                // The end gets as long as data does.
+                self.progress_at = now;
+            }
+            if subflow.join != Join::Initial && !subflow.tcp.is_established() {
+                subflow.tcp.abort();
+            }
+            subflow.tcp.close(now);
+        }
+    }
+
+    /// All data has gone and come, both ends are known.
+    pub(super) fn is_over(&self) -> bool {
+        let sent = self.send.first_unacked() == self.send.written_end();
+        self.data_fin == DataFin::Acked && sent && self.receive.complete()
+    }
+
+    /// The subflows have still to answer for the end.
+    pub(super) fn is_closing(&self) -> bool {
+        let over = self.is_over();
+        self.subflows.iter().flatten().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
+    }
+
+    /// Nothing answered for `close_timeout`: a failure, or only a close that the peer does not complete.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let over = self.is_over();
+        self.abort_subflows();
+        if over {
+            self.follow_close(now);
+        } else {
+            self.fail(ConnectionError::AllPathsDead);
         }
     }
 

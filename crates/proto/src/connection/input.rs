@@ -194,6 +194,10 @@ impl Connection {
             self.data_fin = DataFin::Acked;
             self.progress_at = now;
         }
+        if self.window_probe.is_some() {
+            // The answer to a probe, or as good as one.
+            self.progress_at = now;
+        }
         if edge > self.send_window_end {
             self.send_window_end = edge;
             self.window_probe = None;
@@ -218,6 +222,7 @@ impl Connection {
 
     fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
         if changes.una_advanced {
+            self.progress_at = now;
             self.revive(now, id);
         }
         if let Some(rtt) = changes.rtt {
@@ -298,8 +303,7 @@ impl Connection {
             self.send_data_fin(now);
         }
         if self.death_deadline().is_some_and(|t| t <= now) {
-            self.abort_subflows();
-            self.fail(ConnectionError::AllPathsDead);
+            self.give_up(now);
         }
         self.schedule(now);
     }

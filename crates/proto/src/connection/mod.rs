@@ -146,7 +146,7 @@ pub struct Connection {
     reinject: VecDeque<Range<DataSeq>>,
     data_fin: DataFin,
     window_probe: Option<(Instant, u32)>,
-    /// Data-level progress: since when the first unacknowledged byte has not moved while data was out.
+    /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,
     write_blocked: bool,
 
@@ -299,11 +299,14 @@ impl Connection {
         subflows.chain(own.into_iter().flatten()).min()
     }
 
-    /// When the connection is given up for want of any progress.
+    /// When the connection is given up for want of any answer.
     fn death_deadline(&self) -> Option<Instant> {
         let waiting = self.connected
             && self.error.is_none()
-            && (self.send.assigned_bytes() > 0 || matches!(self.data_fin, DataFin::Sent(_)));
+            && (self.send.assigned_bytes() > 0
+                || matches!(self.data_fin, DataFin::Sent(_))
+                || self.window_probe.is_some()
+                || self.is_closing());
         waiting.then(|| self.progress_at + self.config.close_timeout)
     }
 

@@ -88,6 +88,7 @@ impl Connection {
         if !self.connected || self.error.is_some() {
             return;
         }
+        let idle = self.send.assigned_bytes() == 0;
         let mut views = core::mem::take(&mut self.views);
         self.fill_views(&mut views);
         if !views.is_empty() {
@@ -99,6 +100,9 @@ impl Connection {
             self.update_window_blocked(now, &views);
         }
         self.views = views;
+        if idle && self.send.assigned_bytes() > 0 {
+            self.progress_at = now;
+        }
         let backlog = self.send.unassigned_bytes() > 0;
         for subflow in self.subflows.iter_mut().flatten() {
             subflow.tcp.backlog = backlog;
@@ -230,10 +234,11 @@ impl Connection {
         let mut at = start;
         while at < end {
             let piece = at..end.min(at + mss);
-            let short = piece.end.since(piece.start) < mss;
+            // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
+            let short = piece.end.since(piece.start) < mss && self.send.span_at(at).is_none();
             // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window.
             let window_edge = piece.end == self.send_window_end && piece.end < self.send.written_end();
-            if short && window_edge && in_flight && !self.send.owners(at..at + 1).contains(id) {
+            if short && window_edge && in_flight {
                 clipped_by = Some(ClippedBy::SendWindow);
                 break;
             }
@@ -297,6 +302,7 @@ impl Connection {
         } else if self.window_probe.is_none() {
             let rto = self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.tcp.rto()).min();
             self.window_probe = rto.map(|rto| (now + rto, 0));
+            self.progress_at = now;
         }
     }
 

@@ -292,6 +292,14 @@ impl Tcp {
     pub(crate) fn held_bytes(&self) -> u64 {
         self.receiver.held_bytes()
     }
+    /// Our FIN is queued or out, and not acknowledged.
+    pub(crate) fn fin_outstanding(&self) -> bool {
+        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
+    }
+    /// Only the peer's FIN is missing.
+    pub(crate) fn awaits_fin(&self) -> bool {
+        self.state == State::FinWait2
+    }
     pub(crate) fn in_time_wait(&self) -> bool {
         self.state == State::TimeWait
     }

@@ -46,7 +46,6 @@ fn either_side_first_or_both_at_once() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn a_half_closed_connection_still_carries_the_other_direction() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10, 20], config);
@@ -107,11 +106,10 @@ fn a_data_fin_that_overtakes_data_waits_for_it() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn one_dead_path_does_not_stop_the_close() {
     let mut pair = Pair::new(&[10, 20], ConnectionConfig { close_timeout: secs(20), ..config() });
     pair.connect_with_subflows(2);
-    pair.paths[1].up = false;
+    pair.kill(1);
     pair.send_all(Client, 100_000);
     pair.run_until_received(Server, 100_001, secs(5));
     pair.close(Server);
@@ -122,7 +120,6 @@ fn one_dead_path_does_not_stop_the_close() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn all_paths_dead_is_one_error_after_the_close_timeout() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10, 20], ConnectionConfig { close_timeout: secs(20), ..config });
@@ -130,9 +127,8 @@ fn all_paths_dead_is_one_error_after_the_close_timeout() {
         pair.write(Client, 100_000);
         pair.run_until_received(Server, 100_000, secs(5));
         pair.run_for(secs(1));
-        for path in &mut pair.paths {
-            path.up = false;
-        }
+        pair.kill(0);
+        pair.kill(1);
         let start = pair.now;
         pair.write(Client, 100_000);
         pair.run_until("the client gives up", secs(60), |p| {
@@ -145,7 +141,6 @@ fn all_paths_dead_is_one_error_after_the_close_timeout() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn a_connection_may_be_idle_for_hours() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10, 20], config);

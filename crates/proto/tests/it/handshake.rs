@@ -133,7 +133,6 @@ fn data_sent_with_the_third_ack_may_overtake_it() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn both_ends_may_open_at_once() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10], config.clone());

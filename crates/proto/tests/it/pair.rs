@@ -96,6 +96,7 @@ struct Flying {
     at: Instant,
     number: usize,
     to: Side,
+    path: usize,
     ecn: Ecn,
     segment: Segment,
 }
@@ -454,8 +455,18 @@ impl Pair {
         };
         for at in arrivals {
             let Packet { ecn, segment, .. } = packet.clone();
-            self.flying.push(Flying { at, number, to: from.other(), ecn, segment });
+            self.flying.push(Flying { at, number, to: from.other(), path, ecn, segment });
         }
+    }
+
+    /// A path goes dark, with all that is on it.
+    pub(crate) fn kill(&mut self, path: usize) {
+        self.paths[path].up = false;
+        self.flying.retain(|f| f.path != path);
+    }
+
+    pub(crate) fn revive(&mut self, path: usize) {
+        self.paths[path].up = true;
     }
 
     /// Puts a segment on the wire towards `to`, arriving now.
