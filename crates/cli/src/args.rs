@@ -15,6 +15,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Compare(CompareOptions),
+    Validate(ValidateOptions),
     List(ListOptions),
     /// Writes a shell's completions to standard output.
     Completions {
@@ -68,6 +69,38 @@ pub(crate) struct CompareOptions {
     /// How many runs at once [default: one per processor]. Results do not depend on it.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
+}
+
+/// Holds the engine against measurements of the real Linux stack.
+///
+/// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the scheduler linux
+/// with failure detection linux; seeds 1 to 10, to 30 with random loss. Shows Linux and ours by scenario, and the limits.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ValidateOptions {
+    /// Reference data: one run of Linux a line.
+    #[arg(value_name = "FILE.jsonl")]
+    pub(crate) file: PathBuf,
+
+    /// Writes a line of JSON for each scenario: id, linux_median, ours_median (completion in seconds of sized runs, else goodput in
+    /// Mbit/s), difference (a fraction), linux_iqr.
+    #[arg(long, value_name = "OUT.jsonl")]
+    pub(crate) jsonl: Option<PathBuf>,
+
+    /// Only scenarios with this text in their id.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+
+    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+
+    /// Ends with code 1 when a limit does not hold.
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Runs nothing: writes each scenario as a scenario file into this folder, as it is with seed 1.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scenarios: Option<PathBuf>,
 }
 
 /// Lists what can be named.

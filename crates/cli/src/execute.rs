@@ -27,21 +27,34 @@ pub(crate) fn execute(
             }
         }
     }
+    let one = |run: &Run<'_>| caught(|| engine(run)).unwrap_or_else(|fault| failed(run, &fault));
+    spread(&runs, jobs, one)
+}
+
+/// What `work` gives; where the engine's own invariants break, what to say of it.
+pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an unknown panic");
+        format!("a fault in Pathweave: {text}")
+    })
+}
+
+/// Does `one` with every item, on `jobs` threads, in any order; the results are in the order of the items.
+pub(crate) fn spread<T: Sync, R: Send>(
+    items: &[T],
+    jobs: Option<NonZero<usize>>,
+    one: impl Fn(&T) -> R + Sync,
+) -> Result<Vec<R>, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.map_or(0, NonZero::get)).build();
     let pool = pool.map_err(|e| Failure::Output(format!("threads: {e}")))?;
-    let progress = progress(runs.len());
-    let results = pool.install(|| {
-        let one = |run: &Run<'_>| {
-            let result = catch_unwind(AssertUnwindSafe(|| engine(run))).unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an unknown panic");
-                failed(run, &format!("a fault in Pathweave: {text}"))
-            });
-            progress.inc(1);
-            result
-        };
-        runs.par_iter().with_max_len(1).map(one).collect()
-    });
+    let progress = progress(items.len());
+    let counted = |item: &T| {
+        let result = one(item);
+        progress.inc(1);
+        result
+    };
+    let results = pool.install(|| items.par_iter().with_max_len(1).map(counted).collect());
     progress.finish_and_clear();
     Ok(results)
 }

@@ -20,6 +20,7 @@ mod files;
 mod list;
 mod manual;
 mod plan;
+mod validate;
 
 pub use pathweave_proto::Registry;
 
@@ -40,6 +41,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
+        Command::Validate(options) => validate::validate(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder } => manual::man(&folder),

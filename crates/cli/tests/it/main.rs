@@ -2,6 +2,7 @@
 
 mod compare;
 mod listings;
+mod validate;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -15,6 +15,9 @@ mod run;
 mod setup;
 mod table;
 
+#[cfg(test)]
+mod tests;
+
 pub use compare::{Class, Comparison, Quartiles};
 pub use error::ReferenceError;
 pub use limits::{BenefitCheck, Limit, Row, Summary};

@@ -28,6 +28,21 @@ pub struct OurRun {
     pub problem: Option<String>,
 }
 
+impl OurRun {
+    /// A run in which something broke: nothing arrived, ever.
+    pub fn failed(reference: &Reference, seed: u64, problem: String) -> Self {
+        OurRun {
+            seed,
+            value: if reference.setup.is_sized() { f64::INFINITY } else { 0.0 },
+            frame_bytes: [0.0; 2],
+            queue_drops: [0; 2],
+            retransmitted_segments: 0,
+            timeouts: 0,
+            problem: Some(problem),
+        }
+    }
+}
+
 /// Ethernet's header: the links count IP packets.
 const ETHERNET_BYTES: u64 = 14;
 

@@ -1,0 +1,63 @@
+//! `pathweave validate`.
+
+use crate::{folder, pathweave, stderr, stdout};
+use std::fs;
+
+/// Runs of Linux 6.12: plain TCP with a fixed window, twice.
+const LINES: &str = r#"
+{"id": "small/tcp0", "seed": 1, "scenario": {"mode": "tcp0", "paths": [{"rate_mbps": 8, "delay_ms": 10, "queue_pkts": 100, "loss_pct": 0}, {"rate_mbps": 1, "delay_ms": 75, "queue_pkts": 100, "loss_pct": 0}], "cc": "reno", "seconds": 20, "rmem": 65536, "rmem0": 65536}, "goodput_mbps": 7.6424, "bytes": 19202048, "path0": {"received_frame_bytes": 20081726, "queue_drops": 0, "window_bytes": [38912, 38912]}, "path1": {"received_frame_bytes": 936, "queue_drops": 0, "window_bytes": null}}
+{"id": "small/tcp0", "seed": 2, "scenario": {"mode": "tcp0", "paths": [{"rate_mbps": 8, "delay_ms": 10, "queue_pkts": 100, "loss_pct": 0}, {"rate_mbps": 1, "delay_ms": 75, "queue_pkts": 100, "loss_pct": 0}], "cc": "reno", "seconds": 20, "rmem": 65536, "rmem0": 65536}, "goodput_mbps": 7.6425, "bytes": 19202048, "path0": {"received_frame_bytes": 20081726, "queue_drops": 0, "window_bytes": [38912, 38912]}, "path1": {"received_frame_bytes": 936, "queue_drops": 0, "window_bytes": null}}
+"#;
+
+#[test]
+fn a_table_limits_and_lines() {
+    let folder = folder("validate");
+    fs::write(folder.join("ref.jsonl"), LINES).expect("the file can be written");
+    let output = pathweave(&folder, &["validate", "ref.jsonl", "--jsonl", "out.jsonl", "--check", "--jobs", "2"]);
+    assert!(output.status.success(), "{}\n{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    for part in ["small/tcp0", "holds  TCP, no loss, timed, fixed window (1 scenarios)"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let lines = fs::read_to_string(folder.join("out.jsonl")).expect("the lines are there");
+    let line: serde_json::Value = serde_json::from_str(lines.trim()).expect("one line of JSON");
+    assert_eq!(line["id"], "small/tcp0");
+    for key in ["linux_median", "ours_median", "difference", "linux_iqr"] {
+        assert!(line[key].is_number(), "{key} is missing: {line}");
+    }
+    assert!(line["difference"].as_f64().is_some_and(|d| d.abs() < 0.01), "{line}");
+}
+
+#[test]
+fn a_broken_limit_is_a_failure_only_where_it_is_asked_for() {
+    let folder = folder("validate-check");
+    fs::write(folder.join("ref.jsonl"), LINES.replace("7.642", "9.642")).expect("the file can be written");
+    assert_eq!(pathweave(&folder, &["validate", "ref.jsonl"]).status.code(), Some(0));
+    let output = pathweave(&folder, &["validate", "ref.jsonl", "--check"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("FAILS"));
+}
+
+#[test]
+fn mistakes_are_told() {
+    let folder = folder("validate-mistakes");
+    let says = |arguments: &[&str], expected: &str| {
+        let output = pathweave(&folder, &[&["validate"], arguments].concat());
+        assert_eq!((output.status.code(), stderr(&output).trim()), (Some(2), expected));
+    };
+    says(&["ref.jsonl"], "error: ref.jsonl: No such file or directory (os error 2)");
+    fs::write(folder.join("ref.jsonl"), LINES.replace("reno", "vegas")).expect("the file can be written");
+    says(&["ref.jsonl"], "error: ref.jsonl:2: scenario.cc = vegas: allowed: reno, cubic");
+    fs::write(folder.join("ref.jsonl"), LINES).expect("the file can be written");
+    says(&["ref.jsonl", "--only", "x"], "error: --only = x: allowed: a part of an id of ref.jsonl, such as small/tcp0");
+}
+
+#[test]
+fn scenarios_can_be_looked_at_closer() {
+    let folder = folder("validate-scenarios");
+    fs::write(folder.join("ref.jsonl"), LINES).expect("the file can be written");
+    assert!(pathweave(&folder, &["validate", "ref.jsonl", "--scenarios", "s"]).status.success());
+    let arguments = ["compare", "s/small-tcp0.toml", "--schedulers", "minrtt", "--seeds", "1"];
+    let output = pathweave(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
