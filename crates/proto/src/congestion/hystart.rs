@@ -297,4 +297,41 @@ mod tests {
         flow.round();
         assert_eq!(flow.cwnd(), 2 * before);
     }
+
+    /// Slow start from 10 segments over a bottleneck that takes `per_segment` for each, every segment acknowledged; the
+    /// window at which it is left.
+    fn left_at(per_segment: Duration, round_trip: Duration) -> u32 {
+        let mut flow = Flow::new(Cubic::new(Variant::Linux, true, true), 10);
+        // When each segment was sent and its acknowledgement arrives.
+        let mut segments: Vec<(Instant, Instant)> = Vec::new();
+        let (mut free, mut round_end) = (Instant::ZERO, 0);
+        for acked in 0..10_000 {
+            while segments.len() < acked + flow.cwnd() as usize {
+                free = free.max(flow.now) + per_segment;
+                segments.push((flow.now, free + round_trip));
+            }
+            let (sent, arrives) = segments[acked];
+            flow.now = arrives;
+            flow.rtt = arrives.since(sent);
+            // A round begins with the acknowledgement of its first segment.
+            if acked >= round_end {
+                round_end = segments.len();
+                flow.start_round(1);
+            } else {
+                flow.ack(1);
+            }
+            if !flow.window.in_slow_start() {
+                return flow.cwnd();
+            }
+        }
+        panic!("slow start is never left");
+    }
+
+    #[test]
+    fn it_is_left_where_linux_leaves_it() {
+        // Linux 6.12 over 16 Mbit/s and 35 ms each way: at 128, by the train.
+        assert_eq!(left_at(Duration::from_micros(757), ms(70)), 128);
+        // Over 5 Mbit/s and 65 ms each way: at 168, by the delay.
+        assert!((167..=169).contains(&left_at(Duration::from_nanos(2_422_400), ms(130))));
+    }
 }

@@ -99,10 +99,14 @@ pub struct Backwards;
 impl Scheduler for Backwards {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let Some(s) = with_space(view).next() else { return Decision::no_space() };
-        let last = view.queue.unassigned().take_while(|r| r.start < view.send_window_end).last();
-        let Some(range) = last else { return Decision::nothing_to_send() };
-        let end = range.end.min(view.send_window_end);
-        assign(s, range.start.max(end - u64::from(s.mss))..end, "backwards")
+        let piece = |gap: Range<DataSeq>| {
+            let end = gap.end.min(view.send_window_end);
+            view.inside_window(s, gap.start.max(end - u64::from(s.mss))..end)
+        };
+        match view.queue.unassigned().take_while(|r| r.start < view.send_window_end).filter_map(piece).last() {
+            Some(range) => assign(s, range, "backwards"),
+            None => Decision::nothing_to_send(),
+        }
     }
 }
 
