@@ -2,11 +2,12 @@
 
 mod determinism;
 mod page;
+mod results;
 mod run;
 mod setup;
 mod steps;
 
-use run::{cargo, count_tests, run, target};
+use run::{cargo, count_tests, run};
 use std::path::Path;
 use std::process::ExitCode;
 use steps::Steps;
@@ -15,7 +16,8 @@ const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
-cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow";
+cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
+cargo xtask results      writes docs/results/ and the README's table and picture anew";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
         }
         ["page", file] => {
             steps.step("page", |_| page::check(Path::new(file)));
+        }
+        ["results"] => {
+            steps.step("results", |_| results::write());
         }
         _ => {
             eprintln!("{USAGE}");
@@ -62,13 +67,9 @@ fn test(steps: &mut Steps) {
     steps.step("benchmarks compile", |_| run(&mut cargo("bench --workspace --bench * --no-run")));
 }
 
-/// The README's first command, and the page that it writes.
+/// The README's first command: the page that it writes, and what the README says of it.
 fn report_page() -> Result<(), String> {
-    run(&mut cargo("build --release --package pathweave"))?;
-    let folder = target().join("compare");
-    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let page = folder.join("pathweave-report.html");
-    let _ = std::fs::remove_file(&page);
-    run(std::process::Command::new(target().join("release/pathweave")).arg("compare").current_dir(&folder))?;
-    page::check(&page)
+    let (text, page) = results::first_command()?;
+    page::check(&page)?;
+    results::check_readme(&text)
 }

@@ -40,6 +40,16 @@ pub(crate) fn check(html: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// A picture of the top of a page, on a light background.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn picture(html: &Path, name: &str, width: u32, height: u32) -> Result<PathBuf, String> {
+    let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
+    let folder = html.parent().map(Path::to_path_buf).unwrap_or_default();
+    Browser { program: chromium()?, folder, url: file_url(&html)? }.picture(name, width, height, 1)
+}
+
 /// The frame that the page is shown in.
 const FRAME: &str = r#"<!doctype html><html><head><meta name="color-scheme" content="light dark"></head>
 <body style="margin: 0"><iframe src="URL" width="WIDTH" height="HEIGHT" style="border: 0; display: block"></iframe><script>

@@ -1,0 +1,156 @@
+//! The results that are committed: each built-in scenario's table, and the README's.
+
+use crate::page;
+use crate::run::{capture, cargo, root, run, target};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+const SCENARIOS: [&str; 6] = ["wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte"];
+/// Receive buffers of CP Figs. 5 to 8, KB.
+const BUFFERS: [u32; 10] = [40, 60, 80, 100, 150, 200, 300, 400, 600, 1000];
+const BUFFER_SCHEDULERS: &str = "minrtt,linux,blest";
+/// Size of the README's picture.
+const PICTURE: (u32, u32) = (1100, 1010);
+
+fn pathweave() -> Result<Command, String> {
+    run(&mut cargo("build --release --package pathweave"))?;
+    Ok(Command::new(target().join("release/pathweave")))
+}
+
+fn text(command: &mut Command) -> Result<String, String> {
+    let bytes = capture(command)?;
+    let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
+    Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
+}
+
+/// What `pathweave compare` says, and the page that it writes.
+///
+/// # Errors
+/// Where it does not end well.
+pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
+    let folder = target().join("compare");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let page = folder.join("pathweave-report.html");
+    let _ = fs::remove_file(&page);
+    let text = text(pathweave()?.arg("compare").current_dir(&folder))?;
+    print!("{text}");
+    Ok((text, page))
+}
+
+/// The place in the README where the first command's output stands.
+const README_START: &str = "```console\n$ cargo run --release -- compare\n";
+const README_END: &str = "```\n";
+
+/// What stands before, inside and after that place.
+fn split_readme(readme: &str) -> Result<(&str, &str, &str), String> {
+    let missing = || format!("README.md has no block that begins with {README_START:?}");
+    let start = readme.find(README_START).ok_or_else(missing)? + README_START.len();
+    let length = readme[start..].find(README_END).ok_or_else(missing)?;
+    Ok((&readme[..start], &readme[start..start + length], &readme[start + length..]))
+}
+
+fn readme() -> Result<String, String> {
+    fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))
+}
+
+/// Whether the README shows what the first command says.
+///
+/// # Errors
+/// Where it does not.
+pub(crate) fn check_readme(text: &str) -> Result<(), String> {
+    if split_readme(&readme()?)?.1 == text {
+        return Ok(());
+    }
+    Err("README.md shows another table than `pathweave compare` prints now: if the change is meant, run `cargo xtask results` \
+         and look through what it changes"
+        .into())
+}
+
+/// Makes all of them anew.
+///
+/// # Errors
+/// Where a run or a file fails.
+pub(crate) fn write() -> Result<(), String> {
+    let (first, html) = first_command()?;
+    let picture = page::picture(&html, "top", PICTURE.0, PICTURE.1)?;
+    put("docs/wlan-3g.png", &fs::read(&picture).map_err(|e| format!("{}: {e}", picture.display()))?)?;
+    let old = readme()?;
+    let (before, _, after) = split_readme(&old)?;
+    put("README.md", format!("{before}{first}{after}").as_bytes())?;
+    for name in SCENARIOS {
+        let arguments = format!("compare {name} --seeds 20");
+        let table = text(pathweave()?.args(arguments.split(' ')))?;
+        put(&format!("docs/results/{name}.txt"), format!("$ pathweave {arguments}\n{table}").as_bytes())?;
+    }
+    for name in ["cp-asymmetric", "cp-symmetric"] {
+        put(&format!("docs/results/{name}-buffers.txt"), buffers(name)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn put(name: &str, bytes: &[u8]) -> Result<(), String> {
+    let path = root().join(name);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    println!("wrote {name}");
+    Ok(())
+}
+
+/// Goodput by receive buffer: a line for each, a column for each scheduler and for plain TCP on each path.
+fn buffers(scenario: &str) -> Result<String, String> {
+    let command = |buffer: &str| {
+        format!(
+            "compare {scenario} --schedulers {BUFFER_SCHEDULERS} --seeds 5 --set connection.receive_buffer={buffer} --jsonl -"
+        )
+    };
+    let mut out = format!("$ pathweave {}\nMean goodput, Mbit/s, by BUFFER\n\n", command("BUFFER"));
+    for (i, size) in BUFFERS.into_iter().enumerate() {
+        let buffer = format!("{size}KB");
+        let lines = text(pathweave()?.args(command(&buffer).split(' ')))?;
+        let columns = mean_goodput(&lines)?;
+        if i == 0 {
+            let _ = writeln!(out, "{:>8}{}", "", columns.iter().map(|(n, _)| format!("{n:>11}")).collect::<String>());
+        }
+        let _ = writeln!(out, "{buffer:>8}{}", columns.iter().map(|(_, x)| format!("{x:>11.3}")).collect::<String>());
+    }
+    Ok(out)
+}
+
+/// The mean goodput of each scheduler, in the order of the lines.
+fn mean_goodput(lines: &str) -> Result<Vec<(String, f64)>, String> {
+    let mut sums: Vec<(String, f64, u32)> = Vec::new();
+    for line in lines.lines() {
+        let run: serde_json::Value = serde_json::from_str(line).map_err(|e| format!("{e}: {line}"))?;
+        let (name, goodput) = (run["scheduler"].as_str(), run["metrics"]["goodput_mbps"].as_f64());
+        let (Some(name), Some(goodput)) = (name, goodput) else { return Err(format!("no goodput: {line}")) };
+        match sums.iter_mut().find(|(n, ..)| n == name) {
+            Some((_, sum, count)) => (*sum, *count) = (*sum + goodput, *count + 1),
+            None => sums.push((name.to_owned(), goodput, 1)),
+        }
+    }
+    Ok(sums.into_iter().map(|(name, sum, count)| (name, sum / f64::from(count))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_has_its_place() {
+        let readme = readme().expect("it is there");
+        let (before, table, after) = split_readme(&readme).expect("it has the block");
+        assert_eq!(format!("{before}{table}{after}"), readme);
+        assert!(table.contains("tcp-path0"), "{table}");
+    }
+
+    #[test]
+    fn means_over_seeds() {
+        let line = |name: &str, x: f64| format!(r#"{{"scheduler":"{name}","metrics":{{"goodput_mbps":{x}}}}}"#);
+        let lines = [line("b", 1.0), line("b", 2.0), line("a", 4.0)].join("\n");
+        assert_eq!(mean_goodput(&lines), Ok(vec![("b".into(), 1.5), ("a".into(), 4.0)]));
+    }
+}
