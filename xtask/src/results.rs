@@ -14,9 +14,9 @@ const BUFFER_SCHEDULERS: &str = "minrtt,linux,blest";
 /// Size of the README's picture.
 const PICTURE: (u32, u32) = (1100, 1010);
 
-fn pathweave() -> Result<Command, String> {
-    run(&mut cargo("build --release --package pathweave"))?;
-    Ok(Command::new(target().join("release/pathweave")))
+/// The command, as [`first_command`] has built it.
+fn pathweave() -> Command {
+    Command::new(target().join("release/pathweave"))
 }
 
 fn text(command: &mut Command) -> Result<String, String> {
@@ -30,11 +30,12 @@ fn text(command: &mut Command) -> Result<String, String> {
 /// # Errors
 /// Where it does not end well.
 pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
+    run(&mut cargo("build --release --package pathweave"))?;
     let folder = target().join("compare");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let page = folder.join("pathweave-report.html");
     let _ = fs::remove_file(&page);
-    let text = text(pathweave()?.arg("compare").current_dir(&folder))?;
+    let text = text(pathweave().arg("compare").current_dir(&folder))?;
     print!("{text}");
     Ok((text, page))
 }
@@ -81,7 +82,7 @@ pub(crate) fn write() -> Result<(), String> {
     put("README.md", format!("{before}{first}{after}").as_bytes())?;
     for name in SCENARIOS {
         let arguments = format!("compare {name} --seeds 20");
-        let table = text(pathweave()?.args(arguments.split(' ')))?;
+        let table = text(pathweave().args(arguments.split(' ')))?;
         put(&format!("docs/results/{name}.txt"), format!("$ pathweave {arguments}\n{table}").as_bytes())?;
     }
     for name in ["cp-asymmetric", "cp-symmetric"] {
@@ -110,7 +111,7 @@ fn buffers(scenario: &str) -> Result<String, String> {
     let mut out = format!("$ pathweave {}\nMean goodput, Mbit/s, by BUFFER\n\n", command("BUFFER"));
     for (i, size) in BUFFERS.into_iter().enumerate() {
         let buffer = format!("{size}KB");
-        let lines = text(pathweave()?.args(command(&buffer).split(' ')))?;
+        let lines = text(pathweave().args(command(&buffer).split(' ')))?;
         let columns = mean_goodput(&lines)?;
         if i == 0 {
             let _ = writeln!(out, "{:>8}{}", "", columns.iter().map(|(n, _)| format!("{n:>11}")).collect::<String>());

@@ -46,15 +46,18 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{text}: {status}")) }
 }
 
-/// Runs it to its end; what it writes to its standard output.
+/// Runs it to its end; what it writes to its standard output. Its standard error is shown only if it fails.
 ///
 /// # Errors
 /// Where it cannot be started or fails.
 pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
     let text = shown(command);
     println!("$ {text}");
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| format!("{text}: {e}"))?;
-    if output.status.success() { Ok(output.stdout) } else { Err(format!("{text}: {}", output.status)) }
+    let output = command.stdin(Stdio::null()).output().map_err(|e| format!("{text}: {e}"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(format!("{text}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
 }
 
 /// Whether it is there and works; it says nothing.
