@@ -132,6 +132,8 @@ pub struct ConnectionConfig {
     pub congestion: Chosen<ControllerEntry>,
     /// Send buffer: bytes that the application can write beyond the first unacknowledged one.
     pub send_buffer: u64,
+    /// The send buffer follows the subflows' windows, as the kernel's does, up to `send_buffer`.
+    pub send_buffer_tuning: bool,
     /// Receive buffer, shared by all subflows.
     pub receive_buffer: ReceiveBuffer,
     /// The stream's last bytes wait while earlier ones are out (RFC 9293 §3.7.4).

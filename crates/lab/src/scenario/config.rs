@@ -24,6 +24,7 @@ impl Connection {
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
             nagle: self.nagle,
+            send_buffer_tuning: self.send_buffer_tuning,
             single_path: self.path_mode == PathMode::Single,
             pr: self.pr,
             failure_detection: self.failure_detection,

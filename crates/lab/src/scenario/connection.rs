@@ -55,6 +55,7 @@ pub(crate) fn default_connection() -> Connection {
         send_buffer: 16 << 20,
         receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
         nagle: true,
+        send_buffer_tuning: false,
         pr: false,
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,

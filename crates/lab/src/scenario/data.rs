@@ -102,6 +102,8 @@ pub struct Connection {
     pub receive_buffer: ReceiveBuffer,
     /// The stream's last bytes wait while earlier ones are out (Nagle's rule).
     pub nagle: bool,
+    /// The send buffer follows the subflows' windows, up to `send_buffer`.
+    pub send_buffer_tuning: bool,
     /// Opportunistic retransmission and penalisation.
     pub pr: bool,
     /// How quickly a dark path is noticed.

@@ -154,6 +154,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     AlgorithmForm, congestion as "congestion", "Congestion controller";
     Size, send_buffer as "send_buffer", "Send buffer";
     ReceiveBufferForm, receive_buffer as "receive_buffer", "Receive buffer, which is the largest window offered";
+    Bool, send_buffer_tuning as "send_buffer_tuning", "The send buffer follows the subflows' windows, up to send_buffer";
     Bool, nagle as "nagle", "The stream's last bytes wait while earlier ones are out";
     Bool, pr as "pr", "Opportunistic retransmission and penalisation";
     FailureDetectionForm, failure_detection as "failure_detection",

@@ -11,9 +11,9 @@ use crate::scenario::Scenario;
 use build::World;
 use hosts::Host;
 use meter::Meter;
-use pathweave_netsim::{LinkId, NetEvent, Network};
+use pathweave_netsim::{LinkId, NetEvent, Network, Tap};
 use pathweave_units::Instant;
-use pathweave_wire::Ecn;
+use pathweave_wire::{Ecn, Segment};
 use pool::{Handle, Pool};
 
 pub use build::BuildError;
@@ -32,7 +32,11 @@ pub struct Simulation {
     apps: app::Apps,
     meter: Meter,
     digest: digest::Digest,
+    capture: Option<Capture>,
 }
+
+/// Sees every packet at every link, as a capture would.
+pub type Capture = Box<dyn FnMut(&Tap, &Segment)>;
 
 impl Simulation {
     /// Builds the network, the hosts and the applications of a scenario.
@@ -57,6 +61,7 @@ impl Simulation {
             host_of_node,
             apps,
             digest: digest::Digest::default(),
+            capture: None,
         })
     }
 
@@ -90,6 +95,11 @@ impl Simulation {
         let senders = self.apps.list.iter().filter(|a| a.measured).map(app::App::sender);
         let connections = senders.filter_map(|s| self.hosts[s.host].endpoint.connection(s.handle?));
         connections.flat_map(|c| c.subflows()).map(|s| s.counters.data_segments_sent).sum()
+    }
+
+    /// Shows every packet at every link to `capture` from now on.
+    pub fn set_capture(&mut self, capture: Capture) {
+        self.capture = Some(capture);
     }
 
     /// When something happens next.
@@ -127,6 +137,9 @@ impl Simulation {
     fn take_network_event(&mut self, event: NetEvent<Handle>) {
         let segment = self.pool.get(event.packet().slot);
         self.digest.record(event.tap(), segment, event.packet().ecn);
+        if let Some(capture) = &mut self.capture {
+            capture(event.tap(), segment);
+        }
         match event {
             NetEvent::Delivered { node, packet, .. } => {
                 let mut segment = self.pool.take(packet.slot);

@@ -13,6 +13,10 @@ impl Connection {
     pub fn close(&mut self, now: Instant) {
         if self.data_fin == DataFin::NotRequested {
             self.data_fin = DataFin::Requested;
+            for subflow in self.subflows.iter_mut().flatten() {
+                // Nothing follows the stream's tail: it waits for nothing.
+                subflow.tcp.set_nagle(false);
+            }
             self.schedule(now);
         }
     }
@@ -64,7 +68,7 @@ impl Connection {
         let mut rto = Duration::from_millis(200);
         for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {
             subflow.send_data_fin = true;
-            subflow.tcp.ack_now();
+            subflow.tcp.signal();
             rto = rto.max(subflow.tcp.rto());
         }
         self.data_fin = DataFin::Sent(now + rto);

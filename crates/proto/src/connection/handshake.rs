@@ -246,7 +246,7 @@ impl Connection {
             return Vec::new();
         };
         self.joins_wanted = false;
-        if !keys.confirmed || self.error.is_some() || self.data_fin != super::DataFin::NotRequested {
+        if !keys.confirmed || self.error.is_some() || self.data_fin == super::DataFin::Acked {
             return Vec::new();
         }
         if self.config.single_path && self.subflows.iter().flatten().any(|s| s.usable() && !s.stale) {

@@ -235,7 +235,7 @@ impl Connection {
         if self.data_fin != DataFin::NotRequested || self.error.is_some() {
             return 0;
         }
-        self.config.send_buffer.saturating_sub(self.send.written_end().since(self.send.first_unacked()))
+        self.send_buffer().saturating_sub(self.send.written_end().since(self.send.first_unacked()))
     }
 
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.

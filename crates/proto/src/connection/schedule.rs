@@ -45,6 +45,8 @@ impl Scheduler for NoScheduler {
     }
 }
 
+/// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
+const LEAST_SEND_BUFFER: u64 = 4096;
 /// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
 const WORTH_WRITING: u64 = 64 << 10;
 
@@ -56,6 +58,17 @@ enum Outcome {
 }
 
 impl Connection {
+    /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
+    pub(super) fn send_buffer(&self) -> u64 {
+        if !self.config.send_buffer_tuning {
+            return self.config.send_buffer;
+        }
+        let max = self.config.send_buffer;
+        let subflows = self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
+        let tuned: u64 = subflows.map(|s| s.tcp.send_buffer(max)).sum();
+        (tuned + LEAST_SEND_BUFFER).min(max)
+    }
+
     pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>) {
         views.clear();
         views.extend(self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.view(self.config.send_buffer)));
@@ -69,7 +82,7 @@ impl Connection {
             send_window_end: self.send_window_end,
             send_window: self.send_window,
             send_buffer_free: self.writable(),
-            send_buffer: self.config.send_buffer,
+            send_buffer: self.send_buffer(),
             message_end: None,
         }
     }
@@ -233,12 +246,17 @@ impl Connection {
         let in_flight = self.send.assigned_bytes() > 0;
         let mut at = start;
         while at < end {
-            let piece = at..end.min(at + mss);
+            // What goes on where the subflow's queue ends fills its last segment first.
+            let room = u64::from(subflow.tcp.room_in_last(at));
+            let full = if room > 0 { room } else { mss };
+            let piece = at..end.min(at + full);
             // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
-            let short = piece.end.since(piece.start) < mss && self.send.span_at(at).is_none();
-            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window.
+            let short = piece.end.since(piece.start) < full && self.send.span_at(at).is_none();
+            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window. What is queued beyond
+            // the congestion window fills the send window to the byte, as in the kernel; Nagle's rule acts on the subflow.
+            let respects = assign.window == WindowUse::Respect;
             let window_edge = piece.end == self.send_window_end && piece.end < self.send.written_end();
-            if short && window_edge && in_flight {
+            if respects && short && window_edge && in_flight {
                 clipped_by = Some(ClippedBy::SendWindow);
                 break;
             }
@@ -248,8 +266,8 @@ impl Connection {
                 clipped_by = Some(ClippedBy::Data);
                 break;
             }
-            subflow.tcp.queue_segment(piece.start, self.buffer.get(piece.clone()), at == start);
-            view.unsent += 1;
+            subflow.tcp.queue_segment(piece.start, self.buffer.get(piece.clone()));
+            view.unsent += u32::from(room == 0);
             let len = piece.end.since(piece.start);
             view.queued_bytes += len;
             at = piece.end;
@@ -308,7 +326,7 @@ impl Connection {
 
     /// Tells the application of room in the send buffer, once it is worth writing.
     pub(super) fn report_writable(&mut self) {
-        if self.write_blocked && self.writable() >= (self.config.send_buffer / 3).min(WORTH_WRITING) {
+        if self.write_blocked && self.writable() >= (self.send_buffer() / 3).min(WORTH_WRITING) {
             self.write_blocked = false;
             self.events.push_back(ConnectionEvent::Writable);
         }

@@ -112,6 +112,7 @@ impl Tcp {
         let window = u64::from(segment.window) << shift;
         let changed = window != self.peer_window;
         self.peer_window = window;
+        self.largest_peer_window = self.largest_peer_window.max(window);
         self.peer_window_end = self.peer_window_end.max(ack + window);
         self.window_seq = seq;
         self.window_ack = ack;

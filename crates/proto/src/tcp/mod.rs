@@ -169,6 +169,7 @@ pub(crate) struct Tcp {
     cwnd_usage_end: u64,
     /// The peer's last window field as bytes, and the first sequence number beyond it.
     peer_window: u64,
+    largest_peer_window: u64,
     peer_window_end: u64,
     /// Segment that the last window update was taken from (RFC 9293 §3.10.7.4: SND.WL1, SND.WL2).
     window_seq: u64,
@@ -196,6 +197,7 @@ pub(crate) struct Tcp {
     send_syn: bool,
     send_loss_probe: bool,
     send_window_probe: bool,
+    send_signal: bool,
     syn_sent_at: Instant,
     syn_retransmissions: u32,
     consecutive_timeouts: u32,
@@ -359,11 +361,31 @@ impl Tcp {
         wanted.min(max)
     }
 
-    /// Queues `payload`, which starts at `dsn`, as one segment. The caller keeps it within the segment size.
-    /// `starts_buffer`: the first of an assignment.
-    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, starts_buffer: bool) {
+    /// Bytes that still fit the last segment, where data from `at` on goes on there and nothing of its buffer was sent.
+    pub(crate) fn room_in_last(&self, at: DataSeq) -> u32 {
+        match (self.queue.open_buffer(), self.queue.last_queued()) {
+            (Some(_), Some(last)) if !last.fin && last.data().end == at => self.mss.saturating_sub(last.len),
+            _ => 0,
+        }
+    }
+
+    /// Segments that the kernel puts into one buffer: 64 KiB, or half of the largest window that the peer has offered.
+    fn buffer_segments(&self) -> u32 {
+        let half = u32::try_from(self.largest_peer_window / 2).unwrap_or(u32::MAX);
+        (transmit::MAX_BURST_BYTES.min(half) / self.plain_mss.max(1)).max(1)
+    }
+
+    /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as
+    /// [`Tcp::room_in_last`] says.
+    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = payload.len();
+        if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload) {
+            self.queued_end += u64::from(len);
+            return;
+        }
+        let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == dsn);
+        let starts_buffer = !goes_on || self.queue.open_buffer().is_none_or(|n| n >= self.buffer_segments());
         let segment = SentSegment {
             ssn: self.queued_end,
             len,

@@ -57,6 +57,9 @@ pub(crate) struct SentQueue {
     queued_bytes: u64,
     /// Segments that start a buffer.
     buffers: u32,
+    /// Name of the first segment of the last buffer, and how many it has.
+    last_buffer: u64,
+    last_buffer_segments: u32,
     /// Every transmission in time order, as (name, time). Entries of segments since acknowledged or sent again are stale.
     by_time: VecDeque<(u64, Instant)>,
     /// Lost segments that were not yet sent again start at or after this name.
@@ -67,9 +70,28 @@ impl SentQueue {
     pub(crate) fn push(&mut self, segment: SentSegment, payload: Payload) {
         debug_assert_eq!(segment.len, payload.len(), "a segment is as long as its data");
         self.queued_bytes += u64::from(segment.len);
-        self.buffers += u32::from(segment.starts_buffer);
+        self.last_buffer_segments += 1;
+        if segment.starts_buffer {
+            self.buffers += 1;
+            self.last_buffer = self.first + self.segments.len() as u64;
+            self.last_buffer_segments = 1;
+        }
         self.segments.push_back(segment);
         self.payloads.push_back(payload);
+    }
+
+    /// Segments of the last buffer, where nothing of it was sent yet: more may be put into it.
+    pub(crate) fn open_buffer(&self) -> Option<u32> {
+        (self.last_buffer >= self.first + self.sent as u64 && self.unsent() > 0).then_some(self.last_buffer_segments)
+    }
+    /// The last segment, which is unsent, takes more data; not where one of both is virtual and the other is not.
+    pub(crate) fn extend_last(&mut self, more: &Payload) -> bool {
+        let (Some(last), Some(payload)) = (self.segments.back_mut(), self.payloads.back_mut()) else { return false };
+        let Some(joined) = Payload::concat(payload.clone(), more.clone()) else { return false };
+        *payload = joined;
+        last.len += more.len();
+        self.queued_bytes += u64::from(more.len());
+        true
     }
 
     pub(crate) fn is_empty(&self) -> bool {

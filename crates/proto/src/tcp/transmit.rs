@@ -21,7 +21,7 @@ pub(crate) enum Outgoing {
 }
 
 /// The most bytes of one buffer.
-const MAX_BURST_BYTES: u32 = 65_215;
+pub(super) const MAX_BURST_BYTES: u32 = 65_215;
 /// A burst is held back only this soon after the last one, and when the next acknowledgement is this near.
 const DEFER_WITHIN: Duration = Duration::from_millis(1);
 
@@ -47,7 +47,10 @@ impl Tcp {
             self.send_window_probe = false;
             return Some(Outgoing::WindowProbe);
         }
-        self.receiver.ack_is_due().then_some(Outgoing::Ack)
+        if core::mem::take(&mut self.send_signal) || self.receiver.ack_is_due() {
+            return Some(Outgoing::Ack);
+        }
+        None
     }
 
     fn next_data(&mut self, now: Instant) -> Option<Outgoing> {
@@ -219,6 +222,11 @@ impl Tcp {
     /// Asks the peer for its window with an old sequence number (RFC 9293 §3.8.6.1).
     pub(crate) fn probe_window(&mut self) {
         self.send_window_probe = true;
+    }
+
+    /// An acknowledgement without data goes out, whatever else does: it carries a signal of the connection.
+    pub(crate) fn signal(&mut self) {
+        self.send_signal = true;
     }
 
     /// An acknowledgement goes out as soon as possible.

@@ -134,7 +134,7 @@ fn every_setting_of_the_engine_can_be_written() {
 least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         quick_acks = 0\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
-        max_retransmissions = 7\nmeasured = true\nnagle = false\njoin_initial_address = true";
+        max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true";
     assert_eq!(lines.lines().count(), CONNECTION.len());
     let c = connection(&with_connection(lines), &Variant::AsWritten);
     assert_eq!((c.start, c.direction, c.path_mode), (Duration::from_secs(1), Direction::Download, PathMode::Backup));
@@ -148,6 +148,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         send_buffer,
         receive_buffer,
         nagle,
+        send_buffer_tuning,
         single_path,
         pr,
         failure_detection,
@@ -157,7 +158,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         close_timeout,
         max_subflows,
     } = c.config(&Registry::builtin()).expect("the registry is the same");
-    assert!(!mptcp && !nagle && !single_path && pr && join_initial_address && checksum);
+    assert!(!mptcp && !nagle && send_buffer_tuning && !single_path && pr && join_initial_address && checksum);
     assert_eq!((scheduler.entry.name, scheduler.values.integer("path"), congestion.entry.name), ("single", 1, "cubic"));
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
