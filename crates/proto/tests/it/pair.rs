@@ -151,6 +151,7 @@ pub(crate) fn config() -> ConnectionConfig {
         send_buffer: 4 << 20,
         receive_buffer: ReceiveBuffer::Fixed(1 << 20),
         nagle: false,
+        send_buffer_tuning: false,
         pr: false,
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,
