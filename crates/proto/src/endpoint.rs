@@ -215,12 +215,15 @@ impl Endpoint {
     /// Takes a segment that arrived with this ECN codepoint.
     pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &mut Segment) {
         let key = (segment.dst, segment.src);
-        if let Some(&(index, subflow)) = self.by_addresses.get(&key) {
-            if let Some(connection) = self.slots[index as usize].connection.as_deref_mut() {
+        if let Some(&(index, subflow)) = self.by_addresses.get(&key)
+            && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
+        {
+            if connection.has_subflow(subflow, key) {
                 connection.handle_segment(now, subflow, ecn, segment);
-                self.after_input(now, index);
+                return self.after_input(now, index);
             }
-            return;
+            // The subflow's name has been given to another.
+            self.by_addresses.remove(&key);
         }
         if segment.flags.contains(Flags::RST) {
             return;
@@ -271,16 +274,9 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293 §3.10.7.1: a reset for what belongs to no connection.
+    /// A reset for what belongs to no connection.
     fn refuse(&mut self, segment: &Segment, reason: Option<ResetReason>) {
-        let mut reset = Segment::new(segment.dst, segment.src);
-        if segment.flags.contains(Flags::ACK) {
-            reset.flags = Flags::RST;
-            reset.seq = segment.ack;
-        } else {
-            reset.flags = Flags::RST | Flags::ACK;
-            reset.ack = segment.seq.wrapping_add(segment.sequence_len());
-        }
+        let mut reset = segment.resetting_answer();
         if let Some(reason) = reason {
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason });
         }

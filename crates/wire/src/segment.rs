@@ -42,6 +42,19 @@ impl Segment {
         }
     }
 
+    /// The reset that answers a segment which belongs to no connection (RFC 9293 §3.10.7.1).
+    pub fn resetting_answer(&self) -> Segment {
+        let mut reset = Segment::new(self.dst, self.src);
+        if self.flags.contains(Flags::ACK) {
+            reset.flags = Flags::RST;
+            reset.seq = self.ack;
+        } else {
+            reset.flags = Flags::RST | Flags::ACK;
+            reset.ack = self.seq.wrapping_add(self.sequence_len());
+        }
+        reset
+    }
+
     /// Sequence numbers that the segment takes: its data, and one each for SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
         self.payload.len() + u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN))

@@ -9,7 +9,7 @@ use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{State, Tcp};
 use core::net::{IpAddr, SocketAddr};
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
     AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
@@ -54,6 +54,20 @@ pub(super) const DSS_BYTES: u32 = 24;
 /// A DATA_ACK as the kernel sends it: 8 bytes, but 4 beside data.
 pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
     if beside_data { DataNumber::Short(full as u32) } else { DataNumber::Long(full) }
+}
+
+/// The least time between repetitions of a third ACK.
+pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What becomes of a segment after its handshake options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HandshakeStep {
+    /// TCP takes it.
+    GoOn,
+    /// It comes too early and is forgotten; it will come again.
+    Ignore,
+    /// The subflow is reset.
+    Reset,
 }
 
 impl Keys {
@@ -142,6 +156,8 @@ impl Connection {
             remote_addresses: Vec::new(),
             announce: Default::default(),
             joins_wanted: false,
+            join_retry: None,
+            joins_lost: 0,
             control: Default::default(),
             events: Default::default(),
             counters: Default::default(),
@@ -246,7 +262,9 @@ impl Connection {
             return Vec::new();
         };
         self.joins_wanted = false;
-        if !keys.confirmed || self.error.is_some() || self.data_fin == super::DataFin::Acked {
+        // A further subflow has no use once both directions have ended.
+        let ended = matches!(self.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receive.complete();
+        if !keys.confirmed || self.error.is_some() || ended {
             return Vec::new();
         }
         if self.config.single_path && self.subflows.iter().flatten().any(|s| s.usable() && !s.stale) {
@@ -306,6 +324,10 @@ impl Connection {
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: 0 };
         let mut subflow = Subflow::new(id, tcp, pending, meta);
         subflow.local_id = self.local_id_of(addresses.0.ip());
+        if self.fast_detection() {
+            // A path that is dark at first is found soon after it comes to life.
+            subflow.tcp.rto_cap = super::reinject::PROBE_INTERVAL;
+        }
         self.subflows[id.index()] = Some(subflow);
         Some(id)
     }
@@ -331,68 +353,84 @@ impl Connection {
         Ok(id)
     }
 
-    /// Takes the Multipath TCP handshake options of an arriving segment, before TCP sees it. Returns false when the
-    /// subflow must be reset (RFC 8684 §3.2, §3.6).
-    pub(super) fn take_handshake_options(&mut self, id: SubflowId, segment: &mut Segment) -> bool {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
+    /// Takes the Multipath TCP handshake options of an arriving segment, before TCP sees it. (RFC 8684 §3.2,
+    /// §3.6).
+    pub(super) fn take_handshake_options(&mut self, id: SubflowId, segment: &mut Segment) -> HandshakeStep {
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return HandshakeStep::Reset };
         match (subflow.join, subflow.tcp.state()) {
             (Join::Initial, state) => {
-                self.take_capable(state, segment);
-                true
+                if self.is_answered_as_plain(id, segment) {
+                    self.fall_back();
+                }
+                self.take_capable(state, segment)
             }
             (Join::Pending { local_nonce, .. }, State::SynSent) => {
                 if !segment.flags.contains(Flags::SYN | Flags::ACK) {
-                    return true;
+                    return HandshakeStep::GoOn;
                 }
                 let (Mode::Mptcp(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
                     (self.mode, join(segment).copied())
                 else {
-                    return false;
+                    return HandshakeStep::Reset;
                 };
                 let expected = crypto::join_hmac(keys.remote, keys.local, nonce, local_nonce);
                 if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
-                    return false;
+                    return HandshakeStep::Reset;
                 }
-                let Some(subflow) = self.subflow_mut(id) else { return false };
+                let Some(subflow) = self.subflow_mut(id) else { return HandshakeStep::Reset };
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
                 subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
-                true
+                HandshakeStep::GoOn
             }
             (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
                 if segment.flags.intersects(Flags::SYN | Flags::RST) {
-                    return true;
+                    return HandshakeStep::GoOn;
                 }
                 let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else {
-                    return false;
+                    return HandshakeStep::Reset;
                 };
                 let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
                 if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
-                    return false;
+                    return HandshakeStep::Reset;
                 }
-                let Some(subflow) = self.subflow_mut(id) else { return false };
+                let Some(subflow) = self.subflow_mut(id) else { return HandshakeStep::Reset };
                 subflow.join = Join::Done;
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
-                true
+                HandshakeStep::GoOn
             }
             (Join::AwaitFourthAck { .. }, _) => {
                 if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
-                    let Some(subflow) = self.subflow_mut(id) else { return false };
+                    let Some(subflow) = self.subflow_mut(id) else { return HandshakeStep::Reset };
                     subflow.join = Join::Done;
+                    subflow.third_ack_again = None;
                 }
-                true
+                HandshakeStep::GoOn
             }
-            _ => true,
+            (Join::Done, _) => {
+                // The third ACK again: the fourth was lost (RFC 8684 §3.2).
+                if let Some(MpJoin::Ack { .. }) = join(segment)
+                    && let Some(subflow) = self.subflow_mut(id)
+                {
+                    subflow.tcp.ack_now();
+                }
+                HandshakeStep::GoOn
+            }
+            _ => HandshakeStep::GoOn,
         }
     }
 
-    fn take_capable(&mut self, state: State, segment: &mut Segment) {
+    fn take_capable(&mut self, state: State, segment: &mut Segment) -> HandshakeStep {
         let found = capable(segment).copied();
         match (self.mode, state, self.role) {
             (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
                 if !segment.flags.contains(Flags::SYN | Flags::ACK) {
-                    return;
+                    if segment.flags.contains(Flags::SYN) {
+                        // Both ends opened at once: MP_CAPABLE has no form for that.
+                        self.mode = Mode::Plain;
+                    }
+                    return HandshakeStep::GoOn;
                 }
                 self.mode = match found {
                     Some(MpCapable { content: CapableContent::SynAck { sender }, flags }) => {
@@ -403,15 +441,17 @@ impl Connection {
             }
             (Mode::Negotiating { local }, State::SynReceived, Role::Server) => {
                 if segment.flags.intersects(Flags::SYN | Flags::RST) {
-                    return;
+                    return HandshakeStep::GoOn;
+                }
+                if found.is_none() && segment.options.dss.is_some() {
+                    // The segments with the client's key were lost; they come again.
+                    return HandshakeStep::Ignore;
                 }
                 self.mode = match found {
                     Some(MpCapable { content: CapableContent::Ack { sender, receiver, .. }, flags })
                         if receiver == local =>
                     {
-                        let mut keys = Keys::new(local, sender, flags.no_join_to_initial_address);
-                        // The third ACK carried both keys: the client knows.
-                        keys.confirmed = true;
+                        let keys = Keys::new(local, sender, flags.no_join_to_initial_address);
                         self.announce_addresses(&keys);
                         Mode::Mptcp(keys)
                     }
@@ -422,6 +462,7 @@ impl Connection {
             (Mode::Mptcp(_), _, Role::Server) => self.map_first_data(found, segment),
             _ => {}
         }
+        HandshakeStep::GoOn
     }
 
     /// Data with MP_CAPABLE is mapped to the start of the stream (RFC 8684 §3.1).
@@ -486,6 +527,10 @@ impl Connection {
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
         subflow.tcp.set_mss(subflow.tcp.largest_segment().saturating_sub(options).max(1));
+        subflow.tcp.rto_cap = Duration::MAX;
+        if let Join::AwaitFourthAck { .. } = subflow.join {
+            subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
+        }
         let peer_window = subflow.tcp.peer_window();
         subflow.window_limit = first_window;
         subflow.tcp.set_nagle(nagle);

@@ -1,6 +1,7 @@
 //! What arrives: segments and the passing of time.
 
-use super::handshake::Mode;
+use super::handshake::{HandshakeStep, Mode, THIRD_ACK_INTERVAL};
+use super::subflow::Join;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
 use crate::congestion::PathState;
 use crate::scheduler::{Event, LossKind};
@@ -36,8 +37,13 @@ impl Connection {
 
     /// Takes a segment that belongs to subflow `id`.
     pub(crate) fn handle_segment(&mut self, now: Instant, id: SubflowId, ecn: Ecn, segment: &mut Segment) {
-        if !self.take_handshake_options(id, segment) {
-            return self.refuse_subflow(now, id, ResetReason::MptcpError);
+        if self.subflow_mut(id).is_none_or(|s| s.tcp.is_closed()) {
+            return self.refuse_segment(segment);
+        }
+        match self.take_handshake_options(id, segment) {
+            HandshakeStep::GoOn => {}
+            HandshakeStep::Ignore => return,
+            HandshakeStep::Reset => return self.refuse_subflow(now, id, ResetReason::MptcpError),
         }
         let own = self.fill_paths(id);
         let paths = core::mem::take(&mut self.paths);
@@ -97,7 +103,7 @@ impl Connection {
         let mut first = 0;
         for arrival in &changes.arrived {
             let Some(at) = self.place(arrival) else {
-                return self.refuse_unmapped(now, id);
+                return self.refuse_unmapped(now, id, changes);
             };
             let len = u64::from(arrival.payload.len());
             if at + len > edge {
@@ -151,8 +157,19 @@ impl Connection {
 
     /// Data without a mapping on a Multipath TCP connection: plain TCP where nothing else was ever confirmed, else the
     /// subflow is reset (RFC 8684 §3.7).
-    fn refuse_unmapped(&mut self, now: Instant, id: SubflowId) {
+    fn refuse_unmapped(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        if self.may_fall_back(id) {
+            self.fall_back();
+            return self.take_arrivals(now, id, changes);
+        }
         self.refuse_subflow(now, id, ResetReason::MptcpError);
+    }
+
+    /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.
+    fn refuse_segment(&mut self, segment: &Segment) {
+        if !segment.flags.contains(Flags::RST) {
+            self.control.push_back(segment.resetting_answer());
+        }
     }
 
     /// Resets a subflow for a violation and tells the peer why.
@@ -221,6 +238,11 @@ impl Connection {
     }
 
     fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        if (!changes.acked.is_empty() || !changes.arrived.is_empty())
+            && self.subflow_mut(id).is_some_and(|s| s.join == Join::Done)
+        {
+            self.joins_lost = 0;
+        }
         if changes.una_advanced {
             self.progress_at = now;
             self.revive(now, id);
@@ -288,6 +310,17 @@ impl Connection {
             self.paths = paths;
             self.apply_changes(now, id, &changes);
             self.changes = changes;
+        }
+        if self.join_retry.is_some_and(|t| t <= now) {
+            self.join_retry = None;
+            self.joins_wanted = true;
+        }
+        for subflow in self.subflows.iter_mut().flatten() {
+            if subflow.third_ack_again.is_some_and(|t| t <= now) {
+                subflow.tcp.ack_now();
+                let again = now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL);
+                subflow.third_ack_again = (!subflow.tcp.is_closed()).then_some(again);
+            }
         }
         if self.scheduler_wake.is_some_and(|t| t <= now) {
             self.scheduler_wake = None;

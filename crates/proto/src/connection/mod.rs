@@ -1,10 +1,11 @@
 //! One Multipath TCP connection, or plain TCP: the data stream, its subflows, and who carries what.
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
-//! send), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
+//! send), `fallback` (to plain TCP), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
 //! retransmission, failure detection), `close` (DATA_FIN and the end).
 
 mod close;
+mod fallback;
 mod handshake;
 mod input;
 mod output;
@@ -160,6 +161,9 @@ pub struct Connection {
     remote_addresses: Vec<(AddressId, SocketAddr)>,
     announce: VecDeque<MptcpOption>,
     joins_wanted: bool,
+    /// Joins are tried again at this time, and how many subflows were lost since one last carried data.
+    join_retry: Option<Instant>,
+    joins_lost: u32,
 
     /// Segments outside of any subflow's stream: resets.
     control: VecDeque<Segment>,
@@ -295,8 +299,10 @@ impl Connection {
             DataFin::Sent(again) => Some(again),
             _ => None,
         };
-        let own = [self.scheduler_wake, fin, self.window_probe.map(|(t, _)| t), self.death_deadline()];
-        subflows.chain(own.into_iter().flatten()).min()
+        let third_acks = self.subflows.iter().flatten().filter_map(|s| s.third_ack_again);
+        let probe = self.window_probe.map(|(t, _)| t);
+        let own = [self.scheduler_wake, fin, probe, self.join_retry, self.death_deadline()];
+        subflows.chain(third_acks).chain(own.into_iter().flatten()).min()
     }
 
     /// When the connection is given up for want of any answer.
@@ -308,6 +314,12 @@ impl Connection {
                 || self.window_probe.is_some()
                 || self.is_closing());
         waiting.then(|| self.progress_at + self.config.close_timeout)
+    }
+
+    /// Whether `id` is the subflow between these addresses, local and remote.
+    pub(crate) fn has_subflow(&self, id: SubflowId, (local, remote): (SocketAddr, SocketAddr)) -> bool {
+        let subflow = self.subflows.get(id.index()).and_then(Option::as_ref);
+        subflow.is_some_and(|s| s.tcp.local == local && s.tcp.remote == remote)
     }
 
     fn subflow_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {

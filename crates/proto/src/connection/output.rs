@@ -77,7 +77,9 @@ impl Connection {
             return;
         }
         let first = subflow.join == Join::Initial && self.role == Role::Client && !keys.confirmed;
-        if first && self.add_capable(out, segment) {
+        let announce_end = subflow.send_data_fin && matches!(self.data_fin, DataFin::Sent(_));
+        let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
+        if first && !ends_now && self.add_capable(out, segment) {
             return;
         }
         let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
@@ -93,7 +95,6 @@ impl Connection {
         };
         let mut dss = Dss { data_ack, mapping, data_fin: false };
         let end = self.end_position();
-        let announce_end = subflow.send_data_fin && matches!(self.data_fin, DataFin::Sent(_));
         if dss.mapping.is_none() {
             if announce_end {
                 // DATA_FIN without data: one octet, subflow sequence number 0 (RFC 8684 §3.3.3).

@@ -7,7 +7,10 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
 /// A dark subflow is probed at least this often with failure detection `fast`.
-const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The first wait before a subflow that was lost or refused is joined again.
+const JOIN_RETRY: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
@@ -62,7 +65,16 @@ impl Connection {
             self.tell(now, |_| Event::SubflowDown(id));
             self.events.push_back(super::ConnectionEvent::SubflowDown(id));
         }
-        self.joins_wanted = true;
+        self.plan_join(now);
+    }
+
+    /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one carries data.
+    fn plan_join(&mut self, now: Instant) {
+        match self.joins_lost {
+            0 => self.joins_wanted = true,
+            n => self.join_retry = Some(now + JOIN_RETRY.saturating_mul(1 << (n - 1).min(2))),
+        }
+        self.joins_lost += 1;
     }
 
     /// The subflow answered: it may carry new data again.

@@ -135,6 +135,12 @@ impl Connection {
             self.counters.decisions += 1;
             let decision = scheduler.decide(&self.view(now, views));
             let outcome = match decision {
+                Decision::Assign(assign) if !self.keeps_order(&assign) => {
+                    if !self.assign_by_default(now, views, scheduler.as_mut()) {
+                        break;
+                    }
+                    Outcome::Assigned
+                }
                 Decision::Assign(assign) => self.assign(now, &assign, views, scheduler.as_mut()),
                 Decision::Wait { until, .. } => self.wait(now, until, views),
             };
@@ -150,6 +156,11 @@ impl Connection {
             }
         }
         self.scheduler = scheduler;
+    }
+
+    /// Until the peer has shown that it speaks Multipath TCP, data goes in order: it may turn out to be plain TCP's.
+    fn keeps_order(&self, assign: &Assign) -> bool {
+        !self.is_unconfirmed() || self.send.first_unassigned().is_some_and(|r| r.start == assign.range.start)
     }
 
     fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Outcome {

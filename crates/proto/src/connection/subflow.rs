@@ -43,6 +43,8 @@ pub(super) struct Subflow {
     pub(super) backup: bool,
     /// No sign of life since a timeout: no new data while another subflow lives.
     pub(super) stale: bool,
+    /// The client's third ACK goes out again at this time, unless the fourth comes (RFC 8684 §3.2).
+    pub(super) third_ack_again: Option<Instant>,
     /// Told to scheduler and application as up.
     pub(super) up: bool,
     /// Told as down.
@@ -67,6 +69,7 @@ impl Subflow {
             meta,
             backup: meta.backup,
             stale: false,
+            third_ack_again: None,
             up: false,
             down: false,
             first_bytes: 0,

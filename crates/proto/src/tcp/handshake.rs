@@ -229,6 +229,12 @@ impl Tcp {
         }
     }
 
+    /// The segment acknowledges something after our SYN.
+    pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
+        let beyond_syn = segment.ack.wrapping_sub(self.isn.wrapping_add(1)) as i32 > 0;
+        segment.flags.contains(Flags::ACK) && beyond_syn && self.is_established()
+    }
+
     fn establish(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         self.state = if self.fin_queued { State::FinWait1 } else { State::Established };
         self.retransmit_timer = None;

@@ -60,7 +60,6 @@ fn a_half_closed_connection_still_carries_the_other_direction() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn closing_right_after_opening() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10, 20], config);

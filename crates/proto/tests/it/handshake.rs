@@ -141,6 +141,7 @@ fn both_ends_may_open_at_once() {
         let now = pair.now;
         pair.apps[0].handle = Some(pair.hosts[0].connect(now, client, server, config.clone(), &[]).expect("valid"));
         pair.apps[1].handle = Some(pair.hosts[1].connect(now, server, client, config, &[]).expect("valid"));
+        pair.settle();
         pair.run_until("both are open", secs(2), |p| p.the(Client).is_connected() && p.the(Server).is_connected());
         // MP_CAPABLE has no rule for crossing SYNs: plain TCP.
         assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());

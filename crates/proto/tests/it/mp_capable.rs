@@ -47,7 +47,6 @@ fn a_repeated_first_segment_maps_to_the_same_place() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn a_server_without_the_third_ack_takes_data_only_with_the_keys() {
     // The third ACK and the first data are lost; what follows has only a data sequence signal.
     let mut pair = Pair::new(&[10], config());
@@ -117,13 +116,11 @@ fn options_stripped_from_the_syn_ack() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn options_stripped_from_all_but_syns() {
     falls_back(|p| !p.is_syn());
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn options_stripped_from_what_the_client_sends_after_its_syn() {
     falls_back(|p| !p.is_syn() && p.from == Client);
 }

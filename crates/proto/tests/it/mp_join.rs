@@ -38,7 +38,6 @@ fn the_joiner_sends_no_data_before_the_fourth_ack() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn any_one_segment_of_the_join_may_be_lost() {
     for n in 0..4 {
         let mut pair = Pair::new(&[10, 20], config());
@@ -59,7 +58,6 @@ fn any_one_segment_of_the_join_may_be_lost() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn a_join_works_while_the_connection_is_closing_its_first_direction() {
     // All is written and closed at once: the transfer still uses both paths.
     let mut pair = Pair::new(&[10, 10], config());
@@ -70,7 +68,6 @@ fn a_join_works_while_the_connection_is_closing_its_first_direction() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn a_client_that_only_receives_joins_too() {
     let mut pair = Pair::new(&[10, 10], config());
     pair.connect();
@@ -81,7 +78,6 @@ fn a_client_that_only_receives_joins_too() {
 }
 
 #[test]
-#[ignore = "a known defect"]
 fn a_path_that_is_dead_at_the_start_is_joined_within_seconds_of_its_return() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.kill(1);

@@ -387,7 +387,7 @@ impl Pair {
     }
 
     /// Everything that can happen now: applications and departing segments.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         loop {
             let mut idle = true;
             for side in [Client, Server] {
