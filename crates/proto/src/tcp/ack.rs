@@ -240,7 +240,7 @@ impl Tcp {
         if !una_advanced {
             return false;
         }
-        let ended = self.una >= self.round_end;
+        let ended = self.una > self.round_end;
         if ended {
             self.round_end = self.nxt;
             self.round_start = (!self.queue.is_empty()).then_some(now);
