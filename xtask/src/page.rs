@@ -253,7 +253,10 @@ mod tests {
             let ready = "<script>Object.assign(document.documentElement.dataset, {plots: 1, points: 1, empty: '', errors: '', \
                          outside: '', width: innerWidth, height: 500, ready: 'yes'})</script>";
             let text = "<p style=\"font-size: 90px\">text</p>";
-            let text = format!("<!doctype html><html><body>{text}{ready}{body}</body></html>");
+            // As the report has it; what a policy refuses is on the console, what merely fails to load is not.
+            let policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+                          script-src 'unsafe-inline'; style-src 'unsafe-inline'\">";
+            let text = format!("<!doctype html><html><head>{policy}</head><body>{text}{ready}{body}</body></html>");
             fs::write(&path, text).expect("the page can be written");
             check(&path)
         };
