@@ -158,8 +158,8 @@ impl Meter {
                 }
             }
         }
-        for path in 0..self.paths.min(64) {
-            let new = totals[path].saturating_sub(self.path_bytes[path]);
+        for (path, total) in totals.into_iter().enumerate().take(self.paths) {
+            let new = total.saturating_sub(self.path_bytes[path]);
             if new > 0 {
                 self.path_bytes[path] += new;
                 if now < self.measure_from {
