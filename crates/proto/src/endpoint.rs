@@ -371,6 +371,15 @@ impl Endpoint {
         if slot.timer.is_none_or(|t| next < t) {
             slot.timer = Some(next);
             self.timers.push(Reverse((next, index)));
+            self.compact_timers();
+        }
+    }
+
+    /// Entries that a sooner one has replaced stay until their time; too many of them are thrown out.
+    fn compact_timers(&mut self) {
+        if self.timers.len() > 4 * self.slots.len() + 64 {
+            let slots = &self.slots;
+            self.timers.retain(|Reverse((at, index))| slots[*index as usize].timer == Some(*at));
         }
     }
 
