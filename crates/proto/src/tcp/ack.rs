@@ -67,7 +67,10 @@ impl Tcp {
                 if self.recovery.state != super::recovery::State::Recovery {
                     self.recovery.duplicate_acks = 0;
                 }
-            } else if d.duplicate_ack && self.recovery.duplicate_acks < self.queue.packets_out() {
+            } else if d.duplicate_ack
+                && self.recovery.duplicate_acks < self.queue.packets_out()
+                && self.recovery.state != super::recovery::State::Loss
+            {
                 self.recovery.duplicate_acks += 1;
                 d.segments = 1;
             }
@@ -96,6 +99,7 @@ impl Tcp {
         self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
         self.largest_cwnd = self.largest_cwnd.max(self.window.cwnd);
         self.update_pacing_rate();
+        debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         true
     }
 
@@ -130,6 +134,7 @@ impl Tcp {
             if first.1 <= ack || inside {
                 blocks.next();
                 let len = first.1.saturating_sub(first.0);
+                d.duplicates_end = first.1;
                 d.duplicates = (len.div_ceil(u64::from(self.mss.max(1)))).clamp(1, 64) as u32;
             }
         }

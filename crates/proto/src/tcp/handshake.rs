@@ -268,13 +268,13 @@ impl Tcp {
         let seq = next.checked_add_signed(i64::from(delta));
         let len = u64::from(segment.sequence_len());
         let Some(seq) = seq else {
-            return self.reject(segment);
+            return self.reject(segment, 0);
         };
         // RFC 7323 §5 (PAWS).
         if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps) {
             let old = (t.value.wrapping_sub(self.receiver.recent_timestamp) as i32) < 0;
             if old && !segment.flags.contains(Flags::RST) {
-                return self.reject(segment);
+                return self.reject(segment, seq);
             }
         }
         if segment.flags.contains(Flags::RST) {
@@ -303,18 +303,19 @@ impl Tcp {
         }
         let old_probe = len == 0 && seq + 1 == next;
         if seq > next + acceptable || (seq + len > next + acceptable.max(1) && len > 0 && seq >= next + acceptable) {
-            return self.reject(segment);
+            return self.reject(segment, seq);
         }
         if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps)
-            && seq <= next
+            && seq <= self.receiver.acked_next()
         {
+            // RFC 7323 §4.3: the earliest segment that the next acknowledgement covers is echoed.
             self.receiver.recent_timestamp = t.value;
         }
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
         if self.state == State::SynReceived {
-            if segment.ack != self.isn.wrapping_add(1) && segment.ack.wrapping_sub(self.isn) as i32 <= 0 {
+            if segment.ack != self.isn.wrapping_add(1) {
                 return;
             }
             self.una = 1;
@@ -330,9 +331,11 @@ impl Tcp {
         self.follow_fins(now);
     }
 
-    /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset.
-    fn reject(&mut self, segment: &Segment) {
+    /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is
+    /// reported as a duplicate, as the kernel does: its sender may have repeated it for nothing.
+    fn reject(&mut self, segment: &Segment, seq: u64) {
         if !segment.flags.contains(Flags::RST) {
+            self.receiver.note_duplicate(seq, seq + u64::from(segment.payload.len()));
             self.receiver.ack_now();
         }
     }

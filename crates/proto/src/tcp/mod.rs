@@ -397,6 +397,7 @@ impl Tcp {
             ever_retransmitted: false,
             dsn,
             last_sent: Instant::ZERO,
+            transmission: 0,
             delivered: 0,
             delivered_at: Instant::ZERO,
         };
@@ -420,6 +421,7 @@ impl Tcp {
                     ever_retransmitted: false,
                     dsn: DataSeq(0),
                     last_sent: now,
+                    transmission: 0,
                     delivered: 0,
                     delivered_at: now,
                 };

@@ -114,6 +114,17 @@ impl Receiver {
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
+    /// Reports the part of `start..end` that is here already as a duplicate.
+    pub(crate) fn note_duplicate(&mut self, start: u64, end: u64) {
+        let end = end.min(self.next);
+        if start > 0 && start < end {
+            self.duplicate = Some((start, end));
+        }
+    }
+    /// What the last acknowledgement said.
+    pub(crate) fn acked_next(&self) -> u64 {
+        self.acked_next
+    }
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }

@@ -30,6 +30,8 @@ pub(crate) struct Recovery {
     pub(crate) high: u64,
     /// The window before the episode, to return to when the episode was unnecessary.
     pub(crate) prior: Option<Window>,
+    /// The first byte of the episode: duplicates before it are none of its.
+    undo_from: u64,
     /// Retransmissions not yet reported as duplicates (D-SACK).
     undo_retransmissions: Option<u32>,
     /// The timestamp clock at the episode's first retransmission.
@@ -42,7 +44,7 @@ pub(crate) struct Recovery {
 
     // RACK: the most recently sent segment that was delivered.
     rack_sent: Instant,
-    rack_end: u64,
+    rack_transmission: u64,
     rack_rtt: Duration,
     rack_advanced: bool,
     reordering_seen: bool,
@@ -54,6 +56,8 @@ pub(crate) struct Recovery {
     pub(crate) duplicate_acks: u32,
     /// F-RTO (RFC 5682): a timeout may have been spurious.
     forward: bool,
+    /// F-RTO step 2b: only new data goes out until the next acknowledgement.
+    new_data_only: bool,
     /// A tail loss probe is out: `nxt` when it was sent, and whether it repeated data.
     pub(crate) probe: Option<(u64, bool)>,
     /// Segments found lost by the acknowledgement at hand.
@@ -72,6 +76,8 @@ pub(crate) struct Delivered {
     pub(crate) duplicate_ack: bool,
     /// Segments reported as received twice.
     pub(crate) duplicates: u32,
+    /// Where they end.
+    pub(crate) duplicates_end: u64,
     pub(crate) echoed_timestamp: Option<u32>,
     pub(crate) congestion_echo: bool,
 }
@@ -86,13 +92,14 @@ impl Recovery {
             state: State::Open,
             high: 0,
             prior: None,
+            undo_from: 0,
             undo_retransmissions: None,
             first_retransmission: None,
             prr_prior_cwnd: 0,
             prr_delivered: 0,
             prr_out: 0,
             rack_sent: Instant::ZERO,
-            rack_end: 0,
+            rack_transmission: 0,
             rack_rtt: Duration::ZERO,
             rack_advanced: false,
             reordering_seen: false,
@@ -101,6 +108,7 @@ impl Recovery {
             highest_sacked: 0,
             duplicate_acks: 0,
             forward: false,
+            new_data_only: false,
             probe: None,
             newly_lost: 0,
         }
@@ -119,9 +127,9 @@ impl Recovery {
         }
         self.rack_advanced = true;
         self.rack_rtt = rtt;
-        if (s.last_sent, s.end()) > (self.rack_sent, self.rack_end) {
+        if s.transmission >= self.rack_transmission {
             self.rack_sent = s.last_sent;
-            self.rack_end = s.end();
+            self.rack_transmission = s.transmission;
         }
     }
 
@@ -163,12 +171,12 @@ impl Tcp {
     pub(crate) fn rack_detect(&mut self, now: Instant) -> Option<Duration> {
         let window = self.reordering_window();
         let mut wait = None;
-        while let Some((name, sent)) = self.queue.oldest_transmission() {
-            let end = self.queue.get(name).map_or(0, SentSegment::end);
-            if (sent, end) >= (self.recovery.rack_sent, self.recovery.rack_end) {
+        while let Some(name) = self.queue.oldest_transmission() {
+            let Some(&SentSegment { last_sent, transmission, .. }) = self.queue.get(name) else { break };
+            if transmission >= self.recovery.rack_transmission {
                 break;
             }
-            if sent + self.recovery.rack_rtt + window > now {
+            if last_sent + self.recovery.rack_rtt + window > now {
                 // Later transmissions may wait longer: one sent together with the delivered one decides.
                 wait = Some((self.recovery.rack_sent + self.recovery.rack_rtt + window).since(now));
                 break;
@@ -239,6 +247,7 @@ impl Tcp {
     fn remember_for_undo(&mut self) {
         let w = self.window;
         self.recovery.prior = Some(Window { cwnd: w.cwnd, ssthresh: w.ssthresh.max(w.cwnd - w.cwnd / 4) });
+        self.recovery.undo_from = self.una;
         self.recovery.undo_retransmissions = None;
         self.recovery.first_retransmission = None;
     }
@@ -293,6 +302,7 @@ impl Tcp {
         self.with_controller(now, peers, |c, cx| c.on_timeout(cx));
         self.window.cwnd = self.in_flight() + 1;
         self.recovery.forward = fresh && self.sack_recovery();
+        self.recovery.new_data_only = false;
         self.recovery.probe = None;
         self.recovery.state = State::Loss;
         self.recovery.high = self.nxt;
@@ -332,7 +342,9 @@ impl Tcp {
     pub(crate) fn update_recovery(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) -> Option<LossKind> {
         self.recovery.newly_lost = 0;
         if d.duplicates > 0 {
-            if let Some(n) = &mut self.recovery.undo_retransmissions {
+            if d.duplicates_end > self.recovery.undo_from
+                && let Some(n) = &mut self.recovery.undo_retransmissions
+            {
                 *n = n.saturating_sub(d.duplicates);
             }
             if self.recovery.reordering_seen && self.una >= self.recovery.reordering_round {
@@ -401,13 +413,14 @@ impl Tcp {
         } else if self.recovery.in_reduction() {
             self.end_reduction();
         }
+        // The window before is kept: duplicates that are reported later may still undo the reduction.
         self.recovery.state = State::Open;
-        self.recovery.prior = None;
         self.recovery.duplicate_acks = 0;
     }
 
     /// F-RTO (RFC 5682 §3) and repair after a timeout.
     fn handle_loss_state(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
+        self.recovery.new_data_only = false;
         let delayed = d.una_advanced && self.may_undo(d);
         if delayed || (self.recovery.forward && d.original && self.recovery.prior.is_some()) {
             self.undo(now, peers);
@@ -425,6 +438,7 @@ impl Tcp {
                 self.recovery.high = self.nxt;
                 if self.queue.unsent() > 0 {
                     // Step 2b: new data instead of retransmissions.
+                    self.recovery.new_data_only = true;
                     return;
                 }
                 self.recovery.forward = false;
@@ -433,15 +447,14 @@ impl Tcp {
         self.identify_losses(now, d);
     }
 
-    /// Retransmissions wait while F-RTO tries new data.
-    pub(crate) fn tries_new_data_first(&self) -> bool {
-        self.recovery.state == State::Loss
-            && self.recovery.forward
-            && self.una > 0
-            && self.recovery.high == self.nxt
-            && self.queue.unsent() > 0
-            && self.queue.retransmitted_out == 0
-            && self.queue.head().is_some_and(|h| !h.ever_retransmitted)
+    /// Retransmissions wait while F-RTO tries new data. `possible`: some can go out now.
+    pub(crate) fn tries_new_data(&mut self, possible: bool) -> bool {
+        if !possible && self.nxt == self.recovery.high {
+            // Nothing to try with: the conventional recovery (step 2b, last sentence).
+            self.recovery.new_data_only = false;
+            self.recovery.forward = false;
+        }
+        self.recovery.state == State::Loss && self.recovery.new_data_only
     }
 
     /// The end of a tail loss probe's episode (RFC 8985 §7.4).

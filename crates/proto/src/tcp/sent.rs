@@ -27,6 +27,8 @@ pub(crate) struct SentSegment {
     /// Place of the first byte in the data stream.
     pub(crate) dsn: DataSeq,
     pub(crate) last_sent: Instant,
+    /// The number of that transmission: what was sent in one instant has an order too.
+    pub(crate) transmission: u64,
     /// The subflow's delivered bytes and their time when this was last sent (for the delivery rate).
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Instant,
@@ -60,8 +62,9 @@ pub(crate) struct SentQueue {
     /// Name of the first segment of the last buffer, and how many it has.
     last_buffer: u64,
     last_buffer_segments: u32,
-    /// Every transmission in time order, as (name, time). Entries of segments since acknowledged or sent again are stale.
-    by_time: VecDeque<(u64, Instant)>,
+    /// Every transmission in time order, as (name, number). Entries of segments since acknowledged or sent again are stale.
+    by_time: VecDeque<(u64, u64)>,
+    transmissions: u64,
     /// Lost segments that were not yet sent again start at or after this name.
     retransmit_hint: u64,
 }
@@ -157,6 +160,7 @@ impl SentQueue {
         let name = self.first + self.sent as u64;
         let segment = &mut self.segments[self.sent];
         segment.last_sent = now;
+        segment.transmission = self.transmissions;
         segment.delivered = delivered;
         segment.delivered_at = delivered_at;
         if own_buffer && !segment.starts_buffer {
@@ -164,14 +168,17 @@ impl SentQueue {
             self.buffers += 1;
         }
         self.sent += 1;
-        self.by_time.push_back((name, now));
+        self.by_time.push_back((name, self.transmissions));
+        self.transmissions += 1;
         name
     }
 
     /// A sent segment goes out again now.
     pub(crate) fn mark_retransmitted(&mut self, name: u64, now: Instant, delivered: u64, delivered_at: Instant) {
+        let number = self.transmissions;
         let Some(segment) = self.get_sent_mut(name) else { return };
         segment.last_sent = now;
+        segment.transmission = number;
         segment.delivered = delivered;
         segment.delivered_at = delivered_at;
         segment.ever_retransmitted = true;
@@ -179,7 +186,8 @@ impl SentQueue {
             segment.retransmitted = true;
             self.retransmitted_out += 1;
         }
-        self.by_time.push_back((name, now));
+        self.by_time.push_back((name, self.transmissions));
+        self.transmissions += 1;
     }
 
     /// Marks a segment lost, or lost again; returns whether it was not known to be.
@@ -203,6 +211,29 @@ impl SentQueue {
             segment.lost = false;
         }
         self.lost_out = 0;
+        // The entries of what was marked lost are gone; what is lost after all must be found again.
+        let names = self.first..;
+        let sent = names.zip(self.segments.iter().take(self.sent)).filter(|(_, s)| !s.sacked);
+        self.by_time = sent.map(|(name, s)| (name, s.transmission)).collect();
+        self.by_time.make_contiguous().sort_by_key(|(_, number)| *number);
+    }
+
+    /// Whether the counters are those of the segments. Long queues are counted only now and then.
+    pub(crate) fn is_consistent(&self) -> bool {
+        if self.segments.len() > 64 && self.first % 64 != 0 {
+            return self.sacked_out + self.lost_out <= self.packets_out();
+        }
+        let count = |wanted: fn(&SentSegment) -> bool| self.iter().take(self.sent).filter(|s| wanted(s)).count() as u32;
+        let bytes: u64 = self.iter().map(|s| u64::from(s.len)).sum();
+        let unsent_marked = self.iter().skip(self.sent).any(|s| s.sacked || s.lost || s.retransmitted);
+        self.sacked_out == count(|s| s.sacked)
+            && self.lost_out == count(|s| s.lost)
+            && self.retransmitted_out == count(|s| s.retransmitted)
+            && count(|s| s.sacked && (s.lost || s.retransmitted)) == 0
+            && self.queued_bytes == bytes
+            && self.payloads.len() == self.segments.len()
+            && self.buffers == self.iter().filter(|s| s.starts_buffer).count() as u32
+            && !unsent_marked
     }
 
     /// The first lost segment that was not sent again.
@@ -243,6 +274,9 @@ impl SentQueue {
         let segment = self.segments.pop_front()?;
         self.payloads.pop_front();
         self.first += 1;
+        while self.by_time.front().is_some_and(|(name, _)| *name < self.first) {
+            self.by_time.pop_front();
+        }
         self.sent -= 1;
         self.queued_bytes -= u64::from(segment.len);
         if segment.starts_buffer {
@@ -290,15 +324,15 @@ impl SentQueue {
         self.sacked_out = 0;
     }
 
-    /// The transmission sent longest ago of a segment that is neither acknowledged nor SACKed nor lost, with its time.
-    pub(crate) fn oldest_transmission(&mut self) -> Option<(u64, Instant)> {
-        while let Some(&(name, sent)) = self.by_time.front() {
+    /// The segment sent longest ago of those that are neither acknowledged nor SACKed nor lost.
+    pub(crate) fn oldest_transmission(&mut self) -> Option<u64> {
+        while let Some(&(name, number)) = self.by_time.front() {
             let current = name
                 .checked_sub(self.first)
                 .and_then(|i| self.segments.get(i as usize))
-                .is_some_and(|s| s.last_sent == sent && !s.sacked && (!s.lost || s.retransmitted));
+                .is_some_and(|s| s.transmission == number && !s.sacked && (!s.lost || s.retransmitted));
             if current {
-                return Some((name, sent));
+                return Some(name);
             }
             self.by_time.pop_front();
         }

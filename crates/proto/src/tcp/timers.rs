@@ -66,11 +66,10 @@ impl Tcp {
             return;
         }
         self.arm_rto(now);
-        if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.retransmit_timer.as_mut())
-            && now + delay < *at
-        {
+        if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.retransmit_timer.as_mut()) {
+            // RFC 8985 §7.2: where the retransmission timer would expire first, the probe takes its time.
             *kind = RetransmitTimer::LossProbe;
-            *at = now + delay;
+            *at = (*at).min(now + delay);
         }
     }
 
@@ -95,6 +94,7 @@ impl Tcp {
 
     /// Runs every timer that is due.
     pub(crate) fn handle_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
+        debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         self.receiver.handle_timeout(now);
         if self.time_wait_end.is_some_and(|t| t <= now) {
             self.time_wait_end = None;

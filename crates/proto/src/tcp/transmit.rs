@@ -13,7 +13,7 @@ pub(crate) enum Outgoing {
     /// A SYN, or a SYN/ACK.
     Syn,
     /// A data segment or a FIN.
-    Data { ssn: u64, data: Range<DataSeq>, payload: Payload, fin: bool },
+    Data { ssn: u64, data: Range<DataSeq>, payload: Payload, fin: bool, again: bool },
     /// An acknowledgement without data.
     Ack,
     /// An acknowledgement with an old sequence number, which the peer must answer.
@@ -60,16 +60,19 @@ impl Tcp {
                 return Some(self.loss_probe(now));
             }
         }
-        let new_first = self.tries_new_data_first();
-        if self.in_flight() < self.window.cwnd {
-            if !new_first && let Some(name) = self.queue.next_to_retransmit() {
-                return self.retransmit(now, name);
-            }
-            if self.may_send_new(now) {
-                return Some(self.send_new(now));
+        if self.in_flight() >= self.window.cwnd {
+            return None;
+        }
+        if self.recovery.state == super::recovery::State::Loss {
+            let possible = self.may_send_new(now);
+            if self.tries_new_data(possible) {
+                return possible.then(|| self.send_new(now));
             }
         }
-        None
+        if let Some(name) = self.queue.next_to_retransmit() {
+            return self.retransmit(now, name);
+        }
+        self.may_send_new(now).then(|| self.send_new(now))
     }
 
     /// Without limited transmit (RFC 3042), duplicate acknowledgements let nothing new out.
@@ -216,7 +219,7 @@ impl Tcp {
             self.counters.retransmitted_segments += u64::from(again);
         }
         let payload = self.queue.payload(name).cloned().unwrap_or_default();
-        Outgoing::Data { ssn: s.ssn, data: s.data(), payload, fin: s.fin }
+        Outgoing::Data { ssn: s.ssn, data: s.data(), payload, fin: s.fin, again }
     }
 
     /// Asks the peer for its window with an old sequence number (RFC 9293 §3.8.6.1).
@@ -300,7 +303,7 @@ impl Tcp {
     /// The ECN codepoint of a segment (RFC 3168 §6.1): only new data is ECN-capable.
     pub(crate) fn ecn_of(&self, out: &Outgoing) -> Ecn {
         match out {
-            Outgoing::Data { data, .. } if self.ecn_ok && data.start < data.end => Ecn::Ect0,
+            Outgoing::Data { data, again: false, .. } if self.ecn_ok && data.start < data.end => Ecn::Ect0,
             _ => Ecn::NotEct,
         }
     }

@@ -4,6 +4,7 @@ mod pair;
 
 mod close;
 mod handshake;
+mod loss_recovery;
 mod mp_capable;
 mod mp_join;
 mod reinjection;

@@ -567,7 +567,7 @@ impl Pair {
     pub(crate) fn describe(&self) -> String {
         use core::fmt::Write;
         let mut out = format!("at {}; last packets:\n", self.now);
-        for p in self.log.iter().rev().take(40).rev() {
+        for p in self.log.iter().rev().take(400).rev() {
             let s = &p.segment;
             let _ = writeln!(
                 out,

@@ -1,0 +1,258 @@
+//! Losses and their repair: RACK-TLP (RFC 8985), SACK (RFC 6675), NewReno (RFC 6582), timeouts (RFC 6298), F-RTO and undo
+//! (RFC 5682, RFC 4015).
+
+use crate::pair::*;
+use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
+use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
+
+fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
+    ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
+}
+
+/// An open connection with a round trip of 100 ms.
+#[track_caller]
+fn open(config: ConnectionConfig) -> Pair {
+    let mut pair = Pair::new(&[50], config);
+    pair.connect();
+    pair
+}
+
+/// Drops the first transmission of these data segments of the client, counted from 0.
+fn lose(pair: &mut Pair, wanted: &'static [u32]) {
+    let isn = pair.isn(Client, 0);
+    let mut seen = std::collections::BTreeSet::new();
+    pair.script(move |p| {
+        if p.from != Client || !p.is_data() {
+            return Fate::Pass;
+        }
+        let n = p.segment.seq.wrapping_sub(isn).wrapping_sub(1) / 1448;
+        if seen.insert(n) && wanted.contains(&n) { Fate::Drop } else { Fate::Pass }
+    });
+}
+
+const SEGMENT: u64 = 1448;
+
+#[test]
+fn any_one_segment_is_repaired_without_a_timeout() {
+    for recovery in [RackTlp, Sack, NewReno] {
+        for n in 0..30u32 {
+            let mut pair = open(with_recovery(recovery));
+            let wanted: &'static [u32] = Box::leak(Box::new([n]));
+            lose(&mut pair, wanted);
+            pair.write(Client, 60 * SEGMENT);
+            pair.run_until_received(Server, 60 * SEGMENT, secs(2));
+            pair.run_for(secs(1));
+            let counters = pair.subflow(Client, 0).counters;
+            assert_eq!(counters.retransmitted_segments, 1, "{recovery:?}, segment {n}\n{}", pair.describe());
+            assert_eq!((counters.timeouts, counters.recoveries), (0, 1), "{recovery:?}, segment {n}");
+        }
+    }
+}
+
+#[test]
+fn any_two_segments_are_repaired() {
+    for recovery in [RackTlp, Sack, NewReno] {
+        for a in 0..12u32 {
+            for b in a + 1..20u32 {
+                let mut pair = open(with_recovery(recovery));
+                let wanted: &'static [u32] = Box::leak(Box::new([a, b]));
+                lose(&mut pair, wanted);
+                pair.write(Client, 40 * SEGMENT);
+                pair.run_until_received(Server, 40 * SEGMENT, secs(3));
+                pair.run_for(secs(1));
+                let counters = pair.subflow(Client, 0).counters;
+                assert!(counters.retransmitted_segments <= 4, "{recovery:?}: {a} and {b} lost: {counters:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loss_halves_the_window() {
+    let mut pair = open(with_recovery(RackTlp));
+    lose(&mut pair, &[12]);
+    pair.write(Client, 200 * SEGMENT);
+    // Ten segments, then twenty with the lost one among them: the window has 20 + 2 segments when the loss is found.
+    pair.run_until("recovery", secs(1), |p| p.subflow(Client, 0).counters.recoveries == 1);
+    pair.run_until("recovered", secs(1), |p| p.subflow(Client, 0).counters.retransmitted_segments == 1);
+    let repeated = pair.data(Client).filter(|p| pair.relative(p) == 1 + 12 * 1448).map(|p| p.at).collect::<Vec<_>>();
+    assert_eq!(repeated.len(), 2);
+    // Found one round trip after it was sent, plus what three later segments needed.
+    assert_eq!(repeated[1].since(repeated[0]), ms(100));
+    pair.run_for(ms(210));
+    let cwnd = pair.subflow(Client, 0).cwnd;
+    assert!((10..=13).contains(&cwnd), "{cwnd}");
+}
+
+#[test]
+fn a_lost_tail_is_probed_after_two_round_trips() {
+    // RFC 8985 §7.2: PTO = 2·SRTT, plus the worst delay of the acknowledgement where only one segment is out.
+    // The retransmission timeout, here SRTT + 200 ms, is an upper limit.
+    for (segments, lost, wait) in [(5u64, &[3u32, 4][..], 200 + 2), (5, &[4][..], 300), (1, &[0][..], 300)] {
+        let mut pair = open(with_recovery(RackTlp));
+        lose(&mut pair, lost);
+        let start = pair.now;
+        pair.write(Client, segments * SEGMENT);
+        pair.run_until_received(Server, segments * SEGMENT, secs(2));
+        let repeated = pair.data(Client).filter(|p| p.at > start).find(|p| p.at > start + ms(150)).expect("a probe").at;
+        // The timer starts with the last acknowledgement, where there is one.
+        let from = if segments > 1 { start + ms(100) } else { start };
+        assert_eq!(repeated.since(from), ms(wait), "{segments} segments");
+        assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
+    }
+}
+
+#[test]
+fn a_timeout_repeats_the_first_segment_first_even_with_new_data_waiting() {
+    // RFC 5682 step 1. Everything from 1 s to 1.3 s is lost; much more data waits.
+    for recovery in [RackTlp, Sack, NewReno] {
+        let config = with_scheduler(with_recovery(recovery), "linux");
+        let mut pair = open(config);
+        pair.run_for(ms(1000) - pair.now.since(at_ms(0)));
+        pair.script(|p| if p.at >= at_ms(1000) && p.at < at_ms(1300) { Fate::Drop } else { Fate::Pass });
+        pair.write(Client, 500 * SEGMENT);
+        let una = pair.data(Client).next().expect("sent").segment.seq;
+        pair.run_for(ms(299));
+        pair.clear_log();
+        pair.run_until("the timeout", secs(2), |p| p.subflow(Client, 0).counters.timeouts == 1);
+        assert_eq!(pair.data(Client).next().expect("sent").segment.seq, una, "{recovery:?}");
+        pair.run_until_received(Server, 500 * SEGMENT, secs(5));
+        assert_eq!(pair.subflow(Client, 0).counters.timeouts, 1, "{recovery:?}");
+    }
+}
+
+#[test]
+fn a_spurious_timeout_is_undone() {
+    for queued in [false, true] {
+        let config = if queued { with_scheduler(with_recovery(Sack), "linux") } else { with_recovery(Sack) };
+        let mut pair = open(config);
+        pair.write(Client, 30 * SEGMENT);
+        pair.run_for(secs(2));
+        let before = pair.subflow(Client, 0).cwnd;
+        // A handover: everything sent within 10 ms arrives two seconds late.
+        let start = pair.now;
+        pair.script(move |p| if p.at.since(start) < ms(10) { Fate::Late(secs(2)) } else { Fate::Pass });
+        pair.write(Client, 100 * SEGMENT);
+        pair.run_until_received(Server, 130 * SEGMENT, secs(10));
+        pair.run_for(secs(3));
+        let after = pair.subflow(Client, 0);
+        assert!(after.counters.timeouts >= 1);
+        assert_eq!(after.counters.undos, 1, "{:?}", after.counters);
+        assert!(after.cwnd >= before.min(10), "{} {}", after.cwnd, before);
+    }
+}
+
+#[test]
+fn a_real_timeout_is_not_undone() {
+    let mut pair = open(with_scheduler(tcp_config(), "linux"));
+    pair.write(Client, 30 * SEGMENT);
+    pair.run_for(secs(2));
+    let start = pair.now;
+    pair.script(move |p| if p.at.since(start) < ms(150) && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 200 * SEGMENT);
+    pair.run_until_received(Server, 230 * SEGMENT, secs(10));
+    assert_eq!(pair.subflow(Client, 0).counters.undos, 0);
+}
+
+#[test]
+fn timeouts_double() {
+    let mut pair = open(tcp_config());
+    pair.write(Client, 10 * SEGMENT);
+    pair.run_for(secs(1));
+    pair.kill(0);
+    pair.clear_log();
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(20));
+    let times: Vec<_> = pair.data(Client).map(|p| p.at).collect();
+    // The transmission, its probe, then timeouts.
+    let gaps: Vec<_> = times.windows(2).skip(1).map(|w| w[1].since(w[0])).collect();
+    assert!(gaps.len() >= 4);
+    for w in gaps.windows(2).skip(1) {
+        assert_eq!(w[1], w[0].saturating_mul(2), "{gaps:?}");
+    }
+}
+
+#[test]
+fn slight_reordering_repeats_nothing() {
+    // RFC 8985 §6.2: a reordering window of a quarter of the smallest round trip.
+    let mut pair = open(with_recovery(RackTlp));
+    let mut n = 0;
+    pair.script(move |p| {
+        n += u32::from(p.from == Client && p.is_data());
+        if p.from == Client && p.is_data() && n % 7 == 0 { Fate::Late(ms(3)) } else { Fate::Pass }
+    });
+    pair.write(Client, 300 * SEGMENT);
+    pair.run_until_received(Server, 300 * SEGMENT, secs(5));
+    let counters = pair.subflow(Client, 0).counters;
+    // Before any reordering was seen, three segments above count as a loss.
+    assert_eq!(counters.undos, counters.recoveries, "{counters:?}");
+    assert!(counters.retransmitted_segments <= 8, "{counters:?}");
+}
+
+#[test]
+fn unnecessary_recoveries_are_undone() {
+    // A segment that comes 60 ms late looks lost; its D-SACK or timestamp says that it was not.
+    let mut pair = open(with_recovery(RackTlp));
+    let mut done = false;
+    let isn = pair.isn(Client, 0);
+    pair.script(move |p| {
+        if p.from == Client && p.is_data() && !done && p.segment.seq.wrapping_sub(isn) > 15 * 1448 {
+            done = true;
+            return Fate::Late(ms(60));
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 100 * SEGMENT);
+    pair.run_until_received(Server, 100 * SEGMENT, secs(5));
+    pair.run_for(secs(1));
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!((counters.recoveries, counters.undos), (1, 1), "{counters:?}");
+}
+
+#[test]
+fn duplicated_packets_cause_nothing() {
+    for recovery in [RackTlp, Sack, NewReno] {
+        let mut pair = open(with_recovery(recovery));
+        pair.script(|p| if p.is_data() { Fate::Twice(ms(1)) } else { Fate::Pass });
+        pair.write(Client, 200 * SEGMENT);
+        pair.run_until_received(Server, 200 * SEGMENT, secs(5));
+        let counters = pair.subflow(Client, 0).counters;
+        assert_eq!(counters.timeouts, 0, "{recovery:?}");
+        if recovery != NewReno {
+            assert_eq!(counters.retransmitted_segments, 0, "{recovery:?}");
+        }
+    }
+}
+
+#[test]
+fn acknowledgements_may_be_lost_by_half() {
+    for recovery in [RackTlp, Sack, NewReno] {
+        let mut pair = open(with_recovery(recovery));
+        let mut n = 0;
+        pair.script(move |p| {
+            n += 1;
+            if p.from == Server && n % 2 == 0 { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(Client, 500 * SEGMENT);
+        pair.run_until_received(Server, 500 * SEGMENT, secs(5));
+        let counters = pair.subflow(Client, 0).counters;
+        assert!(counters.retransmitted_segments <= 1, "{recovery:?} {counters:?}");
+    }
+}
+
+#[test]
+fn heavy_loss_both_ways_ends_with_all_data() {
+    for recovery in [RackTlp, Sack, NewReno] {
+        for config in [with_recovery(recovery), ConnectionConfig { mptcp: true, ..with_recovery(recovery) }] {
+            let mut pair = Pair::new(&[10, 30], config);
+            let mut random = pathweave_units::random::Random::substream(7, "loss");
+            pair.script(move |_| if random.chance(0.2) { Fate::Drop } else { Fate::Pass });
+            pair.connect();
+            pair.send_all(Client, 300 * SEGMENT);
+            pair.send_all(Server, 200 * SEGMENT);
+            pair.run_until("both have all", secs(600), |p| {
+                p.received(Server) == 300 * SEGMENT && p.received(Client) == 200 * SEGMENT
+            });
+        }
+    }
+}
