@@ -98,6 +98,14 @@ pub(crate) struct ValidateOptions {
     #[arg(long)]
     pub(crate) check: bool,
 
+    /// Other schedulers, with commas between them, to run on the MPTCP scenarios: what would one gain over the kernel's?
+    #[arg(long, value_name = "A,B,C")]
+    pub(crate) schedulers: Option<String>,
+
+    /// Writes two pictures into this folder: agreement.svg (ours against Linux) and differences.svg (by scenario).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+
     /// Runs nothing: writes each scenario as a scenario file into this folder, as it is with seed 1.
     #[arg(long, value_name = "DIR")]
     pub(crate) scenarios: Option<PathBuf>,

@@ -96,7 +96,7 @@ fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
 }
 
 /// The entries of `--schedulers`, each once.
-fn schedulers(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Failure> {
+pub(crate) fn schedulers(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Failure> {
     let mut specs: Vec<SchedulerSpec> = Vec::new();
     for entry in list.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         let new = if entry == "all" { SchedulerSpec::all(registry) } else { vec![SchedulerSpec::parse(entry)?] };

@@ -3,7 +3,11 @@
 use crate::args::ValidateOptions;
 use crate::execute::{caught, spread};
 use crate::failure::Failure;
-use pathweave_lab::validation::{self, Comparison, OurRun, Reference, Summary, comparison_table, summary_table};
+use crate::plan::schedulers;
+use pathweave_lab::scenario::{SchedulerSpec, Variant};
+use pathweave_lab::validation::{
+    self, Alternatives, Comparison, OurRun, Reference, Summary, comparison_table, gain_table, summary_table,
+};
 use pathweave_proto::Registry;
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,7 +25,14 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
         let lines: String = comparisons.iter().map(|c| format!("{}\n", c.json())).collect();
         std::fs::write(path, lines).map_err(Failure::writing(path.display()))?;
     }
-    let text = format!("{}\n{}", comparison_table(&comparisons), summary_table(&summary));
+    if let Some(folder) = &options.svg {
+        write_pictures(&comparisons, folder)?;
+    }
+    let mut text = format!("{}\n{}", comparison_table(&comparisons), summary_table(&summary));
+    if let Some(list) = &options.schedulers {
+        let alternatives = alternatives(&comparisons, &schedulers(list, registry)?, options, registry)?;
+        text.push_str(&format!("\n{}", gain_table(&alternatives)));
+    }
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
     let broken = options.check && !summary.holds();
     Ok(if broken { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -50,19 +61,59 @@ fn compare(
     options: &ValidateOptions,
     registry: &Registry,
 ) -> Result<Vec<Comparison>, Failure> {
-    let runs: Vec<(&Reference, u64)> = references.iter().flat_map(|r| r.seeds().map(move |seed| (r, seed))).collect();
-    let done = spread(&runs, options.jobs, |(reference, seed)| {
-        match caught(|| validation::run(reference, *seed, registry)) {
+    let as_written = [Variant::AsWritten];
+    let mut runs = runs(references.iter().collect(), &as_written, options, registry)?.into_iter();
+    let of = |r: &Reference| Comparison::new(r, runs.next().unwrap_or_default());
+    Ok(references.iter().map(of).collect())
+}
+
+/// Other schedulers on the MPTCP scenarios.
+fn alternatives<'a>(
+    comparisons: &'a [Comparison],
+    specs: &[SchedulerSpec],
+    options: &ValidateOptions,
+    registry: &Registry,
+) -> Result<Vec<Alternatives<'a>>, Failure> {
+    let mptcp: Vec<&Comparison> = comparisons.iter().filter(|c| c.class.mptcp).collect();
+    let variants: Vec<Variant> = specs.iter().cloned().map(Variant::Scheduler).collect();
+    let mut runs = runs(mptcp.iter().map(|c| &c.reference).collect(), &variants, options, registry)?.into_iter();
+    let of = |c| {
+        let one = |spec: &SchedulerSpec| (spec.text.clone(), runs.next().unwrap_or_default());
+        Alternatives::new(c, specs.iter().map(one).collect())
+    };
+    Ok(mptcp.into_iter().map(of).collect())
+}
+
+/// The runs of each variant of each reference: by reference, then by variant.
+fn runs(
+    references: Vec<&Reference>,
+    variants: &[Variant],
+    options: &ValidateOptions,
+    registry: &Registry,
+) -> Result<Vec<Vec<OurRun>>, Failure> {
+    let sets: Vec<(&Reference, &Variant)> =
+        references.iter().flat_map(|r| variants.iter().map(move |variant| (*r, variant))).collect();
+    let all: Vec<_> = sets.iter().flat_map(|set| set.0.seeds().map(move |seed| (set.0, set.1, seed))).collect();
+    let done = spread(&all, options.jobs, |(reference, variant, seed)| {
+        match caught(|| validation::run_variant(reference, variant, *seed, registry)) {
             Ok(result) => result.map_err(|e| Failure::Input(format!("{}: {e}", reference.id))),
             Err(fault) => Ok(OurRun::failed(reference, *seed, fault)),
         }
     })?;
     let mut done = done.into_iter();
-    let of = |r: &Reference| {
-        let runs = done.by_ref().take(r.seeds().count()).collect::<Result<_, _>>()?;
-        Ok(Comparison::new(r, runs))
-    };
-    references.iter().map(of).collect()
+    sets.iter().map(|(reference, _)| done.by_ref().take(reference.seeds().count()).collect()).collect()
+}
+
+fn write_pictures(comparisons: &[Comparison], folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(Failure::writing(folder.display()))?;
+    for (name, svg) in [
+        ("agreement.svg", pathweave_report::agreement_svg(comparisons)),
+        ("differences.svg", pathweave_report::differences_svg(comparisons)),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, svg).map_err(Failure::writing(path.display()))?;
+    }
+    Ok(())
 }
 
 /// One scenario file for each scenario.

@@ -11,10 +11,12 @@ mod page;
 mod statistics;
 mod summary;
 mod table;
+mod validation;
 mod verdict;
 
 pub use page::{About, page};
 pub use statistics::Estimate;
 pub use summary::{Comparison, Standing, Summary};
 pub use table::table;
+pub use validation::{agreement_svg, differences_svg};
 pub use verdict::verdict;

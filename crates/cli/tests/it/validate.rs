@@ -61,3 +61,21 @@ fn scenarios_can_be_looked_at_closer() {
     let output = pathweave(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
 }
+
+#[test]
+fn pictures_and_other_schedulers() {
+    let folder = folder("validate-more");
+    let mptcp = LINES.replace("tcp0", "mptcp");
+    fs::write(folder.join("ref.jsonl"), format!("{LINES}{mptcp}")).expect("the file can be written");
+    let output = pathweave(&folder, &["validate", "ref.jsonl", "--svg", "pictures", "--schedulers", "minrtt,blest"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.lines().any(|l| l.starts_with("median gain") && l.matches('%').count() == 2), "{text}");
+    for (name, parts) in [("agreement", ["Linux", "small/tcp0:"]), ("differences", ["small/mptcp", "+30 %"])] {
+        let svg = fs::read_to_string(folder.join(format!("pictures/{name}.svg"))).expect("it is there");
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        for part in parts {
+            assert!(svg.contains(part), "{part} is missing in {name}");
+        }
+    }
+}

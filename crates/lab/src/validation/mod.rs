@@ -9,6 +9,7 @@
 
 mod compare;
 mod error;
+mod gain;
 mod limits;
 mod reference;
 mod run;
@@ -20,8 +21,9 @@ mod tests;
 
 pub use compare::{Class, Comparison, Quartiles};
 pub use error::ReferenceError;
+pub use gain::{Alternatives, gain_table};
 pub use limits::{BenefitCheck, Limit, Row, Summary};
 pub use reference::{Amount, LinuxRun, Mode, PathSetup, Reference, Setup};
-pub use run::{OurRun, run};
+pub use run::{OurRun, run, run_variant};
 pub use setup::scenario_text;
 pub use table::{comparison_table, summary_table};

@@ -46,14 +46,27 @@ impl OurRun {
 /// Ethernet's header: the links count IP packets.
 const ETHERNET_BYTES: u64 = 14;
 
-/// Runs a reference scenario with one seed. A pure function.
+/// Runs a reference scenario with one seed, as Linux has it. A pure function.
 ///
 /// # Errors
 /// Where a value of the reference is none that a scenario can have.
 pub fn run(reference: &Reference, seed: u64, registry: &Registry) -> Result<OurRun, RunError> {
+    run_variant(reference, &Variant::AsWritten, seed, registry)
+}
+
+/// Runs a variant of it: MPTCP with another scheduler, all else equal.
+///
+/// # Errors
+/// As [`run`]'s.
+pub fn run_variant(
+    reference: &Reference,
+    variant: &Variant,
+    seed: u64,
+    registry: &Registry,
+) -> Result<OurRun, RunError> {
     let wrong = |e| RunError::Scenario(Box::new(e));
     let document = Document::parse(&reference.id, &scenario_text(reference, seed)).map_err(wrong)?;
-    let scenario = document.scenario(registry, &Variant::AsWritten).map_err(wrong)?;
+    let scenario = document.scenario(registry, variant).map_err(wrong)?;
     let measured = Simulation::new(&scenario, seed, registry, &NoFiles).map_err(RunError::Build)?.run();
     let mut out = OurRun {
         seed,
