@@ -155,9 +155,10 @@ pub fn differences_svg(all: &[Comparison]) -> String {
         let _ = writeln!(
             svg,
             "<path d=\"M{at:.1} 34V{:.1}\" stroke=\"{LINE}\" stroke-width=\"{}\"/>\
-             <text x=\"{at:.1}\" y=\"26\" text-anchor=\"middle\">{percent:+} %</text>",
+             <text x=\"{at:.1}\" y=\"26\" text-anchor=\"middle\">{}{percent} %</text>",
             height - 20.0,
-            if percent == 0 { 1.0 } else { 0.5 }
+            if percent == 0 { 1.0 } else { 0.5 },
+            if percent > 0 { "+" } else { "" },
         );
     }
     for (i, c) in shown.iter().enumerate() {
