@@ -138,6 +138,9 @@ pub struct ConnectionConfig {
     pub receive_buffer: ReceiveBuffer,
     /// The stream's last bytes wait while earlier ones are out (RFC 9293 §3.7.4).
     pub nagle: bool,
+    /// The receive window is counted as the kernel counts it: less while a new subflow has not shown how full its segments
+    /// are.
+    pub kernel_windows: bool,
     /// Opportunistic retransmission and penalisation (NSDI 2012; the papers' PR, OR&P).
     pub pr: bool,
     /// How quickly a dark path is noticed.

@@ -3,7 +3,7 @@
 use super::data::{Connection, PathMode};
 use super::spec;
 use pathweave_proto::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig};
+use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection};
 use pathweave_proto::parameter::{Parameter, ParameterError, Values};
 use std::collections::BTreeMap;
 
@@ -24,6 +24,8 @@ impl Connection {
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
             nagle: self.nagle,
+            // A host that detects failures as Linux does is taken for Linux in this too.
+            kernel_windows: self.failure_detection == FailureDetection::Linux,
             send_buffer_tuning: self.send_buffer_tuning,
             single_path: self.path_mode == PathMode::Single,
             pr: self.pr,

@@ -150,6 +150,7 @@ impl Connection {
             progress_at: now,
             write_blocked: false,
             receive: Default::default(),
+            last_offered: window.first(),
             window,
             end_reported: false,
             local_addresses: Vec::new(),

@@ -126,6 +126,8 @@ impl Connection {
     /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
         let occupied = self.occupied();
+        // Data that waits for other subflows' needs no reader of this one's.
+        let taken = self.is_mptcp() && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
         let held = subflow.tcp.held_bytes();
         for arrival in &changes.arrived {
@@ -136,7 +138,7 @@ impl Connection {
             }
         }
         let window = self.window.possible(subflow.window_limit, occupied + held, subflow.tcp.window_step());
-        subflow.tcp.decide_ack(now, window);
+        subflow.tcp.decide_ack(now, window, taken);
     }
 
     /// Where in the peer's stream an arrival belongs.

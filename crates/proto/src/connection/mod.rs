@@ -154,6 +154,8 @@ pub struct Connection {
     // Receiving.
     receive: ReceiveQueue,
     window: ReceiveWindow,
+    /// The window in the last segment sent, on any subflow.
+    last_offered: u64,
     end_reported: bool,
 
     // Addresses.
@@ -262,15 +264,20 @@ impl Connection {
     /// Reads at most `max` bytes in order.
     pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
         let out = self.receive.read(max)?;
-        let longest = self.subflows.iter().flatten().filter_map(|s| s.longest_rtt()).max();
-        self.window.tune(now, self.receive.read_position(), longest);
-        let occupied = self.occupied();
+        let established = || self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
+        let longest = established().filter_map(|s| s.tcp.receiver_rtt()).max();
+        let fresh = self.config.kernel_windows && self.is_mptcp() && established().any(|s| !s.tcp.saw_full_segment());
+        self.window.tune(now, self.receive.read_position(), longest, fresh);
+        let (occupied, mptcp) = (self.occupied(), self.is_mptcp());
+        // Plain TCP tells at each read; with Multipath TCP the whole room must have doubled since it was last told.
+        let room = self.window.possible(u64::MAX, occupied, 1);
+        let doubled = !mptcp || (room > 0 && room >= 2 * self.last_offered);
         for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
             subflow.tcp.after_read(occupied == 0);
             // A window update (RFC 9293 §3.8.6.2.2): worth a segment of its own once the window doubles.
             let left = subflow.tcp.window_left();
             let possible = self.window.possible(subflow.window_limit, occupied, subflow.tcp.window_step());
-            if 2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0 {
+            if doubled && 2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0 {
                 subflow.tcp.ack_now();
             }
         }
@@ -279,7 +286,8 @@ impl Connection {
 
     /// Bytes in the receive buffer: unread, and out of order at the data level.
     fn occupied(&self) -> u64 {
-        self.receive.ready_bytes() + self.receive.held_bytes()
+        let bytes = self.receive.ready_bytes() + self.receive.held_bytes();
+        if self.config.kernel_windows && self.is_mptcp() { ReceiveWindow::kernel_occupancy(bytes) } else { bytes }
     }
 
     /// Whether the peer's stream has ended and all of it was read.

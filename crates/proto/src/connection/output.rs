@@ -43,14 +43,15 @@ impl Connection {
             subflow.tcp.validate_window();
             return None;
         };
-        let (next, occupied) = (self.receive.next(), self.occupied());
+        let (next, occupied, mptcp) = (self.receive.next(), self.occupied(), self.is_mptcp());
         let subflow = self.subflows[i].as_mut()?;
-        let offered = if out == Outgoing::Syn {
-            self.window.first()
+        let (own, offered) = if out == Outgoing::Syn {
+            (self.window.first(), self.window.first())
         } else {
             let occupied = occupied + subflow.tcp.held_bytes();
             self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
         };
+        self.last_offered = offered;
         let mut segment = subflow.tcp.header(now, &out, offered);
         let ecn = subflow.tcp.ecn_of(&out);
         if let Outgoing::Data { payload, .. } = &out {
@@ -59,6 +60,9 @@ impl Connection {
         self.add_options(i, &out, &mut segment);
         if let Some(subflow) = self.subflows[i].as_mut() {
             subflow.tcp.finish(&mut segment);
+            if mptcp {
+                subflow.tcp.set_offered(own);
+            }
         }
         Some(Transmit { segment, segment_size: None, ecn })
     }

@@ -18,6 +18,8 @@ pub(crate) struct ReceiveWindow {
     measured_from: Instant,
     measured_position: DataSeq,
     space: u64,
+    /// Some subflow has not shown how full its segments are: the kernel then takes more of the memory for overhead.
+    cautious: bool,
 }
 
 /// A full segment of plain TCP over Ethernet with timestamps, bytes: the unit of the kernel's rules.
@@ -25,6 +27,14 @@ const FULL_SEGMENT: u64 = 1448;
 /// The part of a fresh buffer that is offered at first: the kernel takes half of the memory for overhead until it has
 /// seen how full segments are, and 153/256 of it is what is offered then.
 const FIRST_SHARE: (u64, u64) = (128, 153);
+/// Data of a full Multipath TCP segment; how many the kernel joins in one buffer; a buffer's overhead, bytes.
+const MPTCP_SEGMENT: u64 = 1424;
+const SEGMENTS_PER_BUFFER: u64 = 17;
+const BUFFER_OVERHEAD: u64 = 960;
+/// The part of its receive memory that the kernel offers as window, for full Multipath TCP segments.
+const KERNEL_SHARE: (u64, u64) = (152, 256);
+/// The same for a Multipath TCP segment, whose data is a little shorter.
+const CAUTIOUS_SHARE: (u64, u64) = (128, 152);
 
 impl ReceiveWindow {
     pub(crate) fn new(config: ReceiveBuffer) -> Self {
@@ -40,6 +50,7 @@ impl ReceiveWindow {
             measured_from: Instant::ZERO,
             measured_position: DataSeq(0),
             space: buffer.min(10 * FULL_SEGMENT),
+            cautious: false,
         };
         window.edge = DataSeq(window.first());
         window
@@ -76,13 +87,30 @@ impl ReceiveWindow {
         if len >= 128 { limit + room.min(step) } else { limit }
     }
 
+    /// What `bytes` of waiting data take of the buffer in the kernel's accounts: neighbours share a buffer's overhead, and
+    /// the window's share was made for single segments.
+    pub(crate) fn kernel_occupancy(bytes: u64) -> u64 {
+        if bytes == 0 {
+            return 0;
+        }
+        let buffers = 1 + bytes / (SEGMENTS_PER_BUFFER * MPTCP_SEGMENT);
+        (bytes + buffers * BUFFER_OVERHEAD) * KERNEL_SHARE.0 / KERNEL_SHARE.1
+    }
+
+    /// What of the buffer is for data.
+    fn usable(&self) -> u64 {
+        let (part, whole) = if self.cautious { CAUTIOUS_SHARE } else { (1, 1) };
+        self.buffer * part / whole
+    }
+
     /// The window that could be offered with `occupied` bytes in the buffer, by a subflow with this limit and step.
     pub(crate) fn possible(&self, limit: u64, occupied: u64, step: u64) -> u64 {
-        let mut free = self.buffer.saturating_sub(occupied);
+        let buffer = self.usable();
+        let mut free = buffer.saturating_sub(occupied);
         let segment = FULL_SEGMENT.min(self.buffer / 4);
-        if free < self.buffer / 2 {
+        if free < buffer / 2 {
             free -= free % step;
-            if free < self.buffer / 16 || free < segment {
+            if free < buffer / 16 || free < segment {
                 return 0;
             }
         }
@@ -91,21 +119,24 @@ impl ReceiveWindow {
 
     /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
     /// relative to `next`.
-    pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
+    /// The first number is what this subflow would have offered by itself.
+    pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> (u64, u64) {
         let possible = self.possible(limit, occupied, step);
         self.edge = self.edge.max(next + possible);
-        self.edge.since(next)
+        (possible, self.edge.since(next))
     }
 
     /// Auto-tuning, at each read: what was read in a round trip, doubled, with room for the sender's growth.
-    pub(crate) fn tune(&mut self, now: Instant, read: DataSeq, longest_rtt: Option<Duration>) -> bool {
-        let (true, Some(rtt)) = (self.auto, longest_rtt) else { return false };
+    ///
+    /// `fresh`: some subflow has not received a full segment yet.
+    pub(crate) fn tune(&mut self, now: Instant, read: DataSeq, longest_rtt: Option<Duration>, fresh: bool) {
+        let Some(rtt) = longest_rtt else { return };
         if now.since(self.measured_from) < rtt {
-            return false;
+            return;
         }
+        self.cautious = fresh;
         let copied = read.since(self.measured_position);
-        let before = self.buffer;
-        if copied > self.space {
+        if self.auto && copied > self.space {
             let wanted = 2 * copied + 16 * FULL_SEGMENT;
             let growth = wanted.saturating_mul(copied - self.space) / self.space.max(1);
             self.buffer = self.buffer.max(wanted.saturating_add(2 * growth).min(self.max));
@@ -113,6 +144,5 @@ impl ReceiveWindow {
         }
         self.measured_from = now;
         self.measured_position = read;
-        self.buffer > before
     }
 }

@@ -84,10 +84,6 @@ impl Subflow {
         self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)
     }
 
-    pub(super) fn longest_rtt(&self) -> Option<Duration> {
-        self.tcp.receiver_rtt().or(self.tcp.rtt().srtt())
-    }
-
     pub(super) fn view(&self, send_buffer: u64) -> SubflowView {
         let tcp = &self.tcp;
         let queue = tcp.queue();

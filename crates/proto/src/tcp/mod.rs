@@ -241,6 +241,10 @@ impl Tcp {
     pub(crate) fn set_nagle(&mut self, on: bool) {
         self.nagle = on;
     }
+    /// A segment as long as the path takes has arrived.
+    pub(crate) fn saw_full_segment(&self) -> bool {
+        self.receiver.full_segment() >= self.mss
+    }
     /// Round-trip time as the receiver measures it by the peer's echoed timestamps.
     pub(crate) fn receiver_rtt(&self) -> Option<Duration> {
         self.receiver.rtt()
@@ -447,9 +451,9 @@ impl Tcp {
         segment
     }
 
-    /// Decides when data that arrived is acknowledged, now that the connection has taken it.
-    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64) {
-        self.receiver.decide_ack(now, window, self.rtt.base_rto(), &self.config);
+    /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader.
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool) {
+        self.receiver.decide_ack(now, window, taken, self.rtt.base_rto(), &self.config);
     }
     /// The application has read from the connection.
     pub(crate) fn after_read(&mut self, empty: bool) {
@@ -461,6 +465,9 @@ impl Tcp {
     /// What is left of the window offered last on this subflow.
     pub(crate) fn window_left(&self) -> u64 {
         self.receiver.window_left()
+    }
+    pub(crate) fn set_offered(&mut self, window: u64) {
+        self.receiver.set_offered(window);
     }
     /// The smallest step of the offered window, bytes.
     pub(crate) fn window_step(&self) -> u64 {

@@ -293,13 +293,18 @@ impl Receiver {
         });
     }
 
+    pub(crate) fn full_segment(&self) -> u32 {
+        self.full_segment
+    }
+
     pub(crate) fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
 
     /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer; where it
-    /// offers less than the last one did, the acknowledgement waits for the reader.
-    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, rto: Duration, config: &TcpConfig) {
+    /// offers less than the last one did, the acknowledgement waits for the reader, unless the data is `taken`: no reader
+    /// waits for it.
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool, rto: Duration, config: &TcpConfig) {
         let Some((received, fin)) = self.noted.take() else { return };
         if !self.started {
             self.started = true;
@@ -320,7 +325,7 @@ impl Receiver {
             || self.filled_hole
             || self.quick > 0
             || !config.delayed_ack
-            || (unacked > u64::from(self.full_segment) && window >= self.offered);
+            || (unacked > u64::from(self.full_segment) && (taken || window >= self.offered));
         self.filled_hole = false;
         if at_once {
             self.due = AckDue::Now;
@@ -348,6 +353,11 @@ impl Receiver {
                 self.due = AckDue::Now;
             }
         }
+    }
+
+    /// What the last acknowledgement would have offered by itself, where the connection offered more.
+    pub(crate) fn set_offered(&mut self, window: u64) {
+        self.offered = window;
     }
 
     /// What is left of the window that was offered last.
