@@ -45,8 +45,8 @@ impl Connection {
         };
         let (next, occupied, mptcp) = (self.receive.next(), self.occupied(), self.is_mptcp());
         let subflow = self.subflows[i].as_mut()?;
-        let (own, offered) = if out == Outgoing::Syn {
-            (self.window.first(), self.window.first())
+        let offered = if out == Outgoing::Syn {
+            self.window.first()
         } else {
             let occupied = occupied + subflow.tcp.held_bytes();
             self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
@@ -61,7 +61,7 @@ impl Connection {
         if let Some(subflow) = self.subflows[i].as_mut() {
             subflow.tcp.finish(&mut segment);
             if mptcp {
-                subflow.tcp.set_offered(own);
+                subflow.tcp.set_offered(offered);
             }
         }
         Some(Transmit { segment, segment_size: None, ecn })

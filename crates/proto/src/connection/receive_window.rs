@@ -119,11 +119,10 @@ impl ReceiveWindow {
 
     /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
     /// relative to `next`.
-    /// The first number is what this subflow would have offered by itself.
-    pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> (u64, u64) {
+    pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
         let possible = self.possible(limit, occupied, step);
         self.edge = self.edge.max(next + possible);
-        (possible, self.edge.since(next))
+        self.edge.since(next)
     }
 
     /// Auto-tuning, at each read: what was read in a round trip, doubled, with room for the sender's growth.

@@ -355,7 +355,7 @@ impl Receiver {
         }
     }
 
-    /// What the last acknowledgement would have offered by itself, where the connection offered more.
+    /// What the last acknowledgement offered, before the window scale rounded it down.
     pub(crate) fn set_offered(&mut self, window: u64) {
         self.offered = window;
     }
