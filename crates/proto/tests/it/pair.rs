@@ -152,6 +152,7 @@ pub(crate) fn config() -> ConnectionConfig {
         receive_buffer: ReceiveBuffer::Fixed(1 << 20),
         nagle: false,
         send_buffer_tuning: false,
+        kernel_windows: false,
         pr: false,
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,

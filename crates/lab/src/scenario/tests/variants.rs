@@ -149,6 +149,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         receive_buffer,
         nagle,
         send_buffer_tuning,
+        kernel_windows,
         single_path,
         pr,
         failure_detection,
@@ -158,7 +159,16 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         close_timeout,
         max_subflows,
     } = c.config(&Registry::builtin()).expect("the registry is the same");
-    assert!(!mptcp && !nagle && send_buffer_tuning && !single_path && pr && join_initial_address && checksum);
+    assert!(
+        !mptcp
+            && !nagle
+            && kernel_windows
+            && send_buffer_tuning
+            && !single_path
+            && pr
+            && join_initial_address
+            && checksum
+    );
     assert_eq!((scheduler.entry.name, scheduler.values.integer("path"), congestion.entry.name), ("single", 1, "cubic"));
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
