@@ -12,6 +12,7 @@ use build::World;
 use hosts::Host;
 use meter::Meter;
 use pathweave_netsim::{LinkId, NetEvent, Network, Tap};
+use pathweave_proto::Connection;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Segment};
 use pool::{Handle, Pool};
@@ -95,6 +96,27 @@ impl Simulation {
         let senders = self.apps.list.iter().filter(|a| a.measured).map(app::App::sender);
         let connections = senders.filter_map(|s| self.hosts[s.host].endpoint.connection(s.handle?));
         connections.flat_map(|c| c.subflows()).map(|s| s.counters.data_segments_sent).sum()
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The sending and the receiving end of each measured connection, where they exist (any more).
+    pub fn measured_ends(&self) -> impl Iterator<Item = (Option<&Connection>, Option<&Connection>)> {
+        let end = |e: &app::End| self.hosts[e.host].endpoint.connection(e.handle?);
+        self.apps.list.iter().filter(|a| a.measured).map(move |a| (end(a.sender()), end(a.receiver())))
+    }
+
+    /// Bytes that the measured connections' readers have read so far.
+    pub fn received_bytes(&self) -> u64 {
+        self.apps.list.iter().filter(|a| a.measured).map(|a| a.received).sum()
+    }
+
+    /// Whether every measured transfer has ended, well or badly.
+    pub fn is_done(&self) -> bool {
+        self.apps.measured_are_done()
     }
 
     /// Shows every packet at every link to `capture` from now on.
@@ -196,7 +218,8 @@ impl Simulation {
         sent
     }
 
-    fn finish(self) -> Measured {
+    /// What was measured up to now.
+    pub fn finish(self) -> Measured {
         let digest = self.digest.finish();
         let links = (0..self.network.graph().links() as u32).map(|i| *self.network.link_stats(LinkId(i))).collect();
         Measured { links, ..self.meter.finish(self.now, &self.hosts, &self.apps, digest) }

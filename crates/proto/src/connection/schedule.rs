@@ -20,6 +20,8 @@ pub enum ScheduleError {
     NoSpace(ClippedBy),
     /// A wait without a time while no data is in flight: nothing would end it.
     EndlessWait,
+    /// A wait until a time that has come.
+    WaitIsOver,
 }
 
 impl fmt::Display for ScheduleError {
@@ -29,6 +31,7 @@ impl fmt::Display for ScheduleError {
             ScheduleError::EmptyRange => f.write_str("the range holds nothing that can be sent"),
             ScheduleError::AlreadyCarried => f.write_str("the subflow carries the range already"),
             ScheduleError::NoSpace(by) => write!(f, "no room for a segment: {by:?}"),
+            ScheduleError::WaitIsOver => f.write_str("a wait until a time that has come"),
             ScheduleError::EndlessWait => f.write_str("a wait without a time and with nothing in flight"),
         }
     }
@@ -164,11 +167,14 @@ impl Connection {
     }
 
     fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Outcome {
-        let in_flight = views.iter().any(|s| s.unacked + s.unsent > 0);
+        // What is out on a dark subflow ends no wait while another lives.
+        let dark = views.iter().all(|s| s.stale);
+        let in_flight = views.iter().any(|s| (dark || !s.stale) && s.unacked + s.unsent > 0);
         match until {
+            // A wait that is over already would spin.
+            Some(t) if t <= now => Outcome::Invalid(ScheduleError::WaitIsOver),
             Some(t) => {
-                // A wait that is over already would spin.
-                self.scheduler_wake = Some(t.max(now + pathweave_units::Duration::from_micros(1)));
+                self.scheduler_wake = Some(t);
                 Outcome::Waiting
             }
             None if in_flight => Outcome::Waiting,
