@@ -82,7 +82,7 @@ impl Connection {
         let Some(subflow) = self.subflow_mut(id) else { return };
         if subflow.stale {
             subflow.stale = false;
-            subflow.tcp.rto_cap = Duration::MAX;
+            subflow.tcp.answered_again(now);
             self.tell(now, |_| Event::SubflowUp(id));
         }
     }

@@ -10,7 +10,7 @@ use pathweave_units::Instant;
 /// Why a scheduler's decision could not be carried out; the default scheduler took over for that decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError {
-    /// The subflow does not exist, is dead or cannot carry data yet.
+    /// The subflow does not exist, cannot carry data yet, or shows no sign of life while another one does.
     UnknownSubflow(SubflowId),
     /// The range holds nothing that can be sent.
     EmptyRange,
@@ -198,6 +198,11 @@ impl Connection {
         views: &mut Vec<SubflowView>,
         scheduler: &mut dyn Scheduler,
     ) -> Outcome {
+        let stale = views.iter().any(|v| v.id == assign.subflow && v.stale);
+        if stale && views.iter().any(|v| !v.stale) {
+            // It could not leave, and nobody else would send it.
+            return Outcome::Invalid(ScheduleError::UnknownSubflow(assign.subflow));
+        }
         match self.carry_out(assign, views) {
             Ok((range, clipped_by)) => {
                 let event = Event::Assigned { subflow: assign.subflow, range, clipped_by };

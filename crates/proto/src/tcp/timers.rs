@@ -33,6 +33,15 @@ impl Tcp {
         self.retransmit_timer = (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, now + self.rto()));
     }
 
+    /// A dark path answers again: the timeouts that were doubled and capped in the dark do not count any more.
+    pub(crate) fn answered_again(&mut self, now: Instant) {
+        self.rto_cap = Duration::MAX;
+        self.rtt.reset_backoff();
+        if let Some((RetransmitTimer::Timeout, _)) = self.retransmit_timer {
+            self.arm_rto(now);
+        }
+    }
+
     pub(super) fn arm_syn(&mut self, now: Instant) {
         self.retransmit_timer = Some((RetransmitTimer::Syn, now + self.rto()));
     }
