@@ -145,6 +145,7 @@ impl Connection {
             window_blocked_since: None,
             scheduler_wake: None,
             reinject: Default::default(),
+            schedule_error: None,
             data_fin: super::DataFin::NotRequested,
             window_probe: None,
             progress_at: now,

@@ -145,6 +145,8 @@ pub struct Connection {
     scheduler_wake: Option<Instant>,
     /// Ranges that must be carried again, by someone else.
     reinject: VecDeque<Range<DataSeq>>,
+    /// The last decision that could not be carried out.
+    schedule_error: Option<ScheduleError>,
     data_fin: DataFin,
     window_probe: Option<(Instant, u32)>,
     /// The last sign of life that something outstanding got, or when it became outstanding.
@@ -196,6 +198,10 @@ impl Connection {
     /// What was counted.
     pub fn counters(&self) -> ConnectionCounters {
         self.counters
+    }
+    /// Why the scheduler's last decision that could not be carried out was wrong; the default took over then.
+    pub fn schedule_error(&self) -> Option<ScheduleError> {
+        self.schedule_error
     }
     /// The settings.
     pub fn config(&self) -> &ConnectionConfig {
@@ -300,7 +306,7 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// When [`Connection::handle_timeout`] wants to be called.
+    /// When the next timer is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let subflows = self.subflows.iter().flatten().filter_map(|s| s.tcp.poll_timeout());
         let fin = match self.data_fin {

@@ -41,9 +41,6 @@ impl ReceiveQueue {
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
-    pub(crate) fn held_pieces(&self) -> usize {
-        self.held.len()
-    }
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes
     }
@@ -182,7 +179,7 @@ mod tests {
         for start in [300, 200, 100] {
             assert_eq!(q.insert(DataSeq(start), piece(start, 100)), 100);
         }
-        assert_eq!((q.held_bytes(), q.held_pieces()), (300, 1));
+        assert_eq!((q.held_bytes(), q.held.len()), (300, 1));
         assert_eq!(q.insert(DataSeq(0), piece(0, 150)), 100);
         assert_eq!(q.next(), DataSeq(400));
         assert_eq!(q.read(u64::MAX), Some(piece(0, 400)));

@@ -126,13 +126,14 @@ impl Connection {
         self.after_assigning(now);
     }
 
-    fn run_scheduler(&mut self, now: Instant, views: &mut Vec<SubflowView>) {
+    fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView]) {
         let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(NoScheduler));
         self.scheduler_wake = None;
         let duplicates = self.config.scheduler.entry.duplicates;
         loop {
             let sendable = self.view(now, views).sendable().is_some();
-            if !sendable && !(duplicates && self.send.assigned_bytes() > 0) {
+            let may_repeat = duplicates && self.send.assigned_bytes() > 0;
+            if !sendable && !may_repeat {
                 break;
             }
             self.counters.decisions += 1;
@@ -150,8 +151,9 @@ impl Connection {
             match outcome {
                 Outcome::Assigned => {}
                 Outcome::Waiting => break,
-                Outcome::Invalid(_) => {
+                Outcome::Invalid(error) => {
                     self.counters.invalid_decisions += 1;
+                    self.schedule_error = Some(error);
                     if !self.assign_by_default(now, views, scheduler.as_mut()) {
                         break;
                     }
@@ -183,7 +185,7 @@ impl Connection {
     }
 
     /// The lowest round-trip time with space, as `minrtt`. Returns whether it gave anything.
-    fn assign_by_default(&mut self, now: Instant, views: &mut Vec<SubflowView>, scheduler: &mut dyn Scheduler) -> bool {
+    fn assign_by_default(&mut self, now: Instant, views: &mut [SubflowView], scheduler: &mut dyn Scheduler) -> bool {
         let view = self.view(now, views);
         let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.srtt_or_zero());
         let Some((subflow, range)) = best.and_then(|s| Some((s.id, view.next_for(s, 1)?))) else { return false };
@@ -195,7 +197,7 @@ impl Connection {
         &mut self,
         now: Instant,
         assign: &Assign,
-        views: &mut Vec<SubflowView>,
+        views: &mut [SubflowView],
         scheduler: &mut dyn Scheduler,
     ) -> Outcome {
         let stale = views.iter().any(|v| v.id == assign.subflow && v.stale);

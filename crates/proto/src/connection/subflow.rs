@@ -96,7 +96,7 @@ impl Subflow {
             cost: self.meta.cost,
             quota_left: self.meta.quota.map(|q| q.saturating_sub(tcp.counters.data_bytes_sent)),
             srtt: tcp.rtt().srtt(),
-            rttvar: tcp.rtt().rttvar(),
+            rttvar: tcp.rtt().mean_deviation(),
             min_rtt: tcp.rtt().min(),
             max_rtt: tcp.rtt().max(),
             latest_rtt: tcp.rtt().latest(),

@@ -32,7 +32,7 @@ use sent::{SentQueue, SentSegment};
 
 /// The states of RFC 9293 §3.3.2. LISTEN is the endpoint's, CLOSED includes what follows a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// A SYN was sent.
     SynSent,
     /// A SYN was received and answered.

@@ -90,8 +90,8 @@ impl Rtt {
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
-    /// The variance as RFC 6298 has it: the mean deviation.
-    pub(crate) fn rttvar(&self) -> Duration {
+    /// RFC 6298 calls it RTTVAR.
+    pub(crate) fn mean_deviation(&self) -> Duration {
         self.mean_deviation
     }
     pub(crate) fn latest(&self) -> Option<Duration> {
@@ -102,10 +102,6 @@ impl Rtt {
     }
     pub(crate) fn max(&self) -> Option<Duration> {
         self.max
-    }
-    /// How often the timeout was doubled since the last acknowledgement.
-    pub(crate) fn backoff(&self) -> u32 {
-        self.backoff
     }
     /// RFC 6298 §5.5.
     pub(crate) fn back_off(&mut self) {

@@ -220,7 +220,7 @@ impl SentQueue {
 
     /// Whether the counters are those of the segments. Long queues are counted only now and then.
     pub(crate) fn is_consistent(&self) -> bool {
-        if self.segments.len() > 64 && self.first % 64 != 0 {
+        if self.segments.len() > 64 && !self.first.is_multiple_of(64) {
             return self.sacked_out + self.lost_out <= self.packets_out();
         }
         let count = |wanted: fn(&SentSegment) -> bool| self.iter().take(self.sent).filter(|s| wanted(s)).count() as u32;
