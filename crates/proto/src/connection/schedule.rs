@@ -306,17 +306,36 @@ impl Connection {
         Ok((start..at, clipped_by))
     }
 
+    /// Whether data is waiting that the peer's window has no room for: none at all, or too little for a segment, which
+    /// silly window avoidance holds back.
+    pub(super) fn window_is_full(&self, now: Instant, views: &[SubflowView]) -> bool {
+        if self.send.unassigned_bytes() == 0 {
+            return false;
+        }
+        let segment = views.iter().map(|s| u64::from(s.mss)).max().unwrap_or(0);
+        match self.view(now, views).sendable() {
+            None => true,
+            Some(range) => {
+                let edge = range.end == self.send_window_end && range.end < self.send.written_end();
+                edge && range.end.since(range.start) < segment && self.send.assigned_bytes() > 0
+            }
+        }
+    }
+
     /// Notes when the receive window starts and stops holding data back.
     fn update_window_blocked(&mut self, now: Instant, views: &[SubflowView]) {
-        let view = self.view(now, views);
-        let blocked =
-            self.send.unassigned_bytes() > 0 && view.sendable().is_none() && views.iter().any(|s| s.has_space());
+        let blocked = self.window_is_full(now, views) && views.iter().any(|s| s.has_space());
         match (blocked, self.window_blocked_since) {
             (true, None) => {
                 self.window_blocked_since = Some(now);
                 let first = self.send.first_unacked();
                 let holder = self.send.span_at(first).and_then(|(_, owners)| owners.iter().next());
                 self.views_event(now, views, &Event::WindowBlocked { holder });
+            }
+            // A window that opens by each acknowledgement for just one segment more holds back all the time.
+            (true, Some(since)) => {
+                self.window_blocked_since = Some(now);
+                self.counters.window_limited += now.since(since);
             }
             (false, Some(since)) => {
                 self.window_blocked_since = None;
