@@ -4,6 +4,7 @@ use super::recovery::Delivered;
 use super::{Changes, Peers, Tcp};
 use crate::congestion::Ack;
 use crate::seq::DataSeq;
+use arrayvec::ArrayVec;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
@@ -50,12 +51,14 @@ impl Tcp {
         };
         let mut samples = Samples::default();
         changes.has_sack = !segment.options.sack.is_empty();
+        // What is acknowledged below this was overtaken: SACKs of this same acknowledgement do not count.
+        let sacked_before = self.recovery.highest_sacked;
         if self.sack_recovery() && changes.has_sack {
             self.handle_sack(now, segment, ack, &mut d, &mut samples);
         }
         if d.una_advanced {
             changes.una_advanced = true;
-            self.advance_una(now, ack, &mut d, &mut samples, &mut changes.acked);
+            self.advance_una(now, ack, sacked_before, &mut d, &mut samples, &mut changes.acked);
         }
         // RFC 5681 §2: a duplicate acknowledgement.
         d.duplicate_ack =
@@ -139,8 +142,10 @@ impl Tcp {
             }
         }
         let previous = core::mem::take(&mut self.previous_sack);
-        for block in blocks {
-            let Some((left, right)) = relative(self, block) else { continue };
+        // From the lowest on: a block below another one of the same acknowledgement is no sign of reordering.
+        let mut blocks: ArrayVec<(u64, u64), 4> = blocks.take(4).filter_map(|b| relative(self, b)).collect();
+        blocks.sort_unstable();
+        for (left, right) in blocks {
             if left >= right || right > self.nxt || right <= self.una {
                 continue;
             }
@@ -186,6 +191,7 @@ impl Tcp {
         &mut self,
         now: Instant,
         ack: u64,
+        sacked_before: u64,
         d: &mut Delivered,
         samples: &mut Samples,
         acked: &mut Vec<Range<DataSeq>>,
@@ -206,7 +212,7 @@ impl Tcp {
                 samples.first.get_or_insert(s.last_sent);
                 samples.last = Some(s.last_sent);
                 d.original |= s.end() <= self.recovery.high;
-                if s.end() < self.recovery.highest_sacked && self.sack_recovery() {
+                if s.end() < sacked_before && self.sack_recovery() {
                     self.recovery.note_reordering();
                 }
             }

@@ -313,14 +313,17 @@ impl Tcp {
         if self.recovery.prior.is_none() {
             return false;
         }
-        let all_duplicates = self.recovery.undo_retransmissions == Some(0);
-        let delayed = match (delivered.echoed_timestamp, self.recovery.first_retransmission) {
+        self.recovery.undo_retransmissions == Some(0) || self.was_delayed(delivered)
+    }
+
+    /// The acknowledgement is older than every retransmission of the episode: what looked lost was late.
+    fn was_delayed(&self, delivered: &Delivered) -> bool {
+        match (delivered.echoed_timestamp, self.recovery.first_retransmission) {
             (Some(echo), Some(first)) => (echo.wrapping_sub(first) as i32) < 0,
             // Losses were marked, nothing was repeated yet, and all arrived after all.
             (_, None) => delivered.una_advanced && self.recovery.undo_retransmissions.is_none(),
             _ => false,
-        };
-        all_duplicates || delayed
+        }
     }
 
     fn undo(&mut self, now: Instant, peers: Peers<'_>) {
@@ -360,6 +363,13 @@ impl Tcp {
         self.leave_finished(now, peers, d);
         match self.recovery.state {
             State::Recovery => {
+                if d.una_advanced && self.recovery.prior.is_some() && self.was_delayed(d) {
+                    // A late segment filled the hole, not a retransmission.
+                    self.recovery.note_reordering();
+                    if self.queue.retransmitted_out > 0 {
+                        return None;
+                    }
+                }
                 if d.una_advanced && self.may_undo(d) && self.queue.retransmitted_out == 0 {
                     self.undo(now, peers);
                     self.recovery.state = State::Disorder;
