@@ -62,7 +62,7 @@ impl Connection {
         self.raise_if_usable(now, id);
         self.take_options(now, id, segment);
         self.take_arrivals(now, id, &changes);
-        self.decide_ack(now, id, &changes);
+        self.decide_ack(now, id);
         self.take_acknowledgement(now, id, segment, &changes);
         self.apply_changes(now, id, &changes);
         self.changes = changes;
@@ -124,14 +124,16 @@ impl Connection {
     }
 
     /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
-    fn decide_ack(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+    fn decide_ack(&mut self, now: Instant, id: SubflowId) {
         let occupied = self.occupied();
         // Data that waits for other subflows' needs no reader of this one's.
         let taken = self.is_mptcp() && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
         let held = subflow.tcp.held_bytes();
-        for arrival in &changes.arrived {
-            let opened = self.window.opened(subflow.window_limit, arrival.payload.len(), occupied + held);
+        if let Some((len, out_of_order)) = subflow.tcp.noted_data() {
+            // A segment that waits for a hole counts before it takes its room.
+            let own = if out_of_order { u64::from(len) } else { 0 };
+            let opened = self.window.opened(subflow.window_limit, len, (occupied + held).saturating_sub(own));
             if opened > subflow.window_limit {
                 subflow.window_limit = opened;
                 subflow.tcp.window_grew();

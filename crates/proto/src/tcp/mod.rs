@@ -453,7 +453,13 @@ impl Tcp {
 
     /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader.
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool) {
-        self.receiver.decide_ack(now, window, taken, self.rtt.base_rto(), &self.config);
+        let around =
+            receive::Surroundings { rto: self.rtt.base_rto(), srtt: self.rtt.srtt(), sack: self.sack_ok, taken };
+        self.receiver.decide_ack(now, window, &around, &self.config);
+    }
+    /// See [`Receiver::noted_data`].
+    pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
+        self.receiver.noted_data()
     }
     /// The application has read from the connection.
     pub(crate) fn after_read(&mut self, empty: bool) {

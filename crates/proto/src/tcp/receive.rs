@@ -37,6 +37,27 @@ enum AckDue {
     Now,
 }
 
+/// SACK compression, as in the kernel: duplicate acknowledgements that go out at once, the most that wait as one, how
+/// long they wait at most, and how much later the timer may run.
+const UNCOMPRESSED: u32 = 3;
+const MAX_COMPRESSED: u32 = 44;
+const COMPRESSION: Duration = Duration::from_millis(1);
+const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
+/// Blocks that an acknowledgement surely has room for: before another one comes to the front, what waits goes out.
+const EXPECTED_BLOCKS: usize = 2;
+
+/// What the acknowledgement policy has to know of the rest of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    /// The timeout without any doubling.
+    pub(crate) rto: Duration,
+    pub(crate) srtt: Option<Duration>,
+    /// The peer understands SACK.
+    pub(crate) sack: bool,
+    /// What arrived waits for other subflows' data, not for the reader.
+    pub(crate) taken: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Receiver {
     next: u64,
@@ -54,10 +75,18 @@ pub(crate) struct Receiver {
     /// A segment came with PSH, or short: its sender has no more for now.
     pushed: bool,
     /// The segment that [`Receiver::decide_ack`] is to decide on, and the time since the one before.
-    noted: Option<(Received, bool)>,
+    noted: Option<(Received, bool, u32)>,
     gap: Duration,
     /// The last segment left nothing held that was held before.
     filled_hole: bool,
+    /// Duplicate acknowledgements sent for the hole at `.0`; how many wait as one since, and until when.
+    duplicate_acks: (u64, u32),
+    compressed: u32,
+    compressed_until: Option<Instant>,
+    /// The blocks of an acknowledgement that waited and goes out before a segment changes them, and how long that segment
+    /// waits in turn.
+    flushed: Option<ArrayVec<(u64, u64), 4>>,
+    flushed_until: Option<Instant>,
     /// The window that the last acknowledgement offered.
     offered: u64,
     rtt: Option<Duration>,
@@ -99,6 +128,11 @@ impl Receiver {
             noted: None,
             gap: Duration::ZERO,
             filled_hole: false,
+            duplicate_acks: (0, 0),
+            compressed: 0,
+            compressed_until: None,
+            flushed: None,
+            flushed_until: None,
             offered: 0,
             rtt: None,
             last_echo: 0,
@@ -230,6 +264,10 @@ impl Receiver {
     /// The block around `start..end` becomes the first one reported.
     fn note_block(&mut self, start: u64, end: u64) {
         let (mut left, mut right) = (start, end);
+        let place = self.blocks.iter().position(|b| b.0 <= end && b.1 >= start).unwrap_or(self.blocks.len());
+        if place >= EXPECTED_BLOCKS && self.compressed > 0 {
+            self.flushed = Some(self.blocks.clone());
+        }
         self.blocks.retain(|b| {
             let touches = b.0 <= right && b.1 >= left;
             if touches {
@@ -251,7 +289,8 @@ impl Receiver {
             right: peer_isn.wrapping_add(right as u32),
         };
         let mut out = SackBlocks::new();
-        let reported = self.duplicate.take().into_iter().chain(self.blocks.iter().copied());
+        let blocks = self.flushed.as_ref().unwrap_or(&self.blocks);
+        let reported = self.duplicate.take().into_iter().chain(blocks.iter().copied());
         out.extend(reported.take(limit).map(wire));
         out
     }
@@ -273,7 +312,7 @@ impl Receiver {
         self.gap = now.since(self.last_data);
         self.last_data = now;
         self.pushed |= pushed || len < self.full_segment;
-        self.noted = Some((received, fin));
+        self.noted = Some((received, fin, len));
         if let Some(echo) = echo.filter(|e| *e != 0 && *e != self.last_echo && len >= self.full_segment) {
             self.last_echo = echo;
             self.sample_rtt(now, echo);
@@ -301,37 +340,71 @@ impl Receiver {
         self.rtt
     }
 
+    /// Data bytes of the segment just received, where it brought new data; and whether they wait for a hole.
+    pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
+        let (received, _, len) = self.noted?;
+        (received != Received::Duplicate).then_some((len, received == Received::OutOfOrder))
+    }
+
     /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer; where it
     /// offers less than the last one did, the acknowledgement waits for the reader, unless the data is `taken`: no reader
     /// waits for it.
-    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool, rto: Duration, config: &TcpConfig) {
-        let Some((received, fin)) = self.noted.take() else { return };
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, around: &Surroundings, config: &TcpConfig) {
+        let Some((received, fin, _)) = self.noted.take() else { return };
         if !self.started {
             self.started = true;
             self.renew_quick(window, config);
         } else if received == Received::InOrder {
             self.adapt_delay(self.gap, config);
-            if self.gap > rto {
+            if self.gap > around.rto {
                 self.renew_quick(window, config);
             }
         }
-        if received == Received::Duplicate {
+        if received == Received::Duplicate && self.duplicate.is_some_and(|d| d.1 <= self.next) {
             self.renew_quick(window, config);
         }
         let unacked = self.next - self.acked_next;
-        let at_once = received != Received::InOrder
-            || fin
-            || !self.held.is_empty()
+        let at_once = fin
+            || (received == Received::Duplicate && self.held.is_empty())
             || self.filled_hole
             || self.quick > 0
             || !config.delayed_ack
-            || (unacked > u64::from(self.full_segment) && (taken || window >= self.offered));
+            || (unacked > u64::from(self.full_segment) && (around.taken || window >= self.offered));
         self.filled_hole = false;
         if at_once {
+            self.flushed = None;
             self.due = AckDue::Now;
+        } else if self.flushed.is_some() {
+            self.flushed_until = Some(now + self.compression(around));
+            self.due = AckDue::Now;
+        } else if !self.held.is_empty() {
+            self.acknowledge_hole(now, around);
         } else if self.due == AckDue::No {
             self.due = AckDue::At(now + self.delay.min(config.delayed_ack_timeout));
         }
+    }
+
+    /// Segments beyond a hole: the first three acknowledgements at once, so that the sender sees the loss, then one for all
+    /// that arrives in a twentieth of a round trip (the kernel's SACK compression).
+    fn acknowledge_hole(&mut self, now: Instant, around: &Surroundings) {
+        if self.duplicate_acks.0 != self.next {
+            self.duplicate_acks = (self.next, 0);
+        }
+        if !around.sack || self.compressed >= MAX_COMPRESSED || self.duplicate_acks.1 < UNCOMPRESSED {
+            self.duplicate_acks.1 += 1;
+            self.due = AckDue::Now;
+            return;
+        }
+        self.compressed += 1;
+        if self.compressed_until.is_none() {
+            self.compressed_until = Some(now + self.compression(around));
+        }
+    }
+
+    fn compression(&self, around: &Surroundings) -> Duration {
+        let rtt = self.rtt.unwrap_or(Duration::ZERO);
+        let rtt = around.srtt.map_or(rtt, |srtt| rtt.min(srtt));
+        rtt.div(20).min(COMPRESSION) + COMPRESSION_SLACK
     }
 
     /// A small window is not flooded with acknowledgements: the kernel's rule.
@@ -383,15 +456,14 @@ impl Receiver {
         self.due == AckDue::Now
     }
     pub(crate) fn ack_timer(&self) -> Option<Instant> {
-        match self.due {
+        let delayed = match self.due {
             AckDue::At(t) => Some(t),
             _ => None,
-        }
+        };
+        delayed.into_iter().chain(self.compressed_until).min()
     }
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if let AckDue::At(t) = self.due
-            && t <= now
-        {
+        if self.ack_timer().is_some_and(|t| t <= now) {
             self.due = AckDue::Now;
         }
     }
@@ -403,10 +475,14 @@ impl Receiver {
         self.pushed = false;
         self.offered = offered;
         self.due = AckDue::No;
+        self.flushed = None;
+        self.compressed_until = self.flushed_until.take();
+        self.compressed = u32::from(self.compressed_until.is_some());
         self.acked_next = self.next;
     }
     pub(crate) fn stop_timer(&mut self) {
         self.due = AckDue::No;
+        self.compressed_until = None;
     }
 }
 

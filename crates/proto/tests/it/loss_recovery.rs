@@ -256,3 +256,45 @@ fn heavy_loss_both_ways_ends_with_all_data() {
         }
     }
 }
+
+/// Pure acknowledgements of the server since `from`.
+fn acks(pair: &Pair, from: pathweave_units::Instant) -> Vec<pathweave_units::Duration> {
+    let since = |p: &Packet| p.at.since(from);
+    pair.log.iter().filter(|p| p.from == Server && p.is_pure_ack() && p.at > from).map(since).collect()
+}
+
+#[test]
+fn acknowledgements_of_a_hole_are_compressed_after_the_first_three() {
+    let mut pair = open(with_recovery(RackTlp));
+    pair.write(Client, 200 * SEGMENT);
+    pair.run_until_received(Server, 200 * SEGMENT, secs(5));
+    pair.run_for(secs(1));
+    lose(&mut pair, &[200]);
+    let start = pair.now;
+    pair.write(Client, 10 * SEGMENT);
+    // Nine segments beyond the hole arrive at once: three acknowledgements, and one for the other six.
+    pair.run_for(ms(60));
+    let times = acks(&pair, start);
+    assert_eq!(times.len(), 4, "{times:?}");
+    assert_eq!(times[2], ms(50));
+    assert_eq!(times[3].as_micros(), 51_100, "1 ms, and the timer's slack");
+    pair.run_for(secs(1));
+    assert_eq!(pair.received(Server), 210 * SEGMENT);
+}
+
+#[test]
+fn an_acknowledgement_that_waited_for_a_hole_is_no_sign_of_reordering() {
+    let mut pair = open(with_recovery(RackTlp));
+    pair.write(Client, 200 * SEGMENT);
+    pair.run_until_received(Server, 200 * SEGMENT, secs(5));
+    pair.run_for(secs(1));
+    // Segment 200 is acknowledged together with the first SACK: its own acknowledgement was delayed.
+    lose(&mut pair, &[201]);
+    let start = pair.now;
+    pair.write(Client, 8 * SEGMENT);
+    pair.run_for(secs(1));
+    let again = pair.data(Client).filter(|p| p.at > start).last().expect("it is repeated").at;
+    // At the third SACK, and not a reordering window (25 ms) later.
+    assert!(again.since(start) <= ms(102), "{again:?} after {start:?}\n{}", pair.describe());
+    assert_eq!(pair.received(Server), 208 * SEGMENT);
+}
