@@ -40,6 +40,7 @@ impl Connection {
     }
 
     pub(super) fn abort_subflows(&mut self) {
+        self.unechoed.clear();
         for subflow in self.subflows.iter_mut().flatten() {
             subflow.tcp.abort();
         }
@@ -113,6 +114,7 @@ impl Connection {
 
     /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
     fn close_subflows(&mut self, now: Instant) {
+        self.unechoed.clear();
         for subflow in self.subflows.iter_mut().flatten() {
             if subflow.tcp.can_send() {
                 // The end gets as long as data does.

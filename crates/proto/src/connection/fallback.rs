@@ -33,6 +33,7 @@ impl Connection {
     pub(super) fn fall_back(&mut self) {
         self.mode = Mode::Plain;
         self.announce.clear();
+        self.unechoed.clear();
         if let DataFin::Sent(_) = self.data_fin {
             self.data_fin = DataFin::Requested;
         }

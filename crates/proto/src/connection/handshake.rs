@@ -148,6 +148,8 @@ impl Connection {
             schedule_error: None,
             data_fin: super::DataFin::NotRequested,
             window_probe: None,
+            window_override: false,
+            largest_send_window: 0,
             progress_at: now,
             write_blocked: false,
             receive: Default::default(),
@@ -157,6 +159,7 @@ impl Connection {
             local_addresses: Vec::new(),
             remote_addresses: Vec::new(),
             announce: Default::default(),
+            unechoed: Vec::new(),
             joins_wanted: false,
             join_retry: None,
             joins_lost: 0,
@@ -477,19 +480,6 @@ impl Connection {
         }
     }
 
-    /// Every further local address is announced (RFC 8684 §3.4.1).
-    fn announce_addresses(&mut self, keys: &Keys) {
-        let initial = self.subflows.iter().flatten().next().map(|s| s.tcp.local);
-        for (id, address, _) in &self.local_addresses {
-            if Some(*address) == initial.map(|i| i.ip()) {
-                continue;
-            }
-            let hmac = crypto::add_address_hmac(keys.local, keys.remote, *id, *address, None);
-            let option = MptcpOption::AddAddress { id: *id, address: *address, port: None, hmac: Some(hmac) };
-            self.announce.push_back(option);
-        }
-    }
-
     /// Options of a SYN or SYN/ACK.
     pub(super) fn syn_options(&self, subflow: &Subflow, segment: &mut Segment) {
         let flags = CapableFlags { checksum_required: self.config.checksum, ..CapableFlags::default() };
@@ -541,6 +531,7 @@ impl Connection {
             self.progress_at = now;
             self.send_window_end = DataSeq(peer_window);
             self.send_window = peer_window;
+            self.largest_send_window = peer_window;
             self.events.push_back(ConnectionEvent::Connected);
         }
         self.raise_if_usable(now, id);
@@ -562,27 +553,6 @@ impl Connection {
             && !keys.confirmed
         {
             keys.confirmed = true;
-            self.joins_wanted = true;
-        }
-    }
-
-    /// Takes an ADD_ADDR with a right HMAC; echoes it (RFC 8684 §3.4.1).
-    pub(super) fn take_address(&mut self, id: AddressId, address: IpAddr, port: Option<u16>, hmac: Option<u64>) {
-        let (Mode::Mptcp(keys), Some(hmac)) = (self.mode, hmac) else { return };
-        let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
-        let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
-        if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
-            return;
-        }
-        if self.local_addresses.iter().any(|(_, own, _)| *own == address) {
-            return;
-        }
-        let Some(port) = port.or_else(|| self.remote_addresses.first().map(|r| r.1.port())) else { return };
-        self.announce.push_back(MptcpOption::AddAddress { id, address, port: None, hmac: None });
-        let remote = SocketAddr::new(address, port);
-        let known = self.remote_addresses.iter().any(|r| r.1 == remote);
-        if !known && self.remote_addresses.len() < SubflowId::MAX_SUBFLOWS {
-            self.remote_addresses.push((id, remote));
             self.joins_wanted = true;
         }
     }

@@ -224,6 +224,7 @@ impl Connection {
             self.window_probe = None;
         }
         self.send_window = window;
+        self.largest_send_window = self.largest_send_window.max(window);
         let newly = self.send.acknowledge(ack);
         if newly > 0 {
             self.buffer.acknowledge(ack);
@@ -319,6 +320,7 @@ impl Connection {
             self.join_retry = None;
             self.joins_wanted = true;
         }
+        self.repeat_announcements(now);
         for subflow in self.subflows.iter_mut().flatten() {
             if subflow.third_ack_again.is_some_and(|t| t <= now) {
                 subflow.tcp.ack_now();
@@ -332,7 +334,13 @@ impl Connection {
         if let Some((at, times)) = self.window_probe
             && at <= now
         {
-            self.probe_window(now, times);
+            if self.send_window_end > self.send.first_unacked() {
+                // RFC 9293 §3.8.6.2.1: the override timeout.
+                self.window_override = true;
+                self.window_probe = None;
+            } else {
+                self.probe_window(now, times);
+            }
         }
         if let DataFin::Sent(again) = self.data_fin
             && again <= now
@@ -343,6 +351,7 @@ impl Connection {
             self.give_up(now);
         }
         self.schedule(now);
+        self.window_override = false;
     }
 
     fn probe_window(&mut self, now: Instant, times: u32) {

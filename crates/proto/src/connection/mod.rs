@@ -1,9 +1,10 @@
 //! One Multipath TCP connection, or plain TCP: the data stream, its subflows, and who carries what.
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
-//! send), `fallback` (to plain TCP), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
+//! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
 //! retransmission, failure detection), `close` (DATA_FIN and the end).
 
+mod addresses;
 mod close;
 mod fallback;
 mod handshake;
@@ -148,7 +149,10 @@ pub struct Connection {
     /// The last decision that could not be carried out.
     schedule_error: Option<ScheduleError>,
     data_fin: DataFin,
+    /// When a peer's window is probed, and how often it was; or when a piece of a small window goes out after all.
     window_probe: Option<(Instant, u32)>,
+    window_override: bool,
+    largest_send_window: u64,
     /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,
     write_blocked: bool,
@@ -164,6 +168,7 @@ pub struct Connection {
     local_addresses: Vec<(AddressId, IpAddr, PathMeta)>,
     remote_addresses: Vec<(AddressId, SocketAddr)>,
     announce: VecDeque<MptcpOption>,
+    unechoed: Vec<addresses::Unechoed>,
     joins_wanted: bool,
     /// Joins are tried again at this time, and how many subflows were lost since one last carried data.
     join_retry: Option<Instant>,
@@ -316,7 +321,8 @@ impl Connection {
         let third_acks = self.subflows.iter().flatten().filter_map(|s| s.third_ack_again);
         let probe = self.window_probe.map(|(t, _)| t);
         let own = [self.scheduler_wake, fin, probe, self.join_retry, self.death_deadline()];
-        subflows.chain(third_acks).chain(own.into_iter().flatten()).min()
+        let announcements = self.unechoed.iter().filter_map(|u| u.again);
+        subflows.chain(third_acks).chain(announcements).chain(own.into_iter().flatten()).min()
     }
 
     /// When the connection is given up for want of any answer.

@@ -38,8 +38,10 @@ impl Connection {
 
     fn poll_subflow(&mut self, now: Instant, i: usize) -> Option<Transmit> {
         // A subflow in handshake answers with its third ACK only.
+        let announces = self.announcement_is_due(i);
         let subflow = self.subflows[i].as_mut()?;
-        let Some(out) = subflow.tcp.next_transmission(now) else {
+        let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
+        let Some(out) = next else {
             subflow.tcp.validate_window();
             return None;
         };
@@ -57,7 +59,7 @@ impl Connection {
         if let Outgoing::Data { payload, .. } = &out {
             segment.payload = payload.clone();
         }
-        self.add_options(i, &out, &mut segment);
+        self.add_options(now, i, &out, &mut segment);
         if let Some(subflow) = self.subflows[i].as_mut() {
             subflow.tcp.finish(&mut segment);
             if mptcp {
@@ -67,7 +69,7 @@ impl Connection {
         Some(Transmit { segment, segment_size: None, ecn })
     }
 
-    fn add_options(&mut self, i: usize, out: &Outgoing, segment: &mut Segment) {
+    fn add_options(&mut self, now: Instant, i: usize, out: &Outgoing, segment: &mut Segment) {
         let Some(subflow) = self.subflows[i].as_ref() else { return };
         if *out == Outgoing::Syn {
             return self.syn_options(subflow, segment);
@@ -110,7 +112,7 @@ impl Connection {
                 }
             }
             segment.options.dss = Some(dss);
-            self.add_announcement(segment);
+            self.add_announcement(now, segment);
         } else {
             segment.options.dss = Some(dss);
         }
@@ -128,15 +130,5 @@ impl Connection {
         let flags = CapableFlags { checksum_required: self.config.checksum, ..CapableFlags::default() };
         segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
         true
-    }
-
-    /// An address announcement rides on an acknowledgement with room for it.
-    fn add_announcement(&mut self, segment: &mut Segment) {
-        if let Some(option) = self.announce.front()
-            && option.wire_len().next_multiple_of(4) <= segment.options.free_bytes()
-            && let Some(option) = self.announce.pop_front()
-        {
-            segment.options.mptcp.push(option);
-        }
     }
 }

@@ -280,7 +280,8 @@ impl Connection {
             // the congestion window fills the send window to the byte, as in the kernel; Nagle's rule acts on the subflow.
             let respects = assign.window == WindowUse::Respect;
             let window_edge = piece.end == self.send_window_end && piece.end < self.send.written_end();
-            if respects && short && window_edge && in_flight {
+            let worth = 2 * piece.end.since(piece.start) >= self.largest_send_window || self.window_override;
+            if respects && short && window_edge && (in_flight || at > start || !worth) {
                 clipped_by = Some(ClippedBy::SendWindow);
                 break;
             }
@@ -353,11 +354,12 @@ impl Connection {
         self.scheduler = scheduler;
     }
 
-    /// A closed window with nothing in flight would never open again if its update were lost.
+    /// With data waiting and nothing in flight no acknowledgement would come: a closed window would never open again if
+    /// its update were lost, a piece too small to be worth sending would stay for ever.
     fn arm_window_probe(&mut self, now: Instant) {
         let needed = self.send.unassigned_bytes() > 0
             && self.send.assigned_bytes() == 0
-            && self.send_window_end <= self.send.first_unacked();
+            && (self.send_window_end <= self.send.first_unacked() || self.scheduler_wake.is_none());
         if !needed {
             self.window_probe = None;
         } else if self.window_probe.is_none() {

@@ -15,6 +15,8 @@ use pathweave_wire::{Ecn, Flags, Segment};
 
 /// The segment size of a peer that names none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
+/// How long a timestamp can be compared with (RFC 7323 §5.5).
+const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 /// Bytes of the timestamps option with its padding.
 const TIMESTAMP_BYTES: u32 = 12;
 
@@ -273,7 +275,9 @@ impl Tcp {
         // RFC 7323 §5 (PAWS).
         if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps) {
             let old = (t.value.wrapping_sub(self.receiver.recent_timestamp) as i32) < 0;
-            if old && !segment.flags.contains(Flags::RST) {
+            // §5.5: after 24 days the comparison means nothing.
+            let valid = now.since(self.receiver.recent_timestamp_at) < TIMESTAMP_VALID;
+            if old && valid && !segment.flags.contains(Flags::RST) {
                 return self.reject(segment, seq);
             }
         }
@@ -310,6 +314,7 @@ impl Tcp {
         {
             // RFC 7323 §4.3: the earliest segment that the next acknowledgement covers is echoed.
             self.receiver.recent_timestamp = t.value;
+            self.receiver.recent_timestamp_at = now;
         }
         if !segment.flags.contains(Flags::ACK) {
             return;

@@ -100,6 +100,7 @@ pub(crate) struct Receiver {
     full_segment: u32,
     /// The peer's newest timestamp, to be echoed, and its validity.
     pub(crate) recent_timestamp: u32,
+    pub(crate) recent_timestamp_at: Instant,
     /// ECN: congestion was experienced and not yet answered by CWR.
     pub(crate) echo_congestion: bool,
 }
@@ -141,6 +142,7 @@ impl Receiver {
             delay: config.delayed_ack_timeout,
             full_segment: 536,
             recent_timestamp: 0,
+            recent_timestamp_at: Instant::ZERO,
             echo_congestion: false,
         }
     }

@@ -2,9 +2,15 @@
 
 mod pair;
 
+mod add_addr;
 mod close;
+mod delayed_ack;
+mod ecn;
+mod fastclose;
 mod handshake;
 mod loss_recovery;
 mod mp_capable;
 mod mp_join;
 mod reinjection;
+mod sequence_numbers;
+mod zero_window;

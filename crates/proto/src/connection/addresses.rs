@@ -1,0 +1,109 @@
+//! Announcing addresses, and taking those that the peer announces (RFC 8684 §3.4.1).
+
+use super::handshake::{Keys, Mode};
+use super::{Connection, DataFin, Role};
+use crate::seq::SubflowId;
+use core::net::{IpAddr, SocketAddr};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{AddressId, MptcpOption};
+use pathweave_wire::{Segment, crypto};
+
+/// How often an announcement is repeated without an echo.
+const TRIES: u32 = 8;
+/// The first wait for an echo; doubled each time.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// An announcement that was sent and not echoed: it may be lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unechoed {
+    id: AddressId,
+    option: MptcpOption,
+    /// When it is sent again; nothing: it waits for an acknowledgement to go on.
+    pub(super) again: Option<Instant>,
+    tries: u32,
+}
+
+impl Connection {
+    /// Every further local address is announced.
+    pub(super) fn announce_addresses(&mut self, keys: &Keys) {
+        let initial = self.subflows.iter().flatten().next().map(|s| s.tcp.local);
+        for (id, address, _) in &self.local_addresses {
+            if Some(*address) == initial.map(|i| i.ip()) {
+                continue;
+            }
+            let hmac = crypto::add_address_hmac(keys.local, keys.remote, *id, *address, None);
+            let option = MptcpOption::AddAddress { id: *id, address: *address, port: None, hmac: Some(hmac) };
+            self.announce.push_back(option);
+        }
+    }
+
+    /// Whether subflow `i` is to carry an announcement on an acknowledgement of its own, before anything else.
+    pub(super) fn announcement_is_due(&self, i: usize) -> bool {
+        if self.announce.is_empty() || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
+            return false;
+        }
+        let first = self.subflows.iter().flatten().find(|s| s.usable() && !s.stale);
+        let ends = matches!(self.data_fin, DataFin::Sent(_));
+        first.is_some_and(|s| s.id.index() == i && !(s.send_data_fin && ends))
+    }
+
+    /// Puts the next announcement on an acknowledgement. Where both do not fit, the data sequence signal gives way.
+    pub(super) fn add_announcement(&mut self, now: Instant, segment: &mut Segment) {
+        let Some(option) = self.announce.front().copied() else { return };
+        let len = option.wire_len().next_multiple_of(4);
+        let signal = segment.options.dss;
+        if len > segment.options.free_bytes() && signal.is_some_and(|d| d.mapping.is_none()) {
+            segment.options.dss = None;
+        }
+        if len > segment.options.free_bytes() {
+            segment.options.dss = signal;
+            return;
+        }
+        self.announce.pop_front();
+        segment.options.mptcp.push(option);
+        if let MptcpOption::AddAddress { id, hmac: Some(_), .. } = option {
+            let tries = self.unechoed.iter().find(|u| u.id == id).map_or(0, |u| u.tries);
+            self.unechoed.retain(|u| u.id != id);
+            let again = Some(now + FIRST_WAIT.saturating_mul(1 << tries));
+            self.unechoed.push(Unechoed { id, option, again, tries: tries + 1 });
+        }
+    }
+
+    /// Announcements whose echo did not come are sent again, a bounded number of times.
+    pub(super) fn repeat_announcements(&mut self, now: Instant) {
+        let due = |u: &Unechoed| u.again.is_some_and(|t| t <= now);
+        self.unechoed.retain(|u| !due(u) || u.tries < TRIES);
+        for unechoed in self.unechoed.iter_mut().filter(|u| due(u)) {
+            unechoed.again = None;
+            self.announce.push_back(unechoed.option);
+        }
+    }
+
+    /// Takes an ADD_ADDR with a right HMAC and echoes it; takes the echo of one of ours.
+    pub(super) fn take_address(&mut self, id: AddressId, address: IpAddr, port: Option<u16>, hmac: Option<u64>) {
+        let Mode::Mptcp(keys) = self.mode else { return };
+        let Some(hmac) = hmac else {
+            self.unechoed.retain(|u| u.id != id);
+            return;
+        };
+        let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
+        let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
+        if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+            return;
+        }
+        if self.local_addresses.iter().any(|(_, own, _)| *own == address) {
+            return;
+        }
+        let Some(to) = port.or_else(|| self.remote_addresses.first().map(|r| r.1.port())) else { return };
+        let echo = MptcpOption::AddAddress { id, address, port, hmac: None };
+        if !self.announce.contains(&echo) {
+            self.announce.push_back(echo);
+        }
+        let remote = SocketAddr::new(address, to);
+        let known = self.remote_addresses.iter().any(|r| r.1 == remote);
+        if !known && self.remote_addresses.len() < SubflowId::MAX_SUBFLOWS {
+            self.remote_addresses.push((id, remote));
+            self.joins_wanted = true;
+        }
+    }
+}

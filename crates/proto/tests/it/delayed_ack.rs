@@ -1,0 +1,80 @@
+//! Delayed acknowledgements (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
+
+use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, TcpConfig};
+
+fn delayed(quick_acks: u32) -> ConnectionConfig {
+    ConnectionConfig { tcp: TcpConfig { quick_acks, ..TcpConfig::default() }, ..tcp_config() }
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_after_the_delay_at_most() {
+    let mut pair = Pair::new(&[10], delayed(0));
+    pair.connect();
+    pair.run_for(secs(1));
+    for _ in 0..10 {
+        pair.clear_log();
+        let start = pair.now;
+        pair.write(Client, 10);
+        pair.run_for(ms(300));
+        let acks: Vec<_> = pair.sent(Server).map(|p| p.at.since(start + ms(10))).collect();
+        assert_eq!(acks.len(), 1);
+        assert!(acks[0] <= ms(40), "{acks:?}");
+        assert_eq!(pair.data(Client).count(), 1, "no probe was needed");
+    }
+}
+
+#[test]
+fn every_second_full_segment_is_acknowledged() {
+    let mut pair = Pair::new(&[10], delayed(0));
+    pair.connect();
+    pair.write(Client, 1448 * 400);
+    pair.run_until_received(Server, 1448 * 400, secs(5));
+    let (data, acks) = (pair.data(Client).count(), pair.sent(Server).filter(|p| p.is_pure_ack()).count());
+    assert!(acks >= data / 2 - 1, "RFC 5681 §4.2: at least every second one: {acks} for {data}");
+    assert!(acks <= data * 6 / 10, "{acks} acknowledgements of {data} segments");
+}
+
+#[test]
+fn out_of_order_segments_and_filled_holes_are_acknowledged_at_once() {
+    let mut pair = Pair::new(&[50], delayed(0));
+    pair.connect();
+    pair.write(Client, 1448 * 20);
+    pair.run_for(secs(1));
+    pair.clear_log();
+    pair.drop_first(|p| p.is_data());
+    let start = pair.now;
+    pair.write(Client, 1448 * 6);
+    pair.run_for(ms(51));
+    // RFC 5681 §4.2: a duplicate acknowledgement for each of the five that arrived.
+    let at_once = pair.sent(Server).filter(|p| p.at == start + ms(50)).count();
+    assert_eq!(at_once, 5);
+    pair.run_until_received(Server, 1448 * 26, secs(1));
+    assert_eq!(pair.sent(Server).next_back().expect("acknowledged").at, pair.now);
+}
+
+#[test]
+fn data_in_return_carries_the_acknowledgement() {
+    let mut pair = Pair::new(&[10], delayed(0));
+    // A reader that takes pushed data is acknowledged for at once, as in the kernel.
+    pair.apps[1].reads = false;
+    pair.connect();
+    pair.run_for(secs(1));
+    pair.clear_log();
+    pair.write(Client, 100);
+    pair.run_for(ms(15));
+    pair.write(Server, 100);
+    assert_eq!(pair.sent(Server).count(), 1);
+    let reply = pair.sent(Server).next().expect("the reply");
+    assert_eq!((reply.len(), pair.relative_ack(reply)), (100, 101));
+}
+
+#[test]
+fn without_delay_each_segment_is_acknowledged() {
+    let tcp = TcpConfig { delayed_ack: false, ..TcpConfig::default() };
+    let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..tcp_config() });
+    pair.connect();
+    pair.write(Client, 1448 * 100);
+    pair.run_until_received(Server, 1448 * 100, secs(5));
+    assert_eq!(pair.data(Client).count(), pair.sent(Server).filter(|p| p.is_pure_ack()).count());
+}

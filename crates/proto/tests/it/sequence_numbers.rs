@@ -1,0 +1,114 @@
+//! Numbers that wrap: sequence numbers beyond 4 GiB, timestamps after 49 days, data sequence numbers.
+
+use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::{Connection, ConnectionEvent};
+use pathweave_units::Instant;
+use pathweave_wire::Payload;
+
+/// Sends `len` virtual bytes from client to server and checks their order.
+fn transfer(config: ConnectionConfig, delays: &[u64], len: u64, start: Instant) -> u64 {
+    let mut pair = Pair::new(delays, config);
+    pair.virtual_payload = true;
+    pair.now = start;
+    pair.apps[1].reads = false;
+    pair.connect();
+    let (client, mut received, mut written) = (pair.apps[0].handle.expect("open"), 0, 0);
+    while received < len {
+        while written < len {
+            let piece = (len - written).min(1 << 30) as u32;
+            let taken = pair.hosts[0].write(pair.now, client, Payload::Virtual { start: written, len: piece });
+            written += taken;
+            if taken < u64::from(piece) {
+                break;
+            }
+        }
+        pair.settle();
+        pair.clear_log();
+        assert!(pair.step(pair.now + secs(5)), "nothing happens at {received}\n{}", pair.describe());
+        let server = pair.apps[1].handle.expect("open");
+        while let Some(Payload::Virtual { start, len }) = pair.hosts[1].read(pair.now, server, u64::MAX) {
+            assert_eq!(start, received);
+            received += u64::from(len);
+        }
+    }
+    received
+}
+
+#[test]
+fn more_than_4_gib_on_one_subflow_and_on_two() {
+    for (mptcp, delays) in [(false, &[10][..]), (true, &[10, 12][..])] {
+        // Segments of 64 KB, so that it takes little time.
+        let mut config = ConnectionConfig { mptcp, ..config() };
+        config.tcp.mtu = 65_535;
+        config.receive_buffer = ReceiveBuffer::Fixed(64 << 20);
+        config.send_buffer = 64 << 20;
+        let len = (4 << 30) + (600 << 20);
+        assert_eq!(transfer(config, delays, len, Instant::ZERO), len);
+    }
+}
+
+#[test]
+fn the_timestamp_clock_may_wrap() {
+    let wrap = Instant::ZERO + pathweave_units::Duration::from_millis((1 << 32) - 300);
+    assert_eq!(transfer(tcp_config(), &[10], 3_000_000, wrap), 3_000_000);
+    assert_eq!(transfer(config(), &[10, 30], 3_000_000, wrap), 3_000_000);
+}
+
+#[test]
+fn an_idle_time_of_half_the_timestamp_clock_does_not_block() {
+    // RFC 7323 §5.5: the recent timestamp is invalid after 24 days.
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    pair.run_for(secs(26 * 24 * 3600));
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 2000, secs(5));
+}
+
+#[test]
+fn many_connections_with_initial_numbers_all_over_the_range() {
+    // Each has its own key, so its own initial data sequence number, and its own initial sequence numbers.
+    let mut pair = Pair::new(&[5, 8], config());
+    let mut handles = Vec::new();
+    for _ in 0..200 {
+        pair.open();
+        handles.push(pair.apps[0].handle.expect("open"));
+    }
+    pair.run_for(ms(100));
+    for handle in &handles {
+        pair.hosts[0].with(*handle, |c: &mut Connection| {
+            assert!(c.is_connected());
+            let bytes: Vec<u8> = (0..20_000).map(|i| byte_at(Client, i)).collect();
+            c.write(at_ms(100), Payload::Bytes(bytes.into()));
+            c.close(at_ms(100));
+        });
+    }
+    pair.apps[1].reads = false;
+    let mut servers = Vec::new();
+    pair.collect_events = true;
+    pair.settle();
+    pair.run_for(secs(5));
+    for (handle, event) in core::mem::take(&mut pair.all_events) {
+        if event == ConnectionEvent::Readable && !servers.contains(&handle) {
+            servers.push(handle);
+        }
+    }
+    assert_eq!(servers.len(), 200);
+    for handle in &servers {
+        let mut got = 0;
+        while let Some(Payload::Bytes(bytes)) = pair.hosts[1].read(pair.now, *handle, u64::MAX) {
+            for byte in &bytes {
+                assert_eq!(*byte, byte_at(Client, got));
+                got += 1;
+            }
+        }
+        assert_eq!(got, 20_000);
+        let now = pair.now;
+        pair.hosts[1].with(*handle, |c| c.close(now));
+    }
+    pair.settle();
+    pair.run_for(secs(200));
+    assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+}

@@ -1,0 +1,155 @@
+//! Receive windows: closed, small, reopened, lost updates, silly windows (RFC 9293 §3.8.6).
+
+use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
+use pathweave_proto::{ConnectionError, ConnectionEvent};
+
+fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
+    ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(bytes), mptcp, ..config() }
+}
+
+/// A connection whose server does not read by itself, with all of its window used.
+#[track_caller]
+fn full(config: ConnectionConfig, delays: &[u64], len: u64) -> Pair {
+    let mut pair = Pair::new(delays, config);
+    pair.apps[1].reads = false;
+    pair.connect();
+    pair.write(Client, len);
+    pair.run_for(ms(900));
+    pair
+}
+
+#[test]
+fn no_byte_beyond_the_window_is_sent_and_a_read_opens_it() {
+    for mptcp in [false, true] {
+        let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 200_000);
+        assert_eq!(pair.the(Server).received_bytes(), 30_000, "{mptcp}");
+        let sent = pair.data(Client).count();
+        pair.run_for(secs(30));
+        assert_eq!(pair.data(Client).count(), sent, "nothing but probes without data");
+        assert_eq!(pair.read(Server, 30_000), 30_000);
+        let at = pair.now;
+        pair.run_until("the window is used again", secs(1), |p| p.the(Server).received_bytes() == 60_000);
+        // Told at once; the last piece, less than a segment, waits for the override timeout (RFC 9293 §3.8.6.2.1).
+        assert!(pair.now.since(at) <= ms(40 + 240 + 40), "{}", pair.now.since(at));
+        let last = pair.data(Client).rev().find(|p| p.len() == 1448 || p.len() == 1424).expect("full segments");
+        assert!(last.at.since(at) <= ms(40), "full segments at once");
+    }
+}
+
+#[test]
+fn a_lost_window_update_is_probed_for() {
+    for mptcp in [false, true] {
+        let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 200_000);
+        pair.drop_some(2, |p| p.from == Server);
+        pair.read(Server, 30_000);
+        pair.run_until("the window is used again", secs(3), |p| p.the(Server).received_bytes() == 60_000);
+    }
+}
+
+#[test]
+fn a_closed_window_may_last_for_hours() {
+    for mptcp in [false, true] {
+        let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 100_000);
+        pair.run_for(secs(7200));
+        let probes = pair.sent(Client).filter(|p| p.at > at_ms(10_000)).count();
+        // At most once a minute on each subflow after the first minutes.
+        assert!((100..=600).contains(&probes), "{probes}");
+        pair.apps[1].reads = true;
+        pair.read(Server, 30_000);
+        pair.run_until_received(Server, 100_000, secs(61));
+        assert_eq!(pair.the(Client).error(), None);
+    }
+}
+
+#[test]
+fn a_closed_window_of_a_dead_peer_ends_in_an_error() {
+    for mptcp in [false, true] {
+        let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 100_000);
+        pair.kill(0);
+        pair.kill(1);
+        pair.run_for(secs(200));
+        let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
+        assert!(failed.is_some(), "{mptcp}");
+    }
+}
+
+#[test]
+fn a_byte_at_a_time_reader_makes_no_silly_segments() {
+    for mptcp in [false, true] {
+        let mut pair = full(with_buffer(14_600, mptcp), &[10], 100_000);
+        pair.clear_log();
+        for _ in 0..30_000 {
+            pair.read(Server, 1);
+            pair.run_for(pathweave_units::Duration::from_micros(100));
+        }
+        let small = pair.data(Client).filter(|p| p.len() < 1000).count();
+        let all = pair.data(Client).count();
+        assert!(small <= 2 + all / 10, "{small} of {all} segments are small");
+        assert!(pair.received(Server) + 14_600 >= pair.the(Server).received_bytes());
+    }
+}
+
+#[test]
+fn buffers_of_less_than_a_segment_still_work() {
+    for mptcp in [false, true] {
+        for bytes in [1, 2, 100, 1000, 1447, 1449, 2000, 2900, 4000] {
+            let mut pair = Pair::new(&[10, 20], with_buffer(bytes, mptcp));
+            pair.connect();
+            let len = (20 * bytes).min(20_000);
+            pair.send_all(Client, len);
+            pair.run_until_received(Server, len, secs(300));
+        }
+    }
+}
+
+#[test]
+fn scaled_windows_are_rounded_but_kept() {
+    // Windows that the scale's step does not divide.
+    for bytes in [70_001, 200_003, 1_234_567, 5_000_011] {
+        for mptcp in [false, true] {
+            let mut pair = full(with_buffer(bytes, mptcp), &[10], 6_000_000);
+            pair.run_for(secs(2));
+            let got = pair.the(Server).received_bytes();
+            let step = 1 << pair.log[1].segment.options.window_scale.expect("scaling");
+            assert!(got <= bytes + step && got + step + 2 * 1448 >= bytes, "{got} of {bytes}, step {step}");
+            pair.apps[1].reads = true;
+            pair.read(Server, u64::MAX);
+            pair.run_until_received(Server, 6_000_000, secs(20));
+        }
+    }
+}
+
+#[test]
+fn zero_length_writes_and_reads_do_nothing() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    let sent = pair.log.len();
+    let handle = pair.apps[0].handle.expect("open");
+    assert_eq!(pair.hosts[0].write(pair.now, handle, pathweave_wire::Payload::Bytes(Default::default())), 0);
+    assert!(pair.hosts[0].read(pair.now, handle, 0).is_none());
+    pair.run_for(secs(1));
+    assert_eq!(pair.log.iter().skip(sent).filter(|p| p.is_data()).count(), 0);
+}
+
+#[test]
+fn nagle_holds_a_short_tail_only_while_a_short_segment_is_out() {
+    for nagle in [true, false] {
+        let tcp = TcpConfig { quick_acks: 0, ..TcpConfig::default() };
+        let mut pair = Pair::new(&[10], ConnectionConfig { nagle, mptcp: false, tcp, ..config() });
+        pair.connect();
+        pair.run_for(ms(100));
+        pair.clear_log();
+        for _ in 0..5 {
+            pair.write(Client, 10);
+        }
+        let sent: Vec<_> = pair.data(Client).map(|p| p.len()).collect();
+        if nagle {
+            assert_eq!(sent, [10]);
+        } else {
+            assert_eq!(sent, [10; 5]);
+        }
+        pair.run_until_received(Server, 50, ms(200));
+        assert!(!nagle || pair.data(Client).map(|p| p.len()).eq([10, 40]));
+    }
+}
