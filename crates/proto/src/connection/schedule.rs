@@ -276,12 +276,14 @@ impl Connection {
             let piece = at..end.min(at + full);
             // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
             let short = piece.end.since(piece.start) < full && self.send.span_at(at).is_none();
-            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window. What is queued beyond
-            // the congestion window fills the send window to the byte, as in the kernel; Nagle's rule acts on the subflow.
+            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
+            // full segment of the same burst and Nagle's rule lets them go, as in the kernel. What is queued beyond the
+            // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
             let respects = assign.window == WindowUse::Respect;
             let window_edge = piece.end == self.send_window_end && piece.end < self.send.written_end();
             let worth = 2 * piece.end.since(piece.start) >= self.largest_send_window || self.window_override;
-            if respects && short && window_edge && (in_flight || at > start || !worth) {
+            let holds = if at > start { subflow.tcp.small_outstanding() } else { in_flight || !worth };
+            if respects && short && window_edge && holds {
                 clipped_by = Some(ClippedBy::SendWindow);
                 break;
             }
