@@ -83,9 +83,10 @@ fn a_byte_at_a_time_reader_makes_no_silly_segments() {
             pair.read(Server, 1);
             pair.run_for(pathweave_units::Duration::from_micros(100));
         }
-        let small = pair.data(Client).filter(|p| p.len() < 1000).count();
-        let all = pair.data(Client).count();
-        assert!(small <= 2 + all / 10, "{small} of {all} segments are small");
+        // A window's last bytes go out only behind a full segment of the same burst, as the kernel lets them.
+        let lengths: Vec<u32> = pair.data(Client).map(|p| p.len()).collect();
+        let lone = lengths.windows(2).filter(|w| w[0] < 1000 && w[1] < 1000).count();
+        assert!(lone <= 1, "small segments in a row: {lengths:?}");
         assert!(pair.received(Server) + 14_600 >= pair.the(Server).received_bytes());
     }
 }
