@@ -414,22 +414,9 @@ impl Tcp {
         match self.state {
             State::SynSent => self.state = State::Closed,
             State::SynReceived | State::Established | State::CloseWait if !self.fin_queued => {
-                let fin = SentSegment {
-                    ssn: self.queued_end,
-                    len: 0,
-                    fin: true,
-                    starts_buffer: true,
-                    sacked: false,
-                    lost: false,
-                    retransmitted: false,
-                    ever_retransmitted: false,
-                    dsn: DataSeq(0),
-                    last_sent: now,
-                    transmission: 0,
-                    delivered: 0,
-                    delivered_at: now,
-                };
-                self.queue.push(fin, Payload::EMPTY);
+                if !self.queue.end_with_last() {
+                    self.queue_lone_fin(now);
+                }
                 self.queued_end += 1;
                 self.fin_queued = true;
                 match self.state {
@@ -440,6 +427,25 @@ impl Tcp {
             }
             _ => {}
         }
+    }
+
+    fn queue_lone_fin(&mut self, now: Instant) {
+        let fin = SentSegment {
+            ssn: self.queued_end,
+            len: 0,
+            fin: true,
+            starts_buffer: true,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            ever_retransmitted: false,
+            dsn: DataSeq(0),
+            last_sent: now,
+            transmission: 0,
+            delivered: 0,
+            delivered_at: now,
+        };
+        self.queue.push(fin, Payload::EMPTY);
     }
 
     /// A reset of this subflow.

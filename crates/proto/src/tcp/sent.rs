@@ -97,6 +97,20 @@ impl SentQueue {
         true
     }
 
+    /// The last segment, where it is unsent, also ends the stream.
+    pub(crate) fn end_with_last(&mut self) -> bool {
+        if self.unsent() == 0 {
+            return false;
+        }
+        match self.segments.back_mut() {
+            Some(last) if !last.fin => {
+                last.fin = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
