@@ -227,7 +227,6 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     let mut stalls = Vec::new();
     let (mut received, mut since, mut longest_rto) = (0, Instant::ZERO, Duration::ZERO);
     let mut at = Instant::ZERO;
-    let single = case.scheduler(registry) == "single";
     // What is queued on a slow subflow comes when that has drained, by design.
     let queues = registry.scheduler(case.scheduler(registry)).is_some_and(|e| e.queues);
     // So does what is sent far ahead of the stream's next byte.
@@ -249,7 +248,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         };
         let usable = sim.measured_ends().any(|(s, _)| {
             let subflows = s.into_iter().flat_map(|s| s.subflows());
-            subflows.filter(|s| s.usable).any(|s| !is_dark(path_of(s.local.ip())) && !(single && is_dark(0)))
+            subflows.filter(|s| s.usable).any(|s| !is_dark(path_of(s.local.ip())))
         });
         if !pending || !usable || sim.received_bytes() > received {
             received = sim.received_bytes();

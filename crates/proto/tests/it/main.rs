@@ -11,6 +11,8 @@ mod handshake;
 mod loss_recovery;
 mod mp_capable;
 mod mp_join;
+mod penalisation;
+mod random;
 mod reinjection;
 mod sequence_numbers;
 mod zero_window;
