@@ -197,7 +197,9 @@ impl Windows {
             && !dss.data_fin
         {
             let end = mapping.dsn.expand(*edge).wrapping_add(u64::from(mapping.len));
-            if end.wrapping_sub(*edge) as i64 > 0 {
+            // The window of the third ACK, which has no DATA_ACK, may have been rounded up by a step of the scale.
+            let step = 1 << self.shifts.get(&segment.dst.ip()).copied().unwrap_or(0);
+            if end.wrapping_sub(*edge) as i64 >= step {
                 self.violations.push(format!("{at}: {} bytes beyond the window: {segment:?}", end.wrapping_sub(*edge)));
             }
         }
@@ -231,7 +233,9 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     let queues = registry.scheduler(case.scheduler(registry)).is_some_and(|e| e.queues);
     // So does what is sent far ahead of the stream's next byte.
     let ahead = ["toy-backwards", "toy-ahead"].contains(&case.scheduler(registry));
-    let lenient = queues || ahead || case.may_lose_in_a_row();
+    // And several outages leave each subflow with its own backlog to repeat first.
+    let outages = case.paths.iter().filter(|p| p.outage.is_some()).count();
+    let lenient = queues || ahead || outages > 1 || case.may_lose_in_a_row();
     while !sim.is_done() {
         at += LOOK;
         let goes_on = sim.run_until(at);

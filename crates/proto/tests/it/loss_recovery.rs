@@ -293,7 +293,7 @@ fn an_acknowledgement_that_waited_for_a_hole_is_no_sign_of_reordering() {
     let start = pair.now;
     pair.write(Client, 8 * SEGMENT);
     pair.run_for(secs(1));
-    let again = pair.data(Client).filter(|p| p.at > start).last().expect("it is repeated").at;
+    let again = pair.data(Client).rfind(|p| p.at > start).expect("it is repeated").at;
     // At the third SACK, and not a reordering window (25 ms) later.
     assert!(again.since(start) <= ms(102), "{again:?} after {start:?}\n{}", pair.describe());
     assert_eq!(pair.received(Server), 208 * SEGMENT);

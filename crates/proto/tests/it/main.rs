@@ -5,6 +5,7 @@ mod pair;
 mod add_addr;
 mod close;
 mod delayed_ack;
+mod dss;
 mod ecn;
 mod fastclose;
 mod handshake;
