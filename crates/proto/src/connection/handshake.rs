@@ -149,6 +149,7 @@ impl Connection {
             data_fin: super::DataFin::NotRequested,
             window_probe: None,
             window_override: false,
+            data_timer: None,
             largest_send_window: 0,
             progress_at: now,
             write_blocked: false,

@@ -229,6 +229,7 @@ impl Connection {
         if newly > 0 {
             self.buffer.acknowledge(ack);
             self.progress_at = now;
+            self.data_timer = None;
         }
         if !changes.acked.is_empty() || newly > 0 {
             let event = Event::Acked {
@@ -330,6 +331,9 @@ impl Connection {
         }
         if self.scheduler_wake.is_some_and(|t| t <= now) {
             self.scheduler_wake = None;
+        }
+        if self.data_timer.is_some_and(|t| t <= now) {
+            self.handle_data_timeout(now);
         }
         if let Some((at, times)) = self.window_probe
             && at <= now

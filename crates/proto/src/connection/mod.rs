@@ -152,6 +152,8 @@ pub struct Connection {
     /// When a peer's window is probed, and how often it was; or when a piece of a small window goes out after all.
     window_probe: Option<(Instant, u32)>,
     window_override: bool,
+    /// Mainline's connection-level retransmission timer.
+    data_timer: Option<Instant>,
     largest_send_window: u64,
     /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,
@@ -320,7 +322,7 @@ impl Connection {
         };
         let third_acks = self.subflows.iter().flatten().filter_map(|s| s.third_ack_again);
         let probe = self.window_probe.map(|(t, _)| t);
-        let own = [self.scheduler_wake, fin, probe, self.join_retry, self.death_deadline()];
+        let own = [self.data_timer, self.scheduler_wake, fin, probe, self.join_retry, self.death_deadline()];
         let announcements = self.unechoed.iter().filter_map(|u| u.again);
         subflows.chain(third_acks).chain(announcements).chain(own.into_iter().flatten()).min()
     }

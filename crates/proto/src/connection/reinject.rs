@@ -12,7 +12,69 @@ pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// The first wait before a subflow that was lost or refused is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
 
+/// Connection-level timeouts without an answer after which mainline takes a subflow for stale (`stale_loss_cnt`).
+const STALE_AFTER: u32 = 4;
+/// The most that one connection-level timeout sends again, bytes.
+const DATA_RETRANSMISSION: u64 = 64 << 10;
+
 impl Connection {
+    /// Failure detection `linux`: mainline's connection-level retransmission timer runs while data is out, for as long as
+    /// the longest timeout of a subflow.
+    pub(super) fn arm_data_timer(&mut self, now: Instant) {
+        if self.fast_detection() || !self.is_mptcp() || self.send.assigned_bytes() == 0 {
+            self.data_timer = None;
+        } else if self.data_timer.is_none() {
+            let busy = self.subflows.iter().flatten().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0);
+            let longest = busy.map(|s| s.tcp.rto()).max().unwrap_or(self.config.tcp.min_rto);
+            self.data_timer = Some(now + longest);
+        }
+    }
+
+    /// The connection-level timer: the first data that is not acknowledged goes out again on a subflow that does not
+    /// carry it, an idle one first; subflows that have been silent for long become stale.
+    pub(super) fn handle_data_timeout(&mut self, now: Instant) {
+        self.data_timer = None;
+        let mut silent = Vec::new();
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
+            let acked = subflow.tcp.acked_offset();
+            subflow.silent = if subflow.silent_at == acked { subflow.silent + 1 } else { 0 };
+            subflow.silent_at = acked;
+            if subflow.silent >= STALE_AFTER && !subflow.stale {
+                silent.push(subflow.id);
+            }
+        }
+        for id in silent {
+            if self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale) {
+                if let Some(subflow) = self.subflow_mut(id) {
+                    subflow.stale = true;
+                }
+                self.hand_over(now, id);
+            }
+        }
+        let first = self.send.first_unacked();
+        let Some((span, owners)) = self.send.span_at(first) else { return };
+        let mut views = core::mem::take(&mut self.views);
+        self.fill_views(&mut views);
+        let other = self
+            .view(now, &views)
+            .candidates()
+            .filter(|s| !owners.contains(s.id) && s.has_space())
+            .min_by_key(|s| (s.unacked + s.unsent > 0, s.srtt_or_zero()))
+            .map(|s| s.id);
+        if let Some(subflow) = other {
+            let assign = Assign {
+                subflow,
+                range: first..span.end.min(first + DATA_RETRANSMISSION),
+                window: WindowUse::Respect,
+                reason: Reason::new("connection-level retransmission timer"),
+            };
+            if self.carry_out(&assign, &mut views).is_ok() {
+                self.counters.reinjected_segments += 1;
+            }
+        }
+        self.views = views;
+    }
+
     /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
     pub(super) fn handle_subflow_timeout(&mut self, now: Instant, id: SubflowId) {
         if !self.is_mptcp() || !self.fast_detection() {

@@ -119,6 +119,7 @@ impl Connection {
         if idle && self.send.assigned_bytes() > 0 {
             self.progress_at = now;
         }
+        self.arm_data_timer(now);
         let backlog = self.send.unassigned_bytes() > 0;
         for subflow in self.subflows.iter_mut().flatten() {
             subflow.tcp.backlog = backlog;

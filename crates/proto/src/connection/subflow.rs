@@ -45,6 +45,9 @@ pub(super) struct Subflow {
     pub(super) stale: bool,
     /// The client's third ACK goes out again at this time, unless the fourth comes (RFC 8684 §3.2).
     pub(super) third_ack_again: Option<Instant>,
+    /// Connection-level timeouts since it last acknowledged anything, and how much that was.
+    pub(super) silent: u32,
+    pub(super) silent_at: u64,
     /// Told to scheduler and application as up.
     pub(super) up: bool,
     /// Told as down.
@@ -70,6 +73,8 @@ impl Subflow {
             backup: meta.backup,
             stale: false,
             third_ack_again: None,
+            silent: 0,
+            silent_at: 0,
             up: false,
             down: false,
             first_bytes: 0,

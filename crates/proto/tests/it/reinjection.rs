@@ -1,7 +1,7 @@
 //! A path that goes dark: its data is carried by others, and it is used again once it answers.
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 
 /// A connection over two paths with data under way on both.
 #[track_caller]
@@ -111,4 +111,18 @@ fn a_path_that_dies_after_its_data_arrived_has_that_data_known_by_the_other_path
     // Repetitions on the second path carry the same bytes for ever (the harness looks at them).
     pair.run_for(secs(5));
     assert!(pair.data(Client).rev().take_while(|p| p.at > pair.now - ms(1500)).any(|p| p.path == 1));
+}
+
+#[test]
+fn detection_as_slow_as_the_kernel_s_still_ends_with_all_data() {
+    for dead in [0, 1] {
+        let mut pair = busy(ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() });
+        pair.kill(dead);
+        // Four connection-level timeouts, each doubled with the subflow's own, before the path is given up.
+        pair.run_until_received(Server, 3_000_001, secs(60));
+        assert_eq!(pair.the(Client).error(), None);
+        pair.revive(dead);
+        pair.write(Client, 100_000);
+        pair.run_until_received(Server, 3_100_001, secs(60));
+    }
 }
