@@ -83,8 +83,8 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        let paths =
-            scenario.connections.iter().filter(|c| c.measured).flat_map(|c| &c.paths).max().map_or(0, |p| p + 1);
+        // All paths, also those that the connection does not use: every result then has the same shape.
+        let paths = scenario.paths.len();
         let step = scenario.series_step.max(scenario.duration.div(MAX_STEPS)).max(Duration::from_micros(1));
         Meter {
             measure_from: Instant::ZERO + scenario.measure_from,
