@@ -220,7 +220,7 @@ impl Endpoint {
         {
             if connection.has_subflow(subflow, key) {
                 connection.handle_segment(now, subflow, ecn, segment);
-                return self.after_input(now, index);
+                return self.after_input(index);
             }
             // The subflow's name has been given to another.
             self.by_addresses.remove(&key);
@@ -299,7 +299,7 @@ impl Endpoint {
                 if connection.poll_timeout().is_some_and(|t| t <= now) {
                     connection.handle_timeout(now);
                 }
-                self.after_input(now, index);
+                self.after_input(index);
             }
         }
     }
@@ -328,7 +328,7 @@ impl Endpoint {
     }
 
     /// After input: new joins, events, and whatever it now has to send.
-    fn after_input(&mut self, now: Instant, index: u32) {
+    fn after_input(&mut self, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         for (local, remote) in connection.wanted_joins() {
             if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
@@ -342,7 +342,6 @@ impl Endpoint {
                 self.by_addresses.insert((local, remote), (index, id));
             }
         }
-        let _ = now;
         self.touch(index);
     }
 

@@ -245,8 +245,7 @@ fn path_of(app: &App, subflow: &SubflowInfo) -> Option<usize> {
 }
 
 fn outcome(measured: &[&App]) -> (Status, Option<String>) {
-    if let Some(app) = measured.iter().find(|a| a.corrupted) {
-        let _ = app;
+    if measured.iter().any(|a| a.corrupted) {
         return (Status::Failed, Some("the stream arrived out of order: a defect of the engine".into()));
     }
     if let Some(error) = measured.iter().find_map(|a| a.error) {

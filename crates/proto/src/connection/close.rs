@@ -5,7 +5,6 @@ use super::subflow::Join;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::Segment;
 use pathweave_wire::mptcp::{Dss, Key, MptcpOption};
 
 impl Connection {
@@ -76,11 +75,10 @@ impl Connection {
     }
 
     /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
-    pub(super) fn take_data_fin(&mut self, _now: Instant, id: SubflowId, dss: &Dss, segment: &Segment) {
+    pub(super) fn take_data_fin(&mut self, id: SubflowId, dss: &Dss) {
         let (Mode::Mptcp(keys), Some(mapping)) = (self.mode, dss.mapping) else { return };
         let Some(start) = keys.peer_position(mapping.dsn, self.receive.next()) else { return };
         let end = start + u64::from(mapping.len.saturating_sub(1));
-        let _ = segment;
         self.receive.set_end(end);
         self.report_end();
         if let Some(subflow) = self.subflow_mut(id) {
@@ -88,7 +86,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn take_fast_close(&mut self, _now: Instant, receiver: Key) {
+    pub(super) fn take_fast_close(&mut self, receiver: Key) {
         let Mode::Mptcp(keys) = self.mode else { return };
         if receiver != keys.local {
             return;

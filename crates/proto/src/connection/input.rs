@@ -60,7 +60,7 @@ impl Connection {
             self.subflow_established(now, id);
         }
         self.raise_if_usable(now, id);
-        self.take_options(now, id, segment);
+        self.take_options(id, segment);
         self.take_arrivals(now, id, &changes);
         self.decide_ack(now, id);
         self.take_acknowledgement(now, id, segment, &changes);
@@ -70,14 +70,14 @@ impl Connection {
     }
 
     /// Everything but the handshake and the mapping, which other steps take.
-    fn take_options(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
+    fn take_options(&mut self, id: SubflowId, segment: &mut Segment) {
         if !self.is_mptcp() {
             return;
         }
         if let Some(dss) = segment.options.dss {
             self.confirm();
             if dss.data_fin {
-                self.take_data_fin(now, id, &dss, segment);
+                self.take_data_fin(id, &dss);
             }
         }
         for option in core::mem::take(&mut segment.options.mptcp) {
@@ -88,7 +88,7 @@ impl Connection {
                         subflow.backup = backup;
                     }
                 }
-                MptcpOption::FastClose { receiver } => self.take_fast_close(now, receiver),
+                MptcpOption::FastClose { receiver } => self.take_fast_close(receiver),
                 _ => {}
             }
         }
@@ -259,7 +259,7 @@ impl Connection {
         if let Some(kind) = changes.loss {
             self.tell_event(now, &Event::Lost { subflow: id, kind });
             if kind == LossKind::Timeout {
-                self.handle_subflow_timeout(now, id);
+                self.handle_subflow_timeout(id);
             }
         }
         if changes.fin && !self.is_mptcp() {

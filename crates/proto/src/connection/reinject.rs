@@ -48,7 +48,7 @@ impl Connection {
                 if let Some(subflow) = self.subflow_mut(id) {
                     subflow.stale = true;
                 }
-                self.hand_over(now, id);
+                self.hand_over(id);
             }
         }
         let first = self.send.first_unacked();
@@ -76,7 +76,7 @@ impl Connection {
     }
 
     /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
-    pub(super) fn handle_subflow_timeout(&mut self, now: Instant, id: SubflowId) {
+    pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
         if !self.is_mptcp() || !self.fast_detection() {
             return;
         }
@@ -86,12 +86,12 @@ impl Connection {
         subflow.stale = true;
         self.joins_wanted = true;
         if alive {
-            self.hand_over(now, id);
+            self.hand_over(id);
         }
     }
 
     /// What `id` carries is queued for others; what it never sent is unassigned again.
-    pub(super) fn hand_over(&mut self, now: Instant, id: SubflowId) {
+    pub(super) fn hand_over(&mut self, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
         for range in subflow.tcp.take_unsent() {
             self.send.withdraw(range, id);
@@ -99,7 +99,6 @@ impl Connection {
         for range in subflow.tcp.unacked_data() {
             Self::queue_reinjection(&mut self.reinject, range);
         }
-        let _ = now;
     }
 
     fn queue_reinjection(queue: &mut std::collections::VecDeque<Range<DataSeq>>, range: Range<DataSeq>) {
@@ -121,7 +120,7 @@ impl Connection {
         }
         subflow.down = true;
         let was_up = subflow.up;
-        self.hand_over(now, id);
+        self.hand_over(id);
         self.send.release(id);
         if was_up {
             self.tell(now, |_| Event::SubflowDown(id));
