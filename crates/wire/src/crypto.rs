@@ -89,6 +89,19 @@ mod tests {
         assert_eq!((token(B), initial_data_sequence(B)), (Token(0xccad_45ac), 0x535b_eea3_8e08_7c8e));
     }
 
+    /// The vectors of the Linux kernel's unit tests: key and message are the text's bytes.
+    #[test]
+    fn the_kernels_hmac_vectors() {
+        for (key, message, expected) in [
+            ("0b0b0b0b0b0b0b0b", "48692054", "8385e24fb4235ac37556b6b886db106284a1da671699f46db1f235ec622dcafa"),
+            ("aaaaaaaaaaaaaaaa", "dddddddd", "2c5e219164ff1dca1c4a92318d847bb6b9d44492984e1eb71aff9022f71046e9"),
+            ("0102030405060708", "cdcdcdcd", "e73b9ba9969969cefb04aa0d6df18ec2fcc075b6f23b4d8c4da736a5dbbc6e7d"),
+        ] {
+            let hmac = hmac_sha256(key.as_bytes(), message.as_bytes());
+            assert_eq!(hmac.iter().map(|b| format!("{b:02x}")).collect::<String>(), expected);
+        }
+    }
+
     #[test]
     fn join_hmacs() {
         let (ra, rb) = (0x2122_2324, 0x3132_3334);

@@ -4,6 +4,7 @@
 //! (ARCHITECTURE.md, contract 8). Every option knows its length on the wire, so that header overhead and the
 //! 40-byte option space are exact in both places.
 
+mod checksum;
 pub mod crypto;
 mod ecn;
 mod flags;
@@ -12,6 +13,7 @@ mod options;
 mod payload;
 mod segment;
 
+pub use checksum::DataChecksum;
 pub use ecn::Ecn;
 pub use flags::Flags;
 pub use options::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};

@@ -14,6 +14,47 @@ pub struct Token(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AddressId(pub u8);
 
+/// The identifiers of a REMOVE_ADDR: one, and as many more as the option space has room for (RFC 8684 §3.4.2).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AddressIds {
+    len: u8,
+    /// Zero beyond `len`, so that equal lists are equal values.
+    ids: [AddressId; AddressIds::MAX],
+}
+
+impl AddressIds {
+    /// The most that fit: 40 bytes less kind, length and subtype.
+    pub const MAX: usize = 37;
+
+    /// One identifier.
+    pub const fn one(id: AddressId) -> Self {
+        let mut ids = [AddressId(0); AddressIds::MAX];
+        ids[0] = id;
+        AddressIds { len: 1, ids }
+    }
+
+    /// From a list of 1 to [`AddressIds::MAX`] identifiers; nothing for any other.
+    pub fn new(list: &[AddressId]) -> Option<Self> {
+        if list.is_empty() || list.len() > Self::MAX {
+            return None;
+        }
+        let mut ids = [AddressId(0); Self::MAX];
+        ids[..list.len()].copy_from_slice(list);
+        Some(AddressIds { len: list.len() as u8, ids })
+    }
+
+    /// The identifiers, in wire order.
+    pub fn as_slice(&self) -> &[AddressId] {
+        &self.ids[..usize::from(self.len)]
+    }
+}
+
+impl core::fmt::Debug for AddressIds {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.as_slice().iter().map(|id| id.0)).finish()
+    }
+}
+
 /// A data sequence number or data acknowledgement as sent: 4 or 8 bytes (RFC 8684 §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataNumber {
@@ -189,6 +230,36 @@ pub enum ResetReason {
     Other(u8),
 }
 
+impl ResetReason {
+    /// The octet on the wire.
+    pub const fn code(self) -> u8 {
+        match self {
+            ResetReason::Unspecified => 0,
+            ResetReason::MptcpError => 1,
+            ResetReason::LackOfResources => 2,
+            ResetReason::Prohibited => 3,
+            ResetReason::TooMuchOutstanding => 4,
+            ResetReason::UnacceptablePerformance => 5,
+            ResetReason::Middlebox => 6,
+            ResetReason::Other(code) => code,
+        }
+    }
+
+    /// From the octet on the wire.
+    pub const fn from_code(code: u8) -> Self {
+        match code {
+            0 => ResetReason::Unspecified,
+            1 => ResetReason::MptcpError,
+            2 => ResetReason::LackOfResources,
+            3 => ResetReason::Prohibited,
+            4 => ResetReason::TooMuchOutstanding,
+            5 => ResetReason::UnacceptablePerformance,
+            6 => ResetReason::Middlebox,
+            other => ResetReason::Other(other),
+        }
+    }
+}
+
 /// Every Multipath TCP option but the data sequence signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MptcpOption {
@@ -207,10 +278,10 @@ pub enum MptcpOption {
         /// The rightmost 64 bits of the HMAC; absent on an echo.
         hmac: Option<u64>,
     },
-    /// REMOVE_ADDR (RFC 8684 §3.4.2), one identifier an option.
+    /// REMOVE_ADDR (RFC 8684 §3.4.2).
     RemoveAddress {
-        /// Identifier of the address.
-        id: AddressId,
+        /// Identifiers of the addresses.
+        ids: AddressIds,
     },
     /// MP_PRIO (RFC 8684 §3.3.8).
     Priority {
@@ -254,7 +325,7 @@ impl MptcpOption {
                 let address = if address.is_ipv4() { 4 } else { 16 };
                 4 + address + if port.is_some() { 2 } else { 0 } + if hmac.is_some() { 8 } else { 0 }
             }
-            MptcpOption::RemoveAddress { .. } => 4,
+            MptcpOption::RemoveAddress { ids } => 3 + ids.as_slice().len(),
             MptcpOption::Priority { .. } => 3,
             MptcpOption::Fail { .. } => 12,
             MptcpOption::FastClose { .. } => 12,

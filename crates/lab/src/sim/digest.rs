@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, SocketAddr};
 use pathweave_netsim::{Ecn, Tap};
-use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption};
 use pathweave_wire::{Payload, Segment};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -107,22 +107,15 @@ impl Digest {
                 self.address(SocketAddr::new(*address, port.unwrap_or(0)));
                 self.number(hmac.unwrap_or(0));
             }
-            MptcpOption::RemoveAddress { id } => self.line.extend_from_slice(&[0xc4, id.0]),
+            MptcpOption::RemoveAddress { ids } => {
+                self.line.push(0xc4);
+                self.line.extend(ids.as_slice().iter().map(|id| id.0));
+            }
             MptcpOption::Priority { backup } => self.line.extend_from_slice(&[0xc5, u8::from(*backup)]),
             MptcpOption::Fail { dsn } => self.number(*dsn),
             MptcpOption::FastClose { receiver } => self.number(receiver.0),
             MptcpOption::Reset { transient, reason } => {
-                let reason = match reason {
-                    ResetReason::Unspecified => 0,
-                    ResetReason::MptcpError => 1,
-                    ResetReason::LackOfResources => 2,
-                    ResetReason::Prohibited => 3,
-                    ResetReason::TooMuchOutstanding => 4,
-                    ResetReason::UnacceptablePerformance => 5,
-                    ResetReason::Middlebox => 6,
-                    ResetReason::Other(n) => *n,
-                };
-                self.line.extend_from_slice(&[0xc6, u8::from(*transient), reason]);
+                self.line.extend_from_slice(&[0xc6, u8::from(*transient), reason.code()]);
             }
         }
     }

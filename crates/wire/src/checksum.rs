@@ -1,0 +1,135 @@
+//! The checksum of a mapping (RFC 8684 §3.3.1): the TCP checksum's algorithm over the data and a pseudo-header.
+
+use crate::Payload;
+
+/// The sum over a mapping's data so far.
+///
+/// A mapping may cover several segments; its data is added in order, in pieces of any length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataChecksum {
+    /// The ones' complement sum of the 16-bit words so far.
+    sum: u16,
+    /// The number of bytes so far is odd: the next one is the lower half of its word.
+    odd: bool,
+}
+
+impl DataChecksum {
+    /// Adds the bytes that follow.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let mut sum: u64 = 0;
+        let mut words = bytes.chunks_exact(2);
+        for word in &mut words {
+            sum += u64::from(u16::from_be_bytes([word[0], word[1]]));
+        }
+        if let [last] = words.remainder() {
+            sum += u64::from(*last) << 8;
+        }
+        let mut sum = fold(sum);
+        if self.odd {
+            // Every byte is in the other half of its word: the sum's halves change places (RFC 1071 §2 B).
+            sum = sum.swap_bytes();
+        }
+        self.sum = fold(u64::from(self.sum) + u64::from(sum));
+        self.odd ^= bytes.len() % 2 == 1;
+    }
+
+    /// Adds the payload that follows; a virtual one counts as zeros.
+    pub fn add_payload(&mut self, payload: &Payload) {
+        match payload {
+            Payload::Virtual { len, .. } => self.odd ^= len % 2 == 1,
+            Payload::Bytes(bytes) => self.add(bytes),
+        }
+    }
+
+    /// The checksum that goes with the mapping: `dsn` with all its 64 bits, whatever length is sent; `ssn` relative to the
+    /// subflow's SYN; `len` as in the mapping, a DATA_FIN included.
+    ///
+    /// "The data sequence number used in the pseudo-header is always the 64-bit value, irrespective of what length is used in
+    /// the DSS option itself" (RFC 8684 §3.3.1).
+    pub fn finish(self, dsn: u64, ssn: u32, len: u16) -> u16 {
+        let mut pseudo = DataChecksum::default();
+        pseudo.add(&dsn.to_be_bytes());
+        pseudo.add(&ssn.to_be_bytes());
+        pseudo.add(&len.to_be_bytes());
+        !fold(u64::from(pseudo.sum) + u64::from(self.sum))
+    }
+
+    /// Whether a mapping's checksum is right. In ones' complement, 0 and 0xffff are one number.
+    pub fn matches(self, dsn: u64, ssn: u32, len: u16, checksum: u16) -> bool {
+        let expected = self.finish(dsn, ssn, len);
+        expected == checksum || (expected.wrapping_add(checksum) == 0xffff && (expected == 0 || checksum == 0))
+    }
+}
+
+/// Adds the carries until the sum has 16 bits.
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::initial_data_sequence;
+    use crate::mptcp::Key;
+    use proptest::prelude::*;
+
+    const DSN: u64 = 0xf5a1_01d3_d29d_6f73;
+
+    fn of(pieces: &[&[u8]]) -> DataChecksum {
+        let mut sum = DataChecksum::default();
+        pieces.iter().for_each(|p| sum.add(p));
+        sum
+    }
+
+    /// Key 0x0102030405060708, the first byte of the stream.
+    #[test]
+    fn a_known_mapping() {
+        assert_eq!(initial_data_sequence(Key(0x0102_0304_0506_0708)).wrapping_add(1), DSN);
+        assert_eq!(of(&[b"hello world"]).finish(DSN, 1, 11), 0x349f);
+    }
+
+    #[test]
+    fn it_notices_a_changed_byte_and_a_changed_place() {
+        let sum = of(&[b"hello world"]);
+        assert!(sum.matches(DSN, 1, 11, 0x349f));
+        assert!(!of(&[b"hello World"]).matches(DSN, 1, 11, 0x349f));
+        assert!(!sum.matches(DSN + 1, 1, 11, 0x349f));
+        assert!(!sum.matches(DSN, 2, 11, 0x349f));
+        assert!(!sum.matches(DSN, 1, 12, 0x349f));
+    }
+
+    #[test]
+    fn both_zeros_are_one_number() {
+        // All words add up to 0xffff.
+        let sum = of(&[&[0xff, 0xfe]]);
+        assert_eq!(sum.finish(0, 1, 0), 0);
+        assert!(sum.matches(0, 1, 0, 0) && sum.matches(0, 1, 0, 0xffff));
+        assert!(!sum.matches(0, 1, 0, 1));
+        let nothing = DataChecksum::default();
+        assert_eq!(nothing.finish(0, 0, 0), 0xffff);
+        assert!(nothing.matches(0, 0, 0, 0));
+    }
+
+    #[test]
+    fn virtual_data_counts_as_zeros() {
+        let mut sum = DataChecksum::default();
+        sum.add_payload(&Payload::Virtual { start: 7, len: 3 });
+        sum.add_payload(&Payload::Bytes(b"abc".as_slice().into()));
+        assert_eq!(sum, of(&[&[0, 0, 0], b"abc"]));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(bytes in proptest::collection::vec(any::<u8>(), 0..200), cuts in proptest::collection::vec(0usize..200, 0..4)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let mut sum = DataChecksum::default();
+            cuts.windows(2).for_each(|w| sum.add(&bytes[w[0]..w[1]]));
+            prop_assert_eq!(sum, of(&[&bytes]));
+        }
+    }
+}
