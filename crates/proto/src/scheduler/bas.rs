@@ -91,7 +91,7 @@ impl Scheduler for Bas {
         }
         let Some((s, score)) = best else { return Decision::no_space() };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-        let reason = Reason::new("shortest backlog")
+        let reason = Reason::new("least queued/bandwidth: {backlog_ms} at {bandwidth_bytes_per_s}")
             .with("backlog_ms", score * 1e3)
             .with("bandwidth_bytes_per_s", self.bandwidth(s));
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })

@@ -110,17 +110,18 @@ impl Scheduler for Blest {
         let in_flight = f64::from(s.in_flight.saturating_add(s.unsent));
         let reason = |rule| {
             Reason::new(rule)
-                .with("lambda", self.lambda)
                 .with("x_lambda_bytes", estimate)
-                .with("send_window_bytes", view.send_window as f64)
-                .with("in_flight_s", in_flight)
+                .with("free_bytes", view.send_window as f64 - f64::from(s.mss) * (in_flight + 1.0))
+                .with("lambda", self.lambda)
                 .with("rtts", rtts)
+                .with("send_window_bytes", view.send_window as f64)
+                .with("slow_in_flight", in_flight)
         };
         let segments = if estimate > 0.0 {
             // X·λ ≤ |M| − MSS_S·(inflight_S + n), solved for n.
             let n = libm::floor(room / f64::from(s.mss.max(1))) - in_flight;
             if n < 1.0 {
-                let reason = reason("X·λ exceeds the send window less the slow subflow's part");
+                let reason = reason("X·λ = {x_lambda_bytes} > {free_bytes} free");
                 return Decision::Wait { until: None, for_subflow: Some(f.id), reason };
             }
             n.min(f64::from(s.window_space())) as u32
@@ -128,7 +129,7 @@ impl Scheduler for Blest {
             s.window_space()
         };
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
-        let reason = reason("X·λ and the slow subflow's part fit the send window");
+        let reason = reason("X·λ = {x_lambda_bytes} ≤ {free_bytes} free");
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
@@ -180,7 +181,7 @@ mod tests {
         bench.run(&mut blest());
         let Decision::Wait { until, for_subflow, reason } = bench.decide(&mut blest()) else { panic!("it waits") };
         assert_eq!((until, for_subflow), (None, Some(SubflowId(0))));
-        assert!(reason.to_string().contains("x_lambda_bytes = 60000, send_window_bytes = 50000"), "{reason}");
+        assert!(reason.to_string().starts_with("X·λ = 60 KB > 49 KB free (lambda = 1, rtts = 5,"), "{reason}");
     }
 
     #[test]

@@ -144,14 +144,14 @@ impl Scheduler for BlestKernel {
             Reason::new(rule)
                 .with("lambda", self.lambda)
                 .with("fast_lambda_bytes", fast)
-                .with("room_bytes", room)
+                .with("free_bytes", room)
                 .with("linger_ms", linger.as_secs_f64() * 1e3)
         };
         if fast > room {
-            let reason = reason("the fastest subflow needs the window meanwhile");
+            let reason = reason("λ·fast = {fast_lambda_bytes} in {linger_ms} > {free_bytes} free");
             return Decision::Wait { until: None, for_subflow: Some(f.id), reason };
         }
-        let reason = reason("fits beside what the fastest subflow sends meanwhile");
+        let reason = reason("λ·fast = {fast_lambda_bytes} in {linger_ms} ≤ {free_bytes} free");
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 

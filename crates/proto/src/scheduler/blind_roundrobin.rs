@@ -31,7 +31,7 @@ impl Scheduler for BlindRoundRobin {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let unacknowledged: u64 = view.subflows.iter().filter(|s| !s.stale).map(|s| s.queued_bytes).sum();
         if unacknowledged >= view.send_window && unacknowledged > 0 {
-            let reason = Reason::new("unacknowledged data fills the receive window")
+            let reason = Reason::new("{unacknowledged_bytes} unacknowledged fill the window of {window_bytes}")
                 .with("unacknowledged_bytes", unacknowledged as f64)
                 .with("window_bytes", view.send_window as f64);
             return Decision::Wait { until: None, for_subflow: None, reason };
@@ -44,7 +44,8 @@ impl Scheduler for BlindRoundRobin {
         let segments = s.window_space().min(left.min(u64::from(u32::MAX)) as u32).max(1);
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
         self.current = Some(s.id);
-        let reason = Reason::new("its window is not exhausted").with("window_space", f64::from(s.window_space()));
+        let reason = Reason::new("its window is not exhausted: room for {window_space} segments")
+            .with("window_space", f64::from(s.window_space()));
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }
@@ -71,7 +72,10 @@ mod tests {
         let mut bench = Bench::new([sub(0).cwnd(3), sub(1).cwnd(9)]).write(100).send_window(8);
         let mut scheduler = BlindRoundRobin::default();
         assert_eq!(bench.run(&mut scheduler), [(0, 0..3), (1, 3..8)]);
-        assert_eq!(bench.rule(&mut scheduler), "unacknowledged data fills the receive window");
+        assert_eq!(
+            bench.rule(&mut scheduler),
+            "{unacknowledged_bytes} unacknowledged fill the window of {window_bytes}"
+        );
         bench.sub(0).stale = true;
         bench.map.acknowledge(super::super::testing::seg(2));
         assert_eq!(bench.run(&mut scheduler), [(1, 8..10)]);

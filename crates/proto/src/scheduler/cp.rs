@@ -223,25 +223,32 @@ impl Cp {
         Cp { config, pauses: [None; SubflowId::MAX_SUBFLOWS], probing: None }
     }
 
-    /// Why `j` is not to be used beside the fastest subflow `f`; nothing when it is. B_{1,j} comes along.
-    fn denied(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (Option<&'static str>, f64) {
+    /// Whether `j` is to be used beside the fastest subflow `f`, and why.
+    fn judge(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (bool, Reason) {
         let (rtt_f, rtt_j) = (f.srtt_or_zero(), j.srtt_or_zero());
         let required = required_buffer(view, j, rtt_j);
         let available = view.available_buffer() as f64;
-        let rule = if self.config.conservative && matches!(f.phase, Phase::SlowStart) {
-            Some("the fastest subflow is in slow start")
-        } else if self.config.conservative && 2.0 * outstanding(f) * f64::from(f.mss) > view.send_window as f64 {
-            Some("twice the fastest subflow's outstanding data exceeds the receive window")
+        let out = outstanding(f) * f64::from(f.mss);
+        let in_flight = view.bytes_in_flight() as f64;
+        let compared = |rule| Reason::new(rule).with("b_bytes", required).with("available_bytes", available);
+        if self.config.conservative && matches!(f.phase, Phase::SlowStart) {
+            (false, compared("the fastest subflow is in slow start"))
+        } else if self.config.conservative && 2.0 * out > view.send_window as f64 {
+            let rule =
+                "the fastest subflow's outstanding {outstanding_bytes} exceed half of the window of {window_bytes}";
+            (false, Reason::new(rule).with("outstanding_bytes", out).with("window_bytes", view.send_window as f64))
         } else if required > available {
-            Some("B exceeds the available buffer")
-        } else if self.config.conservative && required + view.bytes_in_flight() as f64 > available {
-            Some("B and the outstanding data exceed the available buffer")
+            (false, compared("B = {b_bytes} > {available_bytes} available"))
+        } else if self.config.conservative && required + in_flight > available {
+            let rule = "B = {b_bytes} and {in_flight_bytes} in flight > {available_bytes} available";
+            (false, compared(rule).with("in_flight_bytes", in_flight))
         } else if !self.config.delay_constraint.allows(rtt_j, rtt_f) {
-            Some("RTT exceeds the delay constraint")
+            let rule = "RTT = {rtt_ms} > delay constraint, with a fastest RTT of {fastest_ms}";
+            let ms = |rtt: Duration| rtt.as_secs_f64() * 1e3;
+            (false, Reason::new(rule).with("rtt_ms", ms(rtt_j)).with("fastest_ms", ms(rtt_f)))
         } else {
-            None
-        };
-        (rule, required)
+            (true, compared("B = {b_bytes} ≤ {available_bytes} available"))
+        }
     }
 
     /// CP eq. 8.
@@ -285,7 +292,7 @@ impl Scheduler for Cp {
         if view.sendable().is_none() {
             return Decision::nothing_to_send();
         }
-        let mut wait: Option<(Option<Instant>, &'static str, f64)> = None;
+        let mut wait: Option<(Option<Instant>, Reason)> = None;
         let mut after: Option<(Duration, SubflowId)> = None;
         // In order of round-trip times, without a sorted list: each time the next one above the last.
         while let Some(j) = view
@@ -294,34 +301,24 @@ impl Scheduler for Cp {
             .min_by_key(|s| (minrtt::key(s), s.id))
         {
             after = Some((minrtt::key(j), j.id));
-            let (rule, required) = if j.srtt.is_some() { self.denied(view, f, j) } else { (None, 0.0) };
-            let verdict = match rule {
-                None => Ok("B fits the available buffer"),
-                Some(rule) => match self.pause(view, j) {
-                    Ok(()) => Ok("probe of a paused subflow"),
-                    Err(again) => Err((again, rule)),
-                },
+            let (allowed, reason) = match j.srtt {
+                None => (true, Reason::new("no round trip was measured yet")),
+                Some(_) => self.judge(view, f, j),
             };
-            match verdict {
-                Ok(rule) => {
-                    let Some(range) = view.next_for(j, 1) else { return Decision::nothing_to_send() };
-                    let reason = Reason::new(rule)
-                        .with("b_bytes", required)
-                        .with("available_bytes", view.available_buffer() as f64);
-                    return Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason });
-                }
-                Err((again, rule)) => {
-                    let earlier = match (wait.and_then(|w| w.0), again) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
-                    };
-                    wait = Some(wait.map_or((earlier, rule, required), |w| (earlier, w.1, w.2)));
-                }
+            let denied = if allowed { None } else { self.pause(view, j).err() };
+            if let Some(again) = denied {
+                let earlier = match (wait.as_ref().and_then(|w| w.0), again) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+                wait = Some((earlier, wait.map_or(reason, |w| w.1)));
+                continue;
             }
+            let reason = if allowed { reason } else { Reason { rule: "probe of a paused subflow", ..reason } };
+            let Some(range) = view.next_for(j, 1) else { return Decision::nothing_to_send() };
+            return Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason });
         }
-        let Some((until, rule, required)) = wait else { return Decision::no_space() };
-        let reason =
-            Reason::new(rule).with("b_bytes", required).with("available_bytes", view.available_buffer() as f64);
+        let Some((until, reason)) = wait else { return Decision::no_space() };
         Decision::Wait { until, for_subflow: Some(f.id), reason }
     }
 

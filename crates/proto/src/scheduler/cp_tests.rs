@@ -103,7 +103,7 @@ fn the_send_buffer_limits_too() {
     assert_eq!(bench.run(&mut radical()), [(1, 10..20)]);
     let mut bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]).write(40);
     bench.send_buffer = 45 * MSS;
-    assert_eq!(bench.rule(&mut radical()), "B exceeds the available buffer");
+    assert_eq!(bench.rule(&mut radical()), "B = {b_bytes} > {available_bytes} available");
 }
 
 #[test]
@@ -111,11 +111,14 @@ fn fig_3_conservative_counts_what_is_outstanding() {
     let conservative = || Cp::new(Config { conservative: true, ..config() });
     // RWND > B + 2 · outstanding: 46 + 2 · 10.
     assert_eq!(bench(66).run(&mut conservative()), [(1, 10..11)]);
-    assert_eq!(bench(65).rule(&mut conservative()), "B and the outstanding data exceed the available buffer");
-    assert_eq!(bench(50).rule(&mut conservative()), "B exceeds the available buffer");
+    assert_eq!(
+        bench(65).rule(&mut conservative()),
+        "B = {b_bytes} and {in_flight_bytes} in flight > {available_bytes} available"
+    );
+    assert_eq!(bench(50).rule(&mut conservative()), "B = {b_bytes} > {available_bytes} available");
     assert_eq!(
         bench(19).rule(&mut conservative()),
-        "twice the fastest subflow's outstanding data exceeds the receive window"
+        "the fastest subflow's outstanding {outstanding_bytes} exceed half of the window of {window_bytes}"
     );
     let mut bench = bench(5000);
     bench.sub(0).phase = Phase::SlowStart;
@@ -125,7 +128,7 @@ fn fig_3_conservative_counts_what_is_outstanding() {
 #[test]
 fn fig_3_delay_constraint() {
     let with = |delay_constraint| Cp::new(Config { delay_constraint, ..config() });
-    let rule = "RTT exceeds the delay constraint";
+    let rule = "RTT = {rtt_ms} > delay constraint, with a fastest RTT of {fastest_ms}";
     assert_eq!(bench(5000).rule(&mut with(DelayConstraint::Time(ms(99)))), rule);
     assert_eq!(bench(5000).rule(&mut with(DelayConstraint::Multiple(4.9))), rule);
     assert_eq!(bench(5000).run(&mut with(DelayConstraint::Time(ms(100)))), [(1, 10..20)]);
@@ -175,7 +178,7 @@ fn fig_3_a_denied_subflow_is_probed_with_one_initial_window_after_its_guard_time
     assert_eq!(bench.step(&mut cp), Some((1, 20..21)));
     // With room it is used without a probe; N is kept.
     bench.send_window = 5000 * MSS;
-    assert_eq!(bench.rule(&mut cp), "B fits the available buffer");
+    assert_eq!(bench.rule(&mut cp), "B = {b_bytes} ≤ {available_bytes} available");
     assert_eq!(cp.pauses[1].map(|p| p.count), Some(3));
     bench.down(1, &mut cp);
     assert_eq!(cp.pauses[1], None);

@@ -171,9 +171,11 @@ impl Daps {
             let Some(range) = self.next_range(i, s, view) else { continue };
             let most = u64::from(s.mss.max(1)) * u64::from(s.window_space());
             let range = range.start..range.end.min(range.start + most);
-            let reason = Reason::new("next of its part of the plan")
-                .with("sending", self.plan[i].next as f64)
-                .with("ahead_bytes", range.start.since(first) as f64);
+            let reason = Reason::new(
+                "sending {sending} of its part of the plan, {ahead_bytes} ahead of the first unassigned byte",
+            )
+            .with("sending", self.plan[i].next as f64)
+            .with("ahead_bytes", range.start.since(first) as f64);
             let window = WindowUse::Respect;
             return Some(Decision::Assign(Assign { subflow: id, range, window, reason }));
         }
@@ -203,7 +205,7 @@ impl Scheduler for Daps {
             owner = self.owner(data.start);
         }
         // The owner has no space, so it has data in flight.
-        let reason = Reason::new("the next bytes are another path's part");
+        let reason = Reason::new("the next bytes are the part of a path without window space");
         Decision::Wait { until: None, for_subflow: owner, reason }
     }
 
@@ -287,7 +289,7 @@ mod tests {
             Decision::Wait {
                 until: None,
                 for_subflow: Some(SubflowId(0)),
-                reason: Reason::new("the next bytes are another path's part"),
+                reason: Reason::new("the next bytes are the part of a path without window space"),
             }
         );
     }

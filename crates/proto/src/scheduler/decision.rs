@@ -31,7 +31,11 @@ impl Decision {
 
     /// A wait because there is nothing to send.
     pub fn nothing_to_send() -> Decision {
-        Decision::Wait { until: None, for_subflow: None, reason: Reason::new("nothing to send") }
+        Decision::Wait {
+            until: None,
+            for_subflow: None,
+            reason: Reason::new("nothing unassigned lies inside the send window"),
+        }
     }
 }
 
@@ -75,6 +79,11 @@ pub enum ClippedBy {
 }
 
 /// A rule in the paper's terms, with the numbers that it compared.
+///
+/// The rule is a sentence with the terms' names in braces where their values belong:
+/// `"X·λ = {x_lambda_bytes} exceeds {free_bytes}"` is shown as "X·λ = 212 KB exceeds 180 KB". A term's name ends with its
+/// unit (`_bytes`, `_bytes_per_s`, `_ms`); without one it is a plain number. Terms that the sentence does not name follow
+/// in brackets.
 #[derive(Clone, PartialEq)]
 pub struct Reason {
     /// The rule.
@@ -96,6 +105,10 @@ impl Reason {
         let _ = self.terms.try_push((term, value));
         self
     }
+
+    fn term(&self, name: &str) -> Option<f64> {
+        self.terms.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    }
 }
 
 impl fmt::Debug for Reason {
@@ -106,10 +119,127 @@ impl fmt::Debug for Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.rule)?;
-        for (i, (term, value)) in self.terms.iter().enumerate() {
-            write!(f, "{}{term} = {value}", if i == 0 { ": " } else { ", " })?;
+        let mut rest = self.rule;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').unwrap_or((after, ""));
+            f.write_str(before)?;
+            match self.term(name) {
+                Some(value) => quantity(f, name, value)?,
+                None => write!(f, "{{{name}}}")?,
+            }
+            rest = after;
         }
-        Ok(())
+        f.write_str(rest)?;
+        let unnamed = self.terms.iter().filter(|(name, _)| !self.names(name));
+        for (i, (name, value)) in unnamed.clone().enumerate() {
+            let (word, _) = split_unit(name);
+            f.write_str(if i == 0 { " (" } else { ", " })?;
+            word.split('_').enumerate().try_for_each(|(i, w)| write!(f, "{}{w}", if i == 0 { "" } else { " " }))?;
+            f.write_str(" = ")?;
+            quantity(f, name, *value)?;
+        }
+        if unnamed.count() > 0 { f.write_str(")") } else { Ok(()) }
+    }
+}
+
+impl Reason {
+    /// Whether the sentence has the term's value in it.
+    fn names(&self, term: &str) -> bool {
+        self.rule.split('{').skip(1).any(|part| part.split_once('}').is_some_and(|(name, _)| name == term))
+    }
+}
+
+/// The units that a term's name can end with.
+const UNITS: [(&str, Unit); 3] =
+    [("_bytes_per_s", Unit::BytesPerSecond), ("_bytes", Unit::Bytes), ("_ms", Unit::Milliseconds)];
+
+#[derive(Clone, Copy)]
+enum Unit {
+    None,
+    Bytes,
+    BytesPerSecond,
+    Milliseconds,
+}
+
+fn split_unit(name: &str) -> (&str, Unit) {
+    let of = |(suffix, unit): &(&str, Unit)| Some((name.strip_suffix(suffix)?, *unit));
+    UNITS.iter().find_map(of).unwrap_or((name, Unit::None))
+}
+
+/// A term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`.
+fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
+    let scaled = |x: f64| match x.abs() {
+        a if a >= 999.5e6 => (x / 1e9, "G"),
+        a if a >= 999.5e3 => (x / 1e6, "M"),
+        a if a >= 999.5 => (x / 1e3, "K"),
+        _ => (x, ""),
+    };
+    match split_unit(name).1 {
+        Unit::None => significant(f, value),
+        Unit::Milliseconds => {
+            significant(f, value)?;
+            f.write_str(" ms")
+        }
+        Unit::Bytes => {
+            let (value, prefix) = scaled(value);
+            significant(f, value)?;
+            write!(f, " {prefix}B")
+        }
+        Unit::BytesPerSecond => {
+            let (value, prefix) = scaled(value * 8.0);
+            significant(f, value)?;
+            write!(f, " {}bit/s", if prefix == "K" { "k" } else { prefix })
+        }
+    }
+}
+
+/// Three significant digits; whole numbers as they are.
+fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+    let a = value.abs();
+    let whole = value == libm::trunc(value);
+    let places = match a {
+        _ if whole || a >= 99.95 => 0,
+        a if a >= 9.995 => 1,
+        a if a >= 0.9995 => 2,
+        _ => 3,
+    };
+    write!(f, "{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_reads_as_a_sentence() {
+        let reason = Reason::new("X·λ = {x_lambda_bytes} > {free_bytes} free after {srtt_ms}")
+            .with("x_lambda_bytes", 212_345.0)
+            .with("free_bytes", 179_900.0)
+            .with("srtt_ms", 51.23)
+            .with("lambda", 1.01)
+            .with("send_window_bytes", 16_777_216.0)
+            .with("delivery_rate_bytes_per_s", 1_000_000.0);
+        let text =
+            "X·λ = 212 KB > 180 KB free after 51.2 ms (lambda = 1.01, send window = 16.8 MB, delivery rate = 8 Mbit/s)";
+        assert_eq!(reason.to_string(), text);
+    }
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let shown = |term, x| Reason::new("").with(term, x).to_string();
+        let cases =
+            [("a", 0.0, "0"), ("a", 2.0, "2"), ("a", 1234.6, "1235"), ("a", -0.5, "-0.500"), ("a", 3.4567, "3.46")];
+        for (term, x, text) in cases.into_iter().chain([("a_bytes", 999.0, "999 B"), ("a_bytes", 1_000_000.0, "1 MB")])
+        {
+            assert_eq!(shown(term, x), format!(" (a = {text})"));
+        }
+        assert_eq!(shown("a_bytes", 999_600.0), " (a = 1.00 MB)");
+        assert_eq!(shown("rate_bytes_per_s", 1500.0), " (rate = 12 kbit/s)");
+        assert_eq!(shown("a", f64::INFINITY), " (a = inf)");
+    }
+
+    #[test]
+    fn a_brace_without_a_term_stays() {
+        assert_eq!(Reason::new("a {b} c {d").to_string(), "a {b} c {d}");
     }
 }

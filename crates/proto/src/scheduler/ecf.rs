@@ -62,21 +62,24 @@ impl Scheduler for Ecf {
         let wait_on_f = 2.0 * rtt_f + delta;
         let reason = |rule| {
             Reason::new(rule)
-                .with("left_on_f_ms", on_f * 1e3)
-                .with("once_on_s_ms", once_on_s * 1e3)
-                .with("left_on_s_ms", all_on_s * 1e3)
-                .with("two_rtt_f_ms", wait_on_f * 1e3)
+                .with("fast_ms", on_f * 1e3)
+                .with("slow_ms", once_on_s * 1e3)
+                .with("left_on_slow_ms", all_on_s * 1e3)
+                .with("two_fast_ms", wait_on_f * 1e3)
         };
-        if on_f < once_on_s {
+        let rule = if on_f < once_on_s {
             if all_on_s >= wait_on_f {
                 self.waiting = true;
-                let reason = reason("the fastest subflow completes what is left earlier");
-                return Decision::Wait { until: None, for_subflow: Some(f.id), reason };
+                let rule = "(1 + k/cwnd_F)·rtt_F = {fast_ms} < {slow_ms} on the slower, and k/cwnd_S·rtt_S = \
+                            {left_on_slow_ms} ≥ 2·rtt_F + δ = {two_fast_ms}";
+                return Decision::Wait { until: None, for_subflow: Some(f.id), reason: reason(rule) };
             }
+            "k/cwnd_S·rtt_S = {left_on_slow_ms} < 2·rtt_F + δ = {two_fast_ms}"
         } else {
             self.waiting = false;
-        }
-        let reason = reason("the slower subflow helps to complete earlier");
+            "(1 + k/cwnd_F)·rtt_F = {fast_ms} ≥ {slow_ms} on the slower"
+        };
+        let reason = reason(rule);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }

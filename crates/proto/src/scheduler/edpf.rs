@@ -76,7 +76,7 @@ impl Scheduler for Edpf {
             .min_by_key(|(_, delivered)| *delivered);
         let Some((s, delivered)) = best else { return Decision::no_space() };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-        let reason = Reason::new("earliest delivery")
+        let reason = Reason::new("earliest delivery: in {delivered_in_ms} at {bandwidth_bytes_per_s}")
             .with("delivered_in_ms", delivered.since(view.now).as_secs_f64() * 1e3)
             .with("bandwidth_bytes_per_s", self.bandwidth(s));
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })

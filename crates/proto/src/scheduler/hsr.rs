@@ -43,7 +43,7 @@ impl Scheduler for Hsr {
         }
         let Some((s, rate)) = best else { return Decision::no_space() };
         let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
-        let reason = Reason::new("highest sending rate").with("rate_bytes_per_s", rate);
+        let reason = Reason::new("highest MSS·cwnd/RTT: {rate_bytes_per_s}").with("rate_bytes_per_s", rate);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }

@@ -86,10 +86,10 @@ impl Scheduler for Linux {
                 .with("average_rate_bytes_per_s", self.average[s.id.index()] as f64)
         };
         if s.send_buffer_space == 0 {
-            let reason = reason("the shortest to drain has no buffer space");
+            let reason = reason("the least lingering, {linger_ms}, has no send buffer space");
             return Decision::Wait { until: None, for_subflow: Some(s.id), reason };
         }
-        let decision = reason("shortest time to drain");
+        let decision = reason("least linger: {queued_memory_bytes} at {average_rate_bytes_per_s} drain in {linger_ms}");
         let burst = self.burst.min(view.send_window_end.since(data.start)).max(1);
         let (queued, rate) = (u128::from(s.queued_memory), s.pacing_rate.max(0.0) as u128);
         let average = &mut self.average[s.id.index()];

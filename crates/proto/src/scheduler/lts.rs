@@ -33,7 +33,8 @@ impl Scheduler for Lts {
         }
         let Some((s, ratio)) = best else { return minrtt::decide(view) };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-        let reason = Reason::new("lowest time/space").with("ms_per_segment", ratio * 1e3);
+        let reason = Reason::new("least srtt/(cwnd − in flight): {per_segment_ms} a segment")
+            .with("per_segment_ms", ratio * 1e3);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }

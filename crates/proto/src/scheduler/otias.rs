@@ -42,7 +42,7 @@ pub(crate) fn decide(view: &View<'_>, rtt_to_wait: impl Fn(&SubflowView) -> i64)
     }
     let Some((s, arrival)) = best else { return Decision::no_space() };
     let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-    let reason = Reason::new("earliest arrival")
+    let reason = Reason::new("earliest arrival: ({rtt_to_wait} + 1/2)·srtt = {arrival_ms}")
         .with("arrival_ms", arrival * 1e3)
         .with("rtt_to_wait", rtt_to_wait(s) as f64)
         .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3);

@@ -34,7 +34,11 @@ impl Scheduler for Redundant {
         let most = u64::from(s.mss) * u64::from(s.window_space());
         let range = missing.start..missing.end.min(missing.start + most);
         let duplicate = view.queue.span_at(range.start).is_some();
-        let reason = Reason::new(if duplicate { "not yet sent on this subflow" } else { "new data" });
+        let reason = Reason::new(if duplicate {
+            "sent by others, not yet on this subflow"
+        } else {
+            "new data, for every subflow"
+        });
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }

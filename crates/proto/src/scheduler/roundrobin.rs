@@ -109,7 +109,7 @@ impl Scheduler for RoundRobin {
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
         (self.current, self.left) = (Some(s.id), left);
         let window = if limited { WindowUse::Respect } else { WindowUse::Queue };
-        let reason = Reason::new("its turn").with("left_of_turn", f64::from(left));
+        let reason = Reason::new("its turn: {left_of_turn} segments left of it").with("left_of_turn", f64::from(left));
         Decision::Assign(Assign { subflow: s.id, range, window, reason })
     }
 

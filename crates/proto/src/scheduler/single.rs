@@ -64,7 +64,8 @@ impl Scheduler for Single {
                     return Decision::no_space();
                 }
                 let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
-                let reason = Reason::new("the only subflow to use");
+                let reason = Reason::new("the only subflow to use: room for {window_space} segments")
+                    .with("window_space", f64::from(s.window_space()));
                 Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
             }
             None if !self.seen => {

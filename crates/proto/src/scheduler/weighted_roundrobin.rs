@@ -52,7 +52,9 @@ impl Scheduler for WeightedRoundRobin {
         let Some((s, deficit)) = best else { return Decision::no_space() };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
         let share = weight(s, slowest) / total;
-        let reason = Reason::new("largest deficit").with("deficit_bytes", deficit).with("share", share);
+        let reason = Reason::new("largest deficit: {deficit_bytes} with a share of {share}")
+            .with("deficit_bytes", deficit)
+            .with("share", share);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
