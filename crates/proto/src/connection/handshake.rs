@@ -169,6 +169,7 @@ impl Connection {
             counters: Default::default(),
             next_output: 0,
             closed_reported: false,
+            trace: None,
             changes: Default::default(),
             views: Vec::new(),
             paths: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
 //! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
-//! retransmission, failure detection), `close` (DATA_FIN and the end).
+//! retransmission, failure detection), `trace` (decisions, for people to read), `close` (DATA_FIN and the end).
 
 mod addresses;
 mod close;
@@ -17,12 +17,14 @@ mod schedule;
 mod send_buffer;
 mod send_map;
 mod subflow;
+mod trace;
 
 pub(crate) use handshake::{Numbers, capable, join};
 pub use output::Transmit;
 pub use schedule::ScheduleError;
 pub use send_map::SendMap;
 pub use subflow::{PathMeta, SubflowInfo};
+pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
@@ -182,6 +184,8 @@ pub struct Connection {
     counters: ConnectionCounters,
     next_output: usize,
     closed_reported: bool,
+    /// What was decided and not yet polled; nothing while nobody asks for it.
+    trace: Option<VecDeque<Trace>>,
 
     // Reused, so that nothing is allocated per segment.
     changes: Changes,

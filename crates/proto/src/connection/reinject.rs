@@ -1,6 +1,6 @@
 //! Carrying data again on other subflows: after a timeout, with a dead subflow, and opportunistically (`pr`).
 
-use super::Connection;
+use super::{Connection, Trace};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
@@ -68,8 +68,9 @@ impl Connection {
                 window: WindowUse::Respect,
                 reason: Reason::new("connection-level retransmission timer"),
             };
-            if self.carry_out(&assign, &mut views).is_ok() {
+            if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
                 self.counters.reinjected_segments += 1;
+                self.record(|| Trace::Repeated { at: now, subflow, range, reason: assign.reason });
             }
         }
         self.views = views;
@@ -186,6 +187,7 @@ impl Connection {
                 Ok((done, _)) => {
                     self.counters.reinjected_segments += 1;
                     self.advance_reinjection(done.end);
+                    self.record(|| Trace::Repeated { at: now, subflow, range: done, reason: assign.reason });
                 }
                 Err(_) => return,
             }
@@ -224,9 +226,8 @@ impl Connection {
             window: WindowUse::Respect,
             reason: Reason::new("opportunistic retransmission of the blocking segment"),
         };
-        if self.carry_out(&assign, views).is_err() {
-            return;
-        }
+        let Ok((range, _)) = self.carry_out(&assign, views) else { return };
+        self.record(|| Trace::Repeated { at: now, subflow: fast, range, reason: assign.reason });
         self.counters.opportunistic_retransmissions += 1;
         let Some(subflow) = self.subflow_mut(slow_id) else { return };
         if subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt) {

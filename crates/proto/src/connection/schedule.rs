@@ -1,5 +1,6 @@
 //! Asking the scheduler, and carrying out what it answers.
 
+use super::trace::{Carried, Decided, Given, Saw, Trace};
 use super::{Connection, ConnectionEvent, DataFin};
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
@@ -52,13 +53,6 @@ impl Scheduler for NoScheduler {
 const LEAST_SEND_BUFFER: u64 = 4096;
 /// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
 const WORTH_WRITING: u64 = 64 << 10;
-
-/// What became of a decision.
-enum Outcome {
-    Assigned,
-    Waiting,
-    Invalid(ScheduleError),
-}
 
 impl Connection {
     /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
@@ -138,27 +132,27 @@ impl Connection {
                 break;
             }
             self.counters.decisions += 1;
-            let decision = scheduler.decide(&self.view(now, views));
-            let outcome = match decision {
-                Decision::Assign(assign) if !self.keeps_order(&assign) => {
-                    if !self.assign_by_default(now, views, scheduler.as_mut()) {
-                        break;
-                    }
-                    Outcome::Assigned
+            let view = self.view(now, views);
+            let decision = scheduler.decide(&view);
+            let saw = self.trace.is_some().then(|| Saw::of(&view));
+            let result = match &decision {
+                Decision::Assign(assign) if !self.keeps_order(assign) => {
+                    Ok(Carried::Replaced { error: None, by: self.assign_by_default(now, views, scheduler.as_mut()) })
                 }
-                Decision::Assign(assign) => self.assign(now, &assign, views, scheduler.as_mut()),
-                Decision::Wait { until, .. } => self.wait(now, until, views),
+                Decision::Assign(assign) => self.assign(now, assign, views, scheduler.as_mut()),
+                Decision::Wait { until, .. } => self.wait(now, *until, views),
             };
-            match outcome {
-                Outcome::Assigned => {}
-                Outcome::Waiting => break,
-                Outcome::Invalid(error) => {
-                    self.counters.invalid_decisions += 1;
-                    self.schedule_error = Some(error);
-                    if !self.assign_by_default(now, views, scheduler.as_mut()) {
-                        break;
-                    }
-                }
+            let carried = result.unwrap_or_else(|error| {
+                self.counters.invalid_decisions += 1;
+                self.schedule_error = Some(error);
+                Carried::Replaced { error: Some(error), by: self.assign_by_default(now, views, scheduler.as_mut()) }
+            });
+            let goes_on = carried.gave_data();
+            if let Some(saw) = saw {
+                self.record(|| Trace::Decision(Decided { at: now, saw, decision, carried }));
+            }
+            if !goes_on {
+                break;
             }
         }
         self.scheduler = scheduler;
@@ -169,29 +163,37 @@ impl Connection {
         !self.is_unconfirmed() || self.send.first_unassigned().is_some_and(|r| r.start == assign.range.start)
     }
 
-    fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Outcome {
+    fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
         // What is out on a dark subflow ends no wait while another lives.
         let dark = views.iter().all(|s| s.stale);
         let in_flight = views.iter().any(|s| (dark || !s.stale) && s.unacked + s.unsent > 0);
         match until {
             // A wait that is over already would spin.
-            Some(t) if t <= now => Outcome::Invalid(ScheduleError::WaitIsOver),
+            Some(t) if t <= now => Err(ScheduleError::WaitIsOver),
             Some(t) => {
                 self.scheduler_wake = Some(t);
-                Outcome::Waiting
+                Ok(Carried::Waiting)
             }
-            None if in_flight => Outcome::Waiting,
-            None => Outcome::Invalid(ScheduleError::EndlessWait),
+            None if in_flight => Ok(Carried::Waiting),
+            None => Err(ScheduleError::EndlessWait),
         }
     }
 
-    /// The lowest round-trip time with space, as `minrtt`. Returns whether it gave anything.
-    fn assign_by_default(&mut self, now: Instant, views: &mut [SubflowView], scheduler: &mut dyn Scheduler) -> bool {
+    /// The lowest round-trip time with space, as `minrtt`. Returns what it gave, if anything.
+    fn assign_by_default(
+        &mut self,
+        now: Instant,
+        views: &mut [SubflowView],
+        scheduler: &mut dyn Scheduler,
+    ) -> Option<Given> {
         let view = self.view(now, views);
-        let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.srtt_or_zero());
-        let Some((subflow, range)) = best.and_then(|s| Some((s.id, view.next_for(s, 1)?))) else { return false };
+        let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.srtt_or_zero())?;
+        let (subflow, range) = (best.id, view.next_for(best, 1)?);
         let assign = Assign { subflow, range, window: WindowUse::Respect, reason: Reason::new("default: lowest srtt") };
-        matches!(self.assign(now, &assign, views, scheduler), Outcome::Assigned)
+        match self.assign(now, &assign, views, scheduler) {
+            Ok(Carried::Assigned(given)) => Some(given),
+            _ => None,
+        }
     }
 
     fn assign(
@@ -200,21 +202,22 @@ impl Connection {
         assign: &Assign,
         views: &mut [SubflowView],
         scheduler: &mut dyn Scheduler,
-    ) -> Outcome {
-        let stale = views.iter().any(|v| v.id == assign.subflow && v.stale);
+    ) -> Result<Carried, ScheduleError> {
+        let subflow = assign.subflow;
+        let stale = views.iter().any(|v| v.id == subflow && v.stale);
         if stale && views.iter().any(|v| !v.stale) {
             // It could not leave, and nobody else would send it.
-            return Outcome::Invalid(ScheduleError::UnknownSubflow(assign.subflow));
+            return Err(ScheduleError::UnknownSubflow(subflow));
         }
         match self.carry_out(assign, views) {
             Ok((range, clipped_by)) => {
-                let event = Event::Assigned { subflow: assign.subflow, range, clipped_by };
+                let event = Event::Assigned { subflow, range: range.clone(), clipped_by };
                 scheduler.on_event(&event, &self.view(now, views));
-                Outcome::Assigned
+                Ok(Carried::Assigned(Given { subflow, range, clipped_by }))
             }
             // A segment that is held back (a window smaller than it, Nagle) is no mistake of the scheduler.
-            Err(ScheduleError::NoSpace(ClippedBy::SendWindow | ClippedBy::Data)) => Outcome::Waiting,
-            Err(error) => Outcome::Invalid(error),
+            Err(ScheduleError::NoSpace(by @ (ClippedBy::SendWindow | ClippedBy::Data))) => Ok(Carried::HeldBack(by)),
+            Err(error) => Err(error),
         }
     }
 
@@ -335,6 +338,7 @@ impl Connection {
                 let first = self.send.first_unacked();
                 let holder = self.send.span_at(first).and_then(|(_, owners)| owners.iter().next());
                 self.views_event(now, views, &Event::WindowBlocked { holder });
+                self.record(|| Trace::WindowBlocked { at: now, holder });
             }
             // A window that opens by each acknowledgement for just one segment more holds back all the time.
             (true, Some(since)) => {
@@ -345,6 +349,7 @@ impl Connection {
                 self.window_blocked_since = None;
                 self.counters.window_limited += now.since(since);
                 self.views_event(now, views, &Event::WindowUnblocked);
+                self.record(|| Trace::WindowUnblocked { at: now });
             }
             _ => {}
         }
