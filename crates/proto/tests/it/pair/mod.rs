@@ -1,13 +1,18 @@
 //! Two endpoints joined by simple links: a delay each way, and a script that says what happens to each packet.
 
+mod log;
+mod packet;
+mod settings;
+
+pub(crate) use packet::{Fate, Packet};
+pub(crate) use settings::{config, tcp_config, with_scheduler};
+
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::{PathMeta, SubflowInfo};
-use pathweave_proto::parameter::Values;
-use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Registry};
+use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::MptcpOption;
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 /// Which end.
@@ -37,57 +42,6 @@ pub(crate) const fn secs(n: u64) -> Duration {
 }
 pub(crate) fn at_ms(n: u64) -> Instant {
     Instant::ZERO + ms(n)
-}
-
-/// A packet that was sent.
-#[derive(Clone, Debug)]
-pub(crate) struct Packet {
-    pub(crate) at: Instant,
-    pub(crate) from: Side,
-    pub(crate) path: usize,
-    pub(crate) segment: Segment,
-    pub(crate) ecn: Ecn,
-    /// Its number among all packets of the run.
-    pub(crate) number: usize,
-}
-
-impl Packet {
-    pub(crate) fn is_syn(&self) -> bool {
-        self.segment.flags.contains(Flags::SYN)
-    }
-    pub(crate) fn is_fin(&self) -> bool {
-        self.segment.flags.contains(Flags::FIN)
-    }
-    pub(crate) fn is_rst(&self) -> bool {
-        self.segment.flags.contains(Flags::RST)
-    }
-    pub(crate) fn len(&self) -> u32 {
-        self.segment.payload.len()
-    }
-    pub(crate) fn is_data(&self) -> bool {
-        self.len() > 0
-    }
-    /// Neither data nor SYN, FIN, RST.
-    pub(crate) fn is_pure_ack(&self) -> bool {
-        !self.is_data() && !self.segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
-    }
-    pub(crate) fn has_option(&self, wanted: impl Fn(&MptcpOption) -> bool) -> bool {
-        self.segment.options.mptcp.iter().any(wanted)
-    }
-    pub(crate) fn is_data_fin(&self) -> bool {
-        self.segment.options.dss.is_some_and(|d| d.data_fin)
-    }
-}
-
-/// What happens to a packet on its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Pass,
-    Drop,
-    /// Arrives this much later.
-    Late(Duration),
-    /// Arrives, and again this much later.
-    Twice(Duration),
 }
 
 type Script = Box<dyn FnMut(&mut Packet) -> Fate>;
@@ -143,43 +97,6 @@ pub(crate) fn byte_at(side: Side, at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ side as u8
 }
 
-/// A connection's settings: `minrtt`, `reno`, large buffers, all else as by default.
-pub(crate) fn config() -> ConnectionConfig {
-    let registry = Registry::builtin();
-    let scheduler = *registry.scheduler("minrtt").expect("minrtt is built in");
-    let controller = *registry.controller("reno").expect("reno is built in");
-    ConnectionConfig {
-        mptcp: true,
-        tcp: TcpConfig::default(),
-        scheduler: Chosen { entry: scheduler, values: Values::parse(scheduler.parameters, &[]).expect("defaults") },
-        congestion: Chosen { entry: controller, values: Values::parse(controller.parameters, &[]).expect("defaults") },
-        send_buffer: 4 << 20,
-        receive_buffer: ReceiveBuffer::Fixed(1 << 20),
-        nagle: false,
-        send_buffer_tuning: false,
-        kernel_windows: false,
-        pr: false,
-        failure_detection: FailureDetection::Fast,
-        path_manager: PathManager::Default,
-        join_initial_address: true,
-        single_path: false,
-        checksum: false,
-        close_timeout: secs(60),
-        max_subflows: 8,
-    }
-}
-
-/// The same without Multipath TCP.
-pub(crate) fn tcp_config() -> ConnectionConfig {
-    ConnectionConfig { mptcp: false, ..config() }
-}
-
-pub(crate) fn with_scheduler(config: ConnectionConfig, name: &str) -> ConnectionConfig {
-    let entry = *Registry::builtin().scheduler(name).unwrap_or_else(|| panic!("no scheduler {name}"));
-    let values = Values::parse(entry.parameters, &[]).expect("defaults");
-    ConnectionConfig { scheduler: Chosen { entry, values }, ..config }
-}
-
 fn v4(path: usize, host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, path as u8 + 1, host))
 }
@@ -233,33 +150,6 @@ impl Pair {
     pub(crate) fn local_addresses(&self, side: Side) -> Vec<LocalAddress> {
         let local = |p: &Path| LocalAddress { address: p.addresses[side as usize], meta: PathMeta::default() };
         self.paths.iter().map(local).collect()
-    }
-
-    /// From now on the script decides about each packet, and may change it.
-    pub(crate) fn script(&mut self, script: impl FnMut(&mut Packet) -> Fate + 'static) {
-        self.script = Box::new(script);
-    }
-
-    /// From now on every packet arrives.
-    pub(crate) fn no_script(&mut self) {
-        self.script(|_| Fate::Pass);
-    }
-
-    /// Drops the first packet sent from now on that `wanted` says yes to.
-    pub(crate) fn drop_first(&mut self, wanted: impl Fn(&Packet) -> bool + 'static) {
-        self.drop_some(1, wanted);
-    }
-
-    /// Drops the first `n` packets sent from now on that `wanted` says yes to.
-    pub(crate) fn drop_some(&mut self, n: usize, wanted: impl Fn(&Packet) -> bool + 'static) {
-        let mut left = n;
-        self.script(move |p| {
-            if left > 0 && wanted(p) {
-                left -= 1;
-                return Fate::Drop;
-            }
-            Fate::Pass
-        });
     }
 
     /// The client's SYN goes out.
@@ -472,22 +362,6 @@ impl Pair {
         }
     }
 
-    /// A path goes dark, with all that is on it.
-    pub(crate) fn kill(&mut self, path: usize) {
-        self.paths[path].up = false;
-        self.flying.retain(|f| f.path != path);
-    }
-
-    pub(crate) fn revive(&mut self, path: usize) {
-        self.paths[path].up = true;
-    }
-
-    /// Puts a segment on the wire towards `to`, arriving now.
-    pub(crate) fn inject(&mut self, to: Side, mut segment: Segment) {
-        self.hosts[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
-        self.settle();
-    }
-
     pub(crate) fn next_event(&self) -> Option<Instant> {
         let timers = self.hosts.iter().filter_map(Endpoint::poll_timeout);
         timers.chain(self.flying.iter().map(|f| f.at)).min()
@@ -544,78 +418,5 @@ impl Pair {
     pub(crate) fn run_until_received(&mut self, side: Side, len: u64, limit: Duration) {
         self.run_until(&format!("{side:?} has {len} bytes"), limit, |p| p.received(side) >= len);
         assert_eq!(self.received(side), len, "no byte more than was sent");
-    }
-
-    /// Packets of one end, since the start.
-    pub(crate) fn sent(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
-        self.log.iter().filter(move |p| p.from == from)
-    }
-
-    /// Data segments of one end.
-    pub(crate) fn data(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
-        self.sent(from).filter(|p| p.is_data())
-    }
-
-    /// Forgets all packets so far.
-    pub(crate) fn clear_log(&mut self) {
-        self.log.clear();
-    }
-
-    /// Sequence number of a segment relative to its subflow's newest SYN.
-    pub(crate) fn relative(&self, packet: &Packet) -> u32 {
-        packet.segment.seq.wrapping_sub(self.isns[packet.path][packet.from as usize])
-    }
-
-    /// Acknowledgement number of a segment relative to the newest SYN of the other side.
-    pub(crate) fn relative_ack(&self, packet: &Packet) -> u32 {
-        packet.segment.ack.wrapping_sub(self.isns[packet.path][packet.from.other() as usize])
-    }
-
-    /// The newest initial sequence number of one end on a path.
-    pub(crate) fn isn(&self, side: Side, path: usize) -> u32 {
-        self.isns[path][side as usize]
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        use core::fmt::Write;
-        let mut out = format!("at {}; last packets:\n", self.now);
-        for p in self.log.iter().rev().take(400).rev() {
-            let s = &p.segment;
-            let _ = writeln!(
-                out,
-                "  {} {:?} path {} {:?} seq {} ack {} len {} win {} {:?} {:?} sack {:?}",
-                p.at,
-                p.from,
-                p.path,
-                s.flags,
-                s.seq,
-                s.ack,
-                p.len(),
-                s.window,
-                s.options.dss,
-                s.options.mptcp,
-                s.options.sack
-            );
-        }
-        for side in [Client, Server] {
-            if let Some(c) = self.connection(side) {
-                let _ = writeln!(
-                    out,
-                    "{side:?}: mptcp {} error {:?} written {} acked {} received {} {:?}",
-                    c.is_mptcp(),
-                    c.error(),
-                    c.written_bytes(),
-                    c.acked_bytes(),
-                    c.received_bytes(),
-                    c.counters()
-                );
-                for s in c.subflows() {
-                    let _ = writeln!(out, "    {s:?}");
-                }
-            } else {
-                let _ = writeln!(out, "{side:?}: gone; events {:?}", self.apps[side as usize].events);
-            }
-        }
-        out
     }
 }

@@ -1,0 +1,78 @@
+//! What was sent, and the state in words where a test fails.
+
+use super::{Client, Packet, Pair, Server, Side};
+
+impl Pair {
+    /// Packets of one end, since the start.
+    pub(crate) fn sent(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
+        self.log.iter().filter(move |p| p.from == from)
+    }
+
+    /// Data segments of one end.
+    pub(crate) fn data(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
+        self.sent(from).filter(|p| p.is_data())
+    }
+
+    /// Forgets all packets so far.
+    pub(crate) fn clear_log(&mut self) {
+        self.log.clear();
+    }
+
+    /// Sequence number of a segment relative to its subflow's newest SYN.
+    pub(crate) fn relative(&self, packet: &Packet) -> u32 {
+        packet.segment.seq.wrapping_sub(self.isns[packet.path][packet.from as usize])
+    }
+
+    /// Acknowledgement number of a segment relative to the newest SYN of the other side.
+    pub(crate) fn relative_ack(&self, packet: &Packet) -> u32 {
+        packet.segment.ack.wrapping_sub(self.isns[packet.path][packet.from.other() as usize])
+    }
+
+    /// The newest initial sequence number of one end on a path.
+    pub(crate) fn isn(&self, side: Side, path: usize) -> u32 {
+        self.isns[path][side as usize]
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        use core::fmt::Write;
+        let mut out = format!("at {}; last packets:\n", self.now);
+        for p in self.log.iter().rev().take(400).rev() {
+            let s = &p.segment;
+            let _ = writeln!(
+                out,
+                "  {} {:?} path {} {:?} seq {} ack {} len {} win {} {:?} {:?} sack {:?}",
+                p.at,
+                p.from,
+                p.path,
+                s.flags,
+                s.seq,
+                s.ack,
+                p.len(),
+                s.window,
+                s.options.dss,
+                s.options.mptcp,
+                s.options.sack
+            );
+        }
+        for side in [Client, Server] {
+            if let Some(c) = self.connection(side) {
+                let _ = writeln!(
+                    out,
+                    "{side:?}: mptcp {} error {:?} written {} acked {} received {} {:?}",
+                    c.is_mptcp(),
+                    c.error(),
+                    c.written_bytes(),
+                    c.acked_bytes(),
+                    c.received_bytes(),
+                    c.counters()
+                );
+                for s in c.subflows() {
+                    let _ = writeln!(out, "    {s:?}");
+                }
+            } else {
+                let _ = writeln!(out, "{side:?}: gone; events {:?}", self.apps[side as usize].events);
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,102 @@
+//! Packets as tests see them, and what a script does to them.
+
+use super::{Pair, Side};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::MptcpOption;
+use pathweave_wire::{Ecn, Flags, Segment};
+
+/// A packet that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) at: Instant,
+    pub(crate) from: Side,
+    pub(crate) path: usize,
+    pub(crate) segment: Segment,
+    pub(crate) ecn: Ecn,
+    /// Its number among all packets of the run.
+    pub(crate) number: usize,
+}
+
+impl Packet {
+    pub(crate) fn is_syn(&self) -> bool {
+        self.segment.flags.contains(Flags::SYN)
+    }
+    pub(crate) fn is_fin(&self) -> bool {
+        self.segment.flags.contains(Flags::FIN)
+    }
+    pub(crate) fn is_rst(&self) -> bool {
+        self.segment.flags.contains(Flags::RST)
+    }
+    pub(crate) fn len(&self) -> u32 {
+        self.segment.payload.len()
+    }
+    pub(crate) fn is_data(&self) -> bool {
+        self.len() > 0
+    }
+    /// Neither data nor SYN, FIN, RST.
+    pub(crate) fn is_pure_ack(&self) -> bool {
+        !self.is_data() && !self.segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
+    }
+    pub(crate) fn has_option(&self, wanted: impl Fn(&MptcpOption) -> bool) -> bool {
+        self.segment.options.mptcp.iter().any(wanted)
+    }
+    pub(crate) fn is_data_fin(&self) -> bool {
+        self.segment.options.dss.is_some_and(|d| d.data_fin)
+    }
+}
+
+/// What happens to a packet on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Pass,
+    Drop,
+    /// Arrives this much later.
+    Late(Duration),
+    /// Arrives, and again this much later.
+    Twice(Duration),
+}
+
+impl Pair {
+    /// From now on the script decides about each packet, and may change it.
+    pub(crate) fn script(&mut self, script: impl FnMut(&mut Packet) -> Fate + 'static) {
+        self.script = Box::new(script);
+    }
+
+    /// From now on every packet arrives.
+    pub(crate) fn no_script(&mut self) {
+        self.script(|_| Fate::Pass);
+    }
+
+    /// Drops the first packet sent from now on that `wanted` says yes to.
+    pub(crate) fn drop_first(&mut self, wanted: impl Fn(&Packet) -> bool + 'static) {
+        self.drop_some(1, wanted);
+    }
+
+    /// Drops the first `n` packets sent from now on that `wanted` says yes to.
+    pub(crate) fn drop_some(&mut self, n: usize, wanted: impl Fn(&Packet) -> bool + 'static) {
+        let mut left = n;
+        self.script(move |p| {
+            if left > 0 && wanted(p) {
+                left -= 1;
+                return Fate::Drop;
+            }
+            Fate::Pass
+        });
+    }
+
+    /// A path goes dark, with all that is on it.
+    pub(crate) fn kill(&mut self, path: usize) {
+        self.paths[path].up = false;
+        self.flying.retain(|f| f.path != path);
+    }
+
+    pub(crate) fn revive(&mut self, path: usize) {
+        self.paths[path].up = true;
+    }
+
+    /// Puts a segment on the wire towards `to`, arriving now.
+    pub(crate) fn inject(&mut self, to: Side, mut segment: Segment) {
+        self.hosts[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
+        self.settle();
+    }
+}
