@@ -1,6 +1,7 @@
 //! The project's own chores and checks: `cargo xtask test` runs them all.
 
 mod determinism;
+mod instructions;
 mod page;
 mod results;
 mod run;
@@ -15,6 +16,7 @@ use steps::Steps;
 const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
+cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
 cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
 cargo xtask results      writes docs/results/ and the README's table and picture anew";
@@ -29,6 +31,14 @@ fn main() -> ExitCode {
             if steps.step("what the checks need", |_| setup::install()) {
                 determinism::check(&mut steps);
             }
+        }
+        ["instructions"] => {
+            if steps.step("what the checks need", |_| setup::install()) {
+                steps.step("instructions", |_| instructions::check());
+            }
+        }
+        ["instructions", "--bless"] => {
+            steps.step("instructions", |_| instructions::bless());
         }
         ["wasm"] => {
             steps.step("wasm32", |_| determinism::build_wasm());
@@ -70,5 +80,6 @@ fn test(steps: &mut Steps) {
     if let Some(table) = table {
         steps.step("README", |_| results::check_readme(&table));
     }
+    steps.step("instructions", |_| instructions::check());
     steps.step("benchmarks compile", |_| run(&mut cargo("bench --workspace --bench * --no-run")));
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// rustfmt, Clippy, the WebAssembly target and Node.js. Chromium is looked for where a page is opened.
+/// rustfmt, Clippy, the WebAssembly target, Node.js and Valgrind. Chromium is looked for where a page is opened.
 ///
 /// # Errors
 /// What is missing and cannot be installed.
@@ -23,7 +23,10 @@ pub(crate) fn install() -> Result<(), String> {
         apt("nodejs")?;
         node()?;
     }
-    println!("rustfmt, Clippy, {WASM} and Node.js are there");
+    if !works(&mut program("valgrind", "--version")) {
+        apt("valgrind")?;
+    }
+    println!("rustfmt, Clippy, {WASM}, Node.js and Valgrind are there");
     Ok(())
 }
 

@@ -158,3 +158,28 @@ pub struct ConnectionConfig {
     /// The most subflows.
     pub max_subflows: u8,
 }
+
+impl ConnectionConfig {
+    /// Multipath TCP with large buffers, without what single papers or kernels add, and these two algorithms.
+    pub fn new(scheduler: Chosen<SchedulerEntry>, congestion: Chosen<ControllerEntry>) -> Self {
+        ConnectionConfig {
+            mptcp: true,
+            tcp: TcpConfig::default(),
+            scheduler,
+            congestion,
+            send_buffer: 4 << 20,
+            send_buffer_tuning: false,
+            receive_buffer: ReceiveBuffer::Fixed(4 << 20),
+            nagle: true,
+            kernel_windows: false,
+            pr: false,
+            failure_detection: FailureDetection::Fast,
+            path_manager: PathManager::Default,
+            join_initial_address: false,
+            single_path: false,
+            checksum: false,
+            close_timeout: Duration::from_secs(60),
+            max_subflows: 8,
+        }
+    }
+}

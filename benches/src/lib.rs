@@ -1,0 +1,11 @@
+//! Two hosts with the engine and the network between them, and nothing else: what is measured here is the engine's and the
+//! network's own cost.
+//!
+//! The simulator of `pathweave-lab` drives both in the same way and adds scenarios, metrics and the digest.
+
+mod cost;
+mod pool;
+mod world;
+
+pub use cost::{cpu_seconds, peak_resident_bytes};
+pub use world::{Setup, World};

@@ -1,0 +1,248 @@
+//! Connections from one host to another, each over the same paths, that send without end.
+
+use crate::pool::{Handle, Pool};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use pathweave_netsim::{LinkConfig, LinkRandom, NetEvent, Network, QueueLimit, RouteId};
+use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::parameter::Values;
+use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Registry};
+use pathweave_units::random::Random;
+use pathweave_units::{Bitrate, Duration, Instant};
+use pathweave_wire::{Ecn, Payload};
+
+/// The most that one write hands over, bytes.
+const WRITE_BYTES: u32 = 1 << 30;
+/// The port of the first connection.
+const FIRST_PORT: u16 = 5001;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Multipath TCP, with a subflow on each path; without it, plain TCP on the first path.
+    pub mptcp: bool,
+    /// Paths, which all connections share.
+    pub paths: u8,
+    /// Connections.
+    pub connections: u16,
+    /// Rate of each path, both ways.
+    pub rate: Bitrate,
+    /// Delay of each path, one way.
+    pub delay: Duration,
+    /// Queue of each path, packets.
+    pub queue: u32,
+    /// Send and receive buffer of each connection, bytes.
+    pub buffer: u64,
+}
+
+impl Setup {
+    /// One flow with SACK and delayed acknowledgements over 100 Mbit/s, 10 ms and 100 packets of queue: the work that
+    /// simulators are compared by.
+    pub fn tcp() -> Setup {
+        Setup {
+            mptcp: false,
+            paths: 1,
+            connections: 1,
+            rate: Bitrate::from_bps(100_000_000),
+            delay: Duration::from_millis(10),
+            queue: 100,
+            buffer: 4 << 20,
+        }
+    }
+
+    /// The same with two such paths and a subflow on each.
+    pub fn mptcp() -> Setup {
+        Setup { mptcp: true, paths: 2, ..Setup::tcp() }
+    }
+
+    fn config(&self) -> ConnectionConfig {
+        let registry = Registry::builtin();
+        let scheduler = registry.scheduler("minrtt").expect("minrtt is built in");
+        let congestion = registry.controller("reno").expect("reno is built in");
+        ConnectionConfig {
+            mptcp: self.mptcp,
+            send_buffer: self.buffer,
+            receive_buffer: ReceiveBuffer::Fixed(self.buffer),
+            ..ConnectionConfig::new(
+                Chosen {
+                    entry: *scheduler,
+                    values: Values::parse(scheduler.parameters, &[]).unwrap_or_else(|e| panic!("{e}")),
+                },
+                Chosen {
+                    entry: *congestion,
+                    values: Values::parse(congestion.parameters, &[]).unwrap_or_else(|e| panic!("{e}")),
+                },
+            )
+        }
+    }
+}
+
+/// A host.
+struct Host {
+    endpoint: Endpoint,
+    /// The route to the peer that starts at each path's address, by path.
+    routes: Vec<RouteId>,
+}
+
+/// A run under way.
+pub struct World {
+    now: Instant,
+    network: Network<Handle>,
+    pool: Pool,
+    /// The client, which writes, and the server, which reads at once.
+    hosts: [Host; 2],
+    servers: Vec<ConnectionHandle>,
+    received_bytes: u64,
+}
+
+/// The addresses of a path's two ends: 10.0.P.1 and 10.0.P.2.
+fn addresses(path: u8) -> [IpAddr; 2] {
+    [1, 2].map(|host| IpAddr::V4(Ipv4Addr::new(10, 0, path, host)))
+}
+
+fn path_of(address: IpAddr) -> usize {
+    match address {
+        IpAddr::V4(v4) => usize::from(v4.octets()[2]),
+        IpAddr::V6(_) => unreachable!("every path has IPv4 addresses"),
+    }
+}
+
+impl World {
+    /// Builds it; every connection opens at time zero.
+    pub fn new(setup: &Setup) -> World {
+        let mut network = Network::new();
+        let ends = [network.add_node(), network.add_node()];
+        let mut routes = [Vec::new(), Vec::new()];
+        let link = LinkConfig::constant(setup.rate, setup.delay, QueueLimit::Packets(setup.queue));
+        for path in 0..setup.paths {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let random = LinkRandom::new(1, &format!("{path} from {from}"));
+                let link = network.add_link(ends[from], ends[to], link.clone(), random).expect("both nodes are there");
+                routes[from].push(network.add_route(&[link]).expect("the link is there"));
+            }
+        }
+        let mut hosts = routes.map(|routes| {
+            let random = Random::substream(1, if routes[0].index() == 0 { "client" } else { "server" });
+            Host { endpoint: Endpoint::new(random), routes }
+        });
+        for (i, host) in hosts.iter_mut().enumerate() {
+            host.endpoint.set_routes((0..setup.paths).map(|path| (addresses(path)[i], addresses(path)[1 - i])));
+        }
+        let locals = |end: usize| -> Vec<LocalAddress> {
+            let local = |path| LocalAddress { address: addresses(path)[end], meta: Default::default() };
+            (0..setup.paths).map(local).collect()
+        };
+        let (now, pool) = (Instant::ZERO, Pool::default());
+        let mut world = World { now, network, pool, hosts, servers: Vec::new(), received_bytes: 0 };
+        let config = setup.config();
+        for i in 0..setup.connections {
+            let port = FIRST_PORT + i;
+            world.hosts[1].endpoint.listen(port, config.clone(), &locals(1));
+            let [local, remote] = addresses(0);
+            let (local, remote) = (SocketAddr::new(local, 0), SocketAddr::new(remote, port));
+            let client = &mut world.hosts[0].endpoint;
+            client.connect(now, local, remote, config.clone(), &locals(0)).expect("every parameter has its default");
+        }
+        world.drain(0);
+        world
+    }
+
+    /// Runs all that happens up to and including `end`.
+    pub fn run_until(&mut self, end: Instant) {
+        loop {
+            self.settle();
+            let hosts = self.hosts.iter().filter_map(|h| h.endpoint.poll_timeout());
+            match hosts.chain(self.network.poll_timeout()).min() {
+                Some(next) if next <= end => self.now = next,
+                _ => break,
+            }
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Runs on until this many data segments have arrived in all, and a little further; how many then have.
+    pub fn run_until_received(&mut self, segments: u64) -> u64 {
+        loop {
+            let received = self.data_segments_received();
+            if received >= segments {
+                return received;
+            }
+            self.run_until(self.now + Duration::from_millis(100));
+        }
+    }
+
+    /// Data segments that the servers have received, without those that brought nothing new.
+    pub fn data_segments_received(&self) -> u64 {
+        let servers = self.servers.iter().filter_map(|handle| self.hosts[1].endpoint.connection(*handle));
+        let subflows = servers.flat_map(|connection| connection.subflows());
+        subflows.map(|s| s.counters.data_segments_received - s.counters.duplicate_segments_received).sum()
+    }
+
+    /// Bytes that the readers have read.
+    pub fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
+
+    /// Everything that happens now.
+    fn settle(&mut self) {
+        while let Some(event) = self.network.poll(self.now) {
+            match event {
+                NetEvent::Delivered { node, packet, .. } => {
+                    let host = node.index();
+                    let segment = self.pool.take(packet);
+                    self.hosts[host].endpoint.handle_segment(self.now, Ecn::NotEct, segment);
+                    self.drain(host);
+                }
+                NetEvent::Dropped { packet, .. } => {
+                    self.pool.take(packet);
+                }
+                NetEvent::Forwarded { .. } | NetEvent::Duplicated { .. } => {}
+            }
+        }
+        for host in 0..self.hosts.len() {
+            if self.hosts[host].endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
+                self.hosts[host].endpoint.handle_timeout(self.now);
+                self.drain(host);
+            }
+        }
+    }
+
+    /// Lets a host's segments leave and its applications act, until it is quiet.
+    fn drain(&mut self, index: usize) {
+        loop {
+            let host = &mut self.hosts[index];
+            let mut active = false;
+            while let Some(transmit) = host.endpoint.poll_transmit(self.now) {
+                active = true;
+                let route = host.routes[path_of(transmit.segment.src.ip())];
+                let handle = self.pool.insert(transmit.segment);
+                self.network.send(self.now, route, handle);
+            }
+            while let Some(handle) = host.endpoint.poll_accept() {
+                self.servers.push(handle);
+            }
+            while let Some((handle, event)) = host.endpoint.poll_event() {
+                active = true;
+                match event {
+                    ConnectionEvent::Connected | ConnectionEvent::Writable if index == 0 => {
+                        write(&mut host.endpoint, self.now, handle);
+                    }
+                    ConnectionEvent::Readable => {
+                        while let Some(payload) = host.endpoint.read(self.now, handle, u64::MAX) {
+                            self.received_bytes += u64::from(payload.len());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if !active {
+                break;
+            }
+        }
+    }
+}
+
+/// Fills a connection's send buffer.
+fn write(endpoint: &mut Endpoint, now: Instant, handle: ConnectionHandle) {
+    let Some(start) = endpoint.connection(handle).map(|c| c.written_bytes()) else { return };
+    endpoint.write(now, handle, Payload::Virtual { start, len: WRITE_BYTES });
+}

@@ -1,0 +1,148 @@
+//! The instructions that hot paths take, counted by Callgrind and held against committed baselines.
+//!
+//! A program of counted work is a benchmark target with a `main` of its own. `PROGRAM NAME COUNT` does the work NAME about
+//! COUNT times and prints how often it was; without arguments it prints the names. Callgrind counts it twice, with
+//! different counts; the difference is what one time costs, without start and warm-up. Such a number is the same on every
+//! run of one build; it depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the machine.
+
+use crate::run::{capture, cargo, root};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// The programs: package, benchmark, and the two counts.
+const PROGRAMS: &[Program] =
+    &[Program { package: "pathweave-benches", bench: "instructions", counts: [20_000, 60_000] }];
+
+/// More instructions than the baseline by this part are a regression.
+const ALLOWED_RISE: f64 = 0.10;
+
+struct Program {
+    package: &'static str,
+    bench: &'static str,
+    counts: [u64; 2],
+}
+
+/// Instructions of each work of each program, as `package work`.
+type Counts = BTreeMap<String, f64>;
+
+fn baseline_file() -> PathBuf {
+    root().join("benches/instructions.txt")
+}
+
+/// Counts and compares.
+///
+/// # Errors
+/// Where a count has risen too much, is new or is missing, and where counting does not work.
+pub(crate) fn check() -> Result<(), String> {
+    let baseline = std::fs::read_to_string(baseline_file()).map_err(|e| format!("benches/instructions.txt: {e}"))?;
+    let (table, wrong) = compare(&parse(&baseline)?, &count()?);
+    print!("{table}");
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{}\nif that is meant to be: cargo xtask instructions --bless", wrong.join("\n"))),
+    }
+}
+
+/// Counts and writes the baselines anew.
+///
+/// # Errors
+/// Where counting does not work.
+pub(crate) fn bless() -> Result<(), String> {
+    let counts = count()?;
+    let mut text = String::from("# Instructions that each work takes once; see xtask/src/instructions.rs.\n");
+    for (name, count) in counts {
+        let _ = writeln!(text, "{name} {count:.0}");
+    }
+    print!("{text}");
+    std::fs::write(baseline_file(), text).map_err(|e| format!("benches/instructions.txt: {e}"))
+}
+
+fn parse(text: &str) -> Result<Counts, String> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .map(|line| {
+            let entry = line.rsplit_once(' ').and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)));
+            entry.ok_or_else(|| format!("benches/instructions.txt: what is {line:?}?"))
+        })
+        .collect()
+}
+
+/// A table for people, and what is wrong.
+fn compare(baseline: &Counts, counts: &Counts) -> (String, Vec<String>) {
+    let (mut table, mut wrong) = (String::new(), Vec::new());
+    for (name, &now) in counts {
+        let Some(&before) = baseline.get(name) else {
+            wrong.push(format!("{name}: {now:.0} instructions, and no baseline"));
+            continue;
+        };
+        let rise = now / before - 1.0;
+        let _ = writeln!(table, "{name:<60} {now:>9.0}  {:>+6.1} %", rise * 100.0);
+        if rise > ALLOWED_RISE {
+            wrong.push(format!("{name}: {before:.0} instructions have become {now:.0}"));
+        }
+    }
+    let gone = baseline.keys().filter(|name| !counts.contains_key(*name));
+    wrong.extend(gone.map(|name| format!("{name}: there is a baseline, and no such work")));
+    (table, wrong)
+}
+
+fn count() -> Result<Counts, String> {
+    let mut counts = Counts::new();
+    for program in PROGRAMS {
+        let names = String::from_utf8_lossy(&capture(&mut bench(program, None))?).into_owned();
+        for work in names.lines() {
+            let [few, many] = program.counts.map(|count| callgrind(program, work, count));
+            let ((few_times, few), (many_times, many)) = (few?, many?);
+            if many_times <= few_times {
+                return Err(format!("{work}: {many_times} times is not more than {few_times}"));
+            }
+            let each = (many as f64 - few as f64) / (many_times - few_times) as f64;
+            counts.insert(format!("{} {work}", program.package), each);
+        }
+    }
+    Ok(counts)
+}
+
+/// The benchmark's command, with the program under a runner: words in quotes, with commas between them.
+fn bench(program: &Program, runner: Option<&str>) -> std::process::Command {
+    let runner = runner.map_or(String::new(), |r| format!("--config\ntarget.'cfg(all())'.runner=[{r}]\n"));
+    let mut command = cargo("");
+    let arguments = format!("{runner}bench\n--quiet\n--package\n{}\n--bench\n{}", program.package, program.bench);
+    command.args(arguments.lines());
+    command
+}
+
+/// How often the work was done, and the instructions of the whole program.
+fn callgrind(program: &Program, work: &str, count: u64) -> Result<(u64, u64), String> {
+    let log = crate::run::target().join("callgrind.log");
+    let _ = std::fs::remove_file(&log);
+    let words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"].map(String::from);
+    let words = words.into_iter().chain([format!("--log-file={}", log.display())]);
+    let runner = words.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(",");
+    let mut command = bench(program, Some(&runner));
+    let printed = capture(command.args(["--", work, &count.to_string()]))?;
+    let text = std::fs::read_to_string(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    let collected = text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    let times = String::from_utf8_lossy(&printed).trim().parse().ok();
+    times.zip(collected).ok_or_else(|| format!("{work} {count}: neither a number of times nor a count:\n{text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rise_of_more_than_a_tenth_is_wrong_and_so_is_what_has_no_counterpart() {
+        let baseline = parse("# comment\na x 1000\na y 1000\na z 5\n").expect("it is well-formed");
+        let counts = parse("a x 1099\na y 1101\na new 7\n").expect("it is well-formed");
+        let (_, wrong) = compare(&baseline, &counts);
+        assert_eq!(wrong.len(), 3, "{wrong:?}");
+        assert!(wrong[0].starts_with("a new") && wrong[1].starts_with("a y") && wrong[2].starts_with("a z"));
+    }
+
+    #[test]
+    fn a_line_without_a_number_is_an_error() {
+        assert!(parse("a x many").is_err());
+    }
+}
