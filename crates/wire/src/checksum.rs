@@ -16,15 +16,7 @@ pub struct DataChecksum {
 impl DataChecksum {
     /// Adds the bytes that follow.
     pub fn add(&mut self, bytes: &[u8]) {
-        let mut sum: u64 = 0;
-        let mut words = bytes.chunks_exact(2);
-        for word in &mut words {
-            sum += u64::from(u16::from_be_bytes([word[0], word[1]]));
-        }
-        if let [last] = words.remainder() {
-            sum += u64::from(*last) << 8;
-        }
-        let mut sum = fold(sum);
+        let mut sum = sum_of(bytes);
         if self.odd {
             // Every byte is in the other half of its word: the sum's halves change places (RFC 1071 §2 B).
             sum = sum.swap_bytes();
@@ -59,6 +51,19 @@ impl DataChecksum {
         let expected = self.finish(dsn, ssn, len);
         expected == checksum || (expected.wrapping_add(checksum) == 0xffff && (expected == 0 || checksum == 0))
     }
+}
+
+/// The ones' complement sum of 16-bit words; the last one is filled up with a zero.
+pub(crate) fn sum_of(bytes: &[u8]) -> u16 {
+    let mut sum: u64 = 0;
+    let mut words = bytes.chunks_exact(2);
+    for word in &mut words {
+        sum += u64::from(u16::from_be_bytes([word[0], word[1]]));
+    }
+    if let [last] = words.remainder() {
+        sum += u64::from(*last) << 8;
+    }
+    fold(sum)
 }
 
 /// Adds the carries until the sum has 16 bits.

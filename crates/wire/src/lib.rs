@@ -5,6 +5,7 @@
 //! 40-byte option space are exact in both places.
 
 mod checksum;
+pub mod codec;
 pub mod crypto;
 mod ecn;
 mod flags;

@@ -1,0 +1,125 @@
+//! The options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018); those of Multipath TCP are in `mptcp.rs`.
+
+use super::mptcp::{self, Decoded};
+use super::{EncodeError, Reader, Writer};
+use crate::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// Writes options as [`Options::wire_len`] counts them, in Linux's order: those of TCP, the data sequence signal, the other
+/// ones of Multipath TCP, each padded with NOPs to whole words. Returns the bytes used.
+///
+/// # Errors
+/// [`EncodeError::Options`] where they need more than 40 bytes: nothing is ever cut off.
+pub fn encode_options(options: &Options, out: &mut [u8; MAX_OPTION_BYTES]) -> Result<usize, EncodeError> {
+    let len = options.wire_len();
+    if len > MAX_OPTION_BYTES {
+        return Err(EncodeError::Options { len });
+    }
+    let mut w = Writer { out, len: 0 };
+    if let Some(mss) = options.mss {
+        w.put(&[MSS, 4]);
+        w.put(&mss.to_be_bytes());
+    }
+    match (options.sack_permitted, options.timestamps.is_some()) {
+        (true, true) => w.put(&[SACK_PERMITTED, 2]),
+        (true, false) => w.put(&[NOP, NOP, SACK_PERMITTED, 2]),
+        (false, true) => w.put(&[NOP, NOP]),
+        (false, false) => {}
+    }
+    if let Some(t) = options.timestamps {
+        w.put(&[TIMESTAMPS, 10]);
+        w.put(&t.value.to_be_bytes());
+        w.put(&t.echo.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        w.put(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if !options.sack.is_empty() {
+        w.put(&[NOP, NOP, SACK, 2 + 8 * options.sack.len() as u8]);
+        for block in &options.sack {
+            w.put(&block.left.to_be_bytes());
+            w.put(&block.right.to_be_bytes());
+        }
+    }
+    if let Some(dss) = &options.dss {
+        mptcp::encode_dss(dss, &mut w);
+        pad(&mut w);
+    }
+    for option in &options.mptcp {
+        mptcp::encode(option, &mut w);
+        pad(&mut w);
+    }
+    debug_assert_eq!(w.len, len, "options are as long as they say: {options:?}");
+    Ok(w.len)
+}
+
+fn pad(w: &mut Writer<'_>) {
+    while !w.len.is_multiple_of(4) {
+        w.put(&[NOP]);
+    }
+}
+
+/// Reads the options of a TCP header.
+///
+/// An option whose length is 0 or 1, or goes past the header, ends the reading: nothing after it can be found. One that is
+/// unknown, or has not the length that it must have, is passed over. Where one that may stand once stands several times,
+/// the last counts, as in Linux.
+pub fn decode_options(mut bytes: &[u8]) -> Options {
+    let mut options = Options::default();
+    loop {
+        match bytes {
+            [NOP, rest @ ..] => bytes = rest,
+            [] | [END, ..] | [_] => return options,
+            [kind, len, ..] => {
+                let Some((option, rest)) = bytes.split_at_checked(usize::from(*len)) else { return options };
+                // A length of 0 or 1 leaves no content.
+                let Some(content) = option.get(2..) else { return options };
+                bytes = rest;
+                // What is malformed changes nothing.
+                let _ = take(*kind, content, &mut options);
+            }
+        }
+    }
+}
+
+/// Takes one option, `content` being what follows kind and length; nothing where it is malformed.
+fn take(kind: u8, content: &[u8], options: &mut Options) -> Option<()> {
+    let mut r = Reader(content);
+    match kind {
+        MSS => {
+            let mss = r.u16()?;
+            options.mss = Some(r.end(mss)?);
+        }
+        WINDOW_SCALE => {
+            let shift = r.u8()?;
+            options.window_scale = Some(r.end(shift)?);
+        }
+        SACK_PERMITTED => options.sack_permitted = r.end(true)?,
+        SACK => {
+            let mut blocks = SackBlocks::new();
+            while !r.0.is_empty() {
+                blocks.try_push(SackBlock { left: r.u32()?, right: r.u32()? }).ok()?;
+            }
+            if !blocks.is_empty() {
+                options.sack = blocks;
+            }
+        }
+        TIMESTAMPS => {
+            let timestamps = Timestamps { value: r.u32()?, echo: r.u32()? };
+            options.timestamps = Some(r.end(timestamps)?);
+        }
+        mptcp::KIND => match mptcp::decode(content)? {
+            Decoded::Signal(dss) => options.dss = Some(dss),
+            Decoded::Other(option) => options.mptcp.push(option),
+        },
+        _ => {}
+    }
+    Some(())
+}
