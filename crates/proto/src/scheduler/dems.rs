@@ -1,0 +1,266 @@
+//! `dems`: decoupled subflows that meet in a chunk; Guo et al., MobiCom 2017, as in REMS Table 1 [19].
+//!
+//! A chunk of the stream is sent from both ends: the fastest subflow goes from its head forwards, the others from its
+//! tail backwards, so none needs what another has. All should finish at the receiver at the same time: a slower subflow
+//! leaves the gap in the middle to the faster ones when those deliver all of it before a segment on the slower one would
+//! arrive, now + gap/rate + delay against now + its own delay (rate: windows per round-trip time; delay: half of it).
+//! Where they meet, each goes on for `overlap` segments of what the other has sent there last, so that an error of this
+//! estimate, or a loss, does not hold the chunk up.
+//!
+//! Readings and deviations. A chunk is the application's message where it marks its ends, at most `chunk` bytes; with
+//! `chunk` 0 and a stream without marks it is all that is written and inside the send window when the last chunk has
+//! been given out: what is beyond the window could not be sent, and sent last it would hold all up. The amount of
+//! overlap is fixed; the paper's follows the variation of the round-trip time. With more than two subflows all but the
+//! fastest come from the tail. A subflow without a round-trip time sample leaves no gap.
+
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
+use crate::parameter::{Kind, Parameter};
+use crate::registry::SchedulerEntry;
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "dems",
+    source: "REMS Table 1 [19]; Guo et al. 2017",
+    summary: "chunks from both ends: the fastest subflow from the head, the others from the tail",
+    parameters: &[
+        Parameter {
+            name: "chunk",
+            kind: Kind::Integer { min: 0, max: 1 << 40 },
+            unit: "bytes",
+            default: "0",
+            description: "largest chunk; 0: all that is written and inside the send window",
+            source: "ours",
+        },
+        Parameter {
+            name: "overlap",
+            kind: Kind::Integer { min: 0, max: 1000 },
+            unit: "segments",
+            default: "2",
+            description: "what each side sends again where they meet",
+            source: "ours",
+        },
+    ],
+    queues: false,
+    duplicates: true,
+    build: |v| Ok(Box::new(Dems::new(v.integer("chunk"), v.integer("overlap")))),
+};
+
+/// Both ends at once.
+#[derive(Debug)]
+pub struct Dems {
+    chunk: u64,
+    overlap: u64,
+    /// End of the chunk that is being given out.
+    end: DataSeq,
+    /// Where the sides of the last chunk met.
+    met: Option<DataSeq>,
+}
+
+/// Bytes per second by window and round-trip time.
+fn rate(s: &SubflowView) -> f64 {
+    let srtt = s.srtt_or_zero().as_secs_f64();
+    if srtt > 0.0 { f64::from(s.cwnd) * f64::from(s.mss) / srtt } else { 0.0 }
+}
+
+impl Dems {
+    /// With the largest chunk in bytes (0: no limit) and the overlap in segments.
+    pub fn new(chunk: u64, overlap: u64) -> Self {
+        Dems { chunk, overlap, end: DataSeq(0), met: None }
+    }
+
+    /// What of the chunk nobody carries yet, inside the window: from the first to the last such byte.
+    fn gap(&self, view: &View<'_>) -> Option<(Range<DataSeq>, Range<DataSeq>)> {
+        let end = self.end.min(view.send_window_end);
+        let mut ranges = view.queue.unassigned().take_while(|r| r.start < end);
+        let first = ranges.next()?;
+        let last = ranges.last().unwrap_or_else(|| first.clone());
+        Some((first.start..first.end.min(end), last.start..last.end.min(end)))
+    }
+
+    fn open_chunk(&mut self, view: &View<'_>) {
+        let Some(data) = view.sendable() else { return };
+        let longest = if self.chunk > 0 { data.start + self.chunk } else { data.end };
+        let message_end = view.message_end.filter(|end| *end > data.start).unwrap_or(longest);
+        self.end = data.end.min(longest).min(message_end);
+    }
+
+    /// What `s` sends again around the place where the sides met.
+    fn overlap(&self, view: &View<'_>, s: &SubflowView, fastest: SubflowId) -> Option<Range<DataSeq>> {
+        let met = self.met?;
+        let length = self.overlap * u64::from(s.mss);
+        let around = if s.id == fastest { met..met + length } else { met - length..met };
+        let missing = view.queue.first_not_carried_by(s.id, around.start)?;
+        // Nothing that is not given out at all: that is a chunk's.
+        let (carried, _) = view.queue.span_at(missing.start)?;
+        let most = missing.start + u64::from(s.mss) * u64::from(s.window_space());
+        let end = missing.end.min(carried.end).min(around.end).min(most);
+        view.inside_window(s, missing.start..end)
+    }
+
+    /// The segment that `s`, not the fastest, takes from the tail; nothing where it would arrive too late, or is held
+    /// back.
+    fn tail(&self, view: &View<'_>, s: &SubflowView, gap: &Range<DataSeq>, last: &Range<DataSeq>) -> Option<Decision> {
+        let faster = || view.candidates().filter(|f| minrtt::key(f) < minrtt::key(s));
+        let left = last.end.since(gap.start) as f64;
+        let delay = |s: &SubflowView| s.srtt_or_zero().as_secs_f64() / 2.0;
+        let faster_done = left / faster().map(rate).sum::<f64>() + faster().map(delay).fold(0.0, f64::max);
+        if s.srtt.is_some() && faster().next().is_some() && faster_done < delay(s) {
+            return None;
+        }
+        let range = last.start.max(last.end - u64::from(s.mss))..last.end;
+        let reason = Reason::new("from the tail of the chunk")
+            .with("gap_bytes", left)
+            .with("faster_done_ms", faster_done * 1e3)
+            .with("own_delay_ms", delay(s) * 1e3);
+        assign(view, s, range, reason)
+    }
+}
+
+fn assign(view: &View<'_>, s: &SubflowView, range: Range<DataSeq>, reason: Reason) -> Option<Decision> {
+    let range = view.inside_window(s, range)?;
+    Some(Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason }))
+}
+
+impl Scheduler for Dems {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let Some(fastest) = view.candidates().min_by_key(|s| minrtt::key(s)).map(|s| s.id) else {
+            return Decision::no_space();
+        };
+        for s in view.candidates().filter(|s| s.has_space()) {
+            if let Some(range) = self.overlap(view, s, fastest) {
+                let reason = Reason::new("overlap where both sides met");
+                return Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason });
+            }
+        }
+        if self.gap(view).is_none() {
+            self.open_chunk(view);
+        }
+        let Some((head, tail)) = self.gap(view) else { return Decision::nothing_to_send() };
+        for s in view.candidates().filter(|s| s.has_space()) {
+            let decision = if s.id == fastest {
+                let most = u64::from(s.mss) * u64::from(s.window_space());
+                let reason = Reason::new("from the head of the chunk")
+                    .with("chunk_left_bytes", tail.end.since(head.start) as f64);
+                assign(view, s, head.start..head.end.min(head.start + most), reason)
+            } else {
+                self.tail(view, s, &head, &tail)
+            };
+            if let Some(decision) = decision {
+                return decision;
+            }
+        }
+        let reason = Reason::new("the rest of the chunk is the faster subflows'")
+            .with("chunk_left_bytes", tail.end.since(head.start) as f64);
+        Decision::Wait { until: None, for_subflow: Some(fastest), reason }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        let Event::Assigned { subflow, range, .. } = event else { return };
+        if range.end > self.end || self.gap(view).is_some() {
+            return;
+        }
+        let owners = view.queue.owners(range.clone());
+        if owners.len() > 1 {
+            // Sent again, not for the first time.
+            return;
+        }
+        let other = |at: DataSeq| view.queue.span_at(at).is_some_and(|(_, owners)| !owners.contains(*subflow));
+        self.met = if range.end < self.end && other(range.end) {
+            Some(range.end)
+        } else if range.start > view.first_unacked() && other(range.start - 1) {
+            Some(range.start)
+        } else {
+            None
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, MSS, sub};
+    use super::*;
+
+    fn dems() -> Dems {
+        Dems::new(0, 0)
+    }
+
+    #[test]
+    fn the_fast_subflow_goes_from_the_head_and_the_slow_one_from_the_tail() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(40).cwnd(3)]).write(100);
+        let mut scheduler = dems();
+        assert_eq!(bench.step(&mut scheduler), Some((0, 0..10)));
+        // Data sequence numbers decrease along the slow subflow.
+        assert_eq!(bench.step(&mut scheduler), Some((1, 99..100)));
+        assert_eq!(bench.step(&mut scheduler), Some((1, 98..99)));
+        assert_eq!(bench.step(&mut scheduler), Some((1, 97..98)));
+        assert_eq!(bench.step(&mut scheduler), None);
+        bench.acked(0, 5);
+        assert_eq!(bench.step(&mut scheduler), Some((0, 10..15)));
+        bench.acked(1, 1);
+        assert_eq!(bench.step(&mut scheduler), Some((1, 96..97)));
+    }
+
+    /// The fast one sends 10 segments in 20 ms: half of one each ms. The slow one's delay is 50 ms, the fast one's 10: a
+    /// gap below 20 segments is delivered sooner by the fast one.
+    #[test]
+    fn the_slow_subflow_stops_where_the_fast_one_would_be_first() {
+        let stops = |written: u64| {
+            let mut bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1).rtt(100).cwnd(60)]).write(written);
+            let mut scheduler = dems();
+            written - core::iter::from_fn(|| bench.step(&mut scheduler)).count() as u64
+        };
+        assert_eq!(stops(60), 19, "with 20 left both take the same time");
+        assert_eq!(stops(19), 19);
+        let bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]).write(19);
+        assert_eq!(bench.rule(&mut dems()), "the rest of the chunk is the faster subflows'");
+    }
+
+    #[test]
+    fn both_sides_send_a_little_again_where_they_met() {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(5), sub(1).rtt(20).cwnd(6)]).write(8);
+        let mut scheduler = Dems::new(0, 2);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..5), (1, 7..8), (1, 6..7), (1, 5..6), (1, 3..5)]);
+        bench.acked(0, 5);
+        assert_eq!(bench.run(&mut scheduler), [(0, 5..7)]);
+        assert_eq!(bench.step(&mut scheduler), None, "once");
+    }
+
+    #[test]
+    fn one_side_alone_repeats_nothing() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(1000)]).write(6);
+        assert_eq!(bench.run(&mut Dems::new(0, 2)), [(0, 0..6)]);
+    }
+
+    #[test]
+    fn chunks_follow_one_another() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(20).cwnd(3)]).write(100);
+        let mut scheduler = Dems::new(8 * MSS, 0);
+        // All of the first chunk fits the fast subflow's window; so do two segments of the second.
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 15..16), (1, 14..15), (1, 13..14)]);
+        bench.acked(0, 10);
+        assert_eq!(bench.run(&mut scheduler), [(0, 10..13), (0, 16..23)]);
+    }
+
+    #[test]
+    fn a_message_is_a_chunk() {
+        let bench = Bench::new([sub(0).rtt(20).cwnd(3), sub(1).rtt(20).cwnd(3)]).write(100);
+        let mut view = bench.view();
+        view.message_end = Some(DataSeq(12 * MSS));
+        let mut scheduler = dems();
+        scheduler.open_chunk(&view);
+        assert_eq!(scheduler.end, DataSeq(12 * MSS));
+    }
+
+    #[test]
+    fn the_send_window_bounds_the_chunk() {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(3), sub(1).rtt(20).cwnd(2)]).write(100).send_window(12);
+        assert_eq!(bench.run(&mut dems()), [(0, 0..3), (1, 11..12), (1, 10..11)]);
+    }
+
+    #[test]
+    fn alone_a_subflow_sends_in_order() {
+        let mut bench = Bench::new([sub(0).rtt(20)]).write(100);
+        assert_eq!(bench.run(&mut Dems::new(0, 2)), [(0, 0..10)]);
+    }
+}

@@ -1,0 +1,256 @@
+//! `rems`: the redundant-error scheduler; Thakur and Kunte, "Efficient architecture with a general optimized redundant
+//! error based MPTCP scheduler", Alg. 1 and 2, eqs. 1 to 8.
+//!
+//! Paths are sorted by arrival time (Alg. 1): with C = cwnd − unacknowledged (eq. 1) and T = (queued − C)/cwnd (eq. 2),
+//! AT = (max(0, T) + ½)·srtt (eq. 3); ties go to the larger window. The fastest goes on with the next of the stream
+//! (eqs. 4 and 5). A slower one leaves a gap for those before it, the redundant error: what they sent during its last
+//! round, for they will send as much during the next (eqs. 6 to 8). What its window lets out starts behind the gap.
+//!
+//! The phases of a path: *redundant* (the error is negative) until its first data is acknowledged: it repeats what is
+//! out, and faster paths take no notice of it; then *overambitious* while unassigned data lies before its range, and
+//! *round-robin* where its range follows the faster ones' without a gap.
+//!
+//! Readings and deviations.
+//! * Eq. 3 has no half round trip; without it an idle path of any delay arrives at once.
+//! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is missing
+//!   in the text: the same with the path's own values.
+//! * Eq. 6 starts at the faster path's end when the slow one's round ends, plus the error, plus one, as in the corrected
+//!   worked example (5 + 5 + 1 = 11). The gap counts unassigned bytes, so that what is on its way already behind it does
+//!   not shrink it. What was sent in the very moment in which a round begins belongs to that round.
+//! * A round ends with the acknowledgement of the first data given in it; on a path that carries nothing, after a round
+//!   trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones have stalled.
+//! * The redundant phase is each path's own, since paths join later than the connection starts.
+//! * A path without a round-trip time sample is the last.
+
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::registry::SchedulerEntry;
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
+use arrayvec::ArrayVec;
+use core::cmp::Reverse;
+use core::ops::Range;
+use pathweave_units::Instant;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "rems",
+    source: "REMS Alg. 1 and 2, eqs. 1 to 8",
+    summary: "slower subflows start as far ahead as the faster ones sent during their last round",
+    parameters: &[],
+    queues: false,
+    duplicates: true,
+    build: |_| Ok(Box::new(Rems::default())),
+};
+
+/// From one acknowledgement of a path's data to that of what was sent first after it.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    began: Instant,
+    /// The first byte given in it.
+    first: Option<DataSeq>,
+    /// The paths before it in the order, and the bytes that they had sent when it began.
+    faster: SubflowSet,
+    sent_before: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    /// Bytes given to it, and those of them given at `last_given`.
+    sent: u64,
+    last_given: Instant,
+    sent_at_last: u64,
+    round: Option<Round>,
+    /// What the faster paths sent during its last round, bytes; nothing while in the redundant phase.
+    error: Option<u64>,
+    /// Where its ranges begin (eq. 6).
+    start: DataSeq,
+}
+
+impl Path {
+    /// Bytes sent before `now`.
+    fn sent_until(&self, now: Instant) -> u64 {
+        if self.last_given == now { self.sent - self.sent_at_last } else { self.sent }
+    }
+}
+
+/// Redundant error.
+#[derive(Debug, Default)]
+pub struct Rems {
+    paths: [Path; SubflowId::MAX_SUBFLOWS],
+}
+
+type Sorted<'v> = ArrayVec<&'v SubflowView, { SubflowId::MAX_SUBFLOWS }>;
+
+/// Eqs. 1 to 3, seconds.
+fn arrival_time(s: &SubflowView) -> f64 {
+    let Some(srtt) = s.srtt else { return f64::INFINITY };
+    let capacity = f64::from(s.cwnd) - f64::from(s.unacked);
+    let rounds = (f64::from(s.unsent) - capacity) / f64::from(s.cwnd.max(1));
+    (rounds.max(0.0) + 0.5) * srtt.as_secs_f64()
+}
+
+/// Alg. 1.
+fn sorted<'v>(view: &'v View<'_>) -> Sorted<'v> {
+    let mut paths: Sorted<'v> = view.candidates().take(SubflowId::MAX_SUBFLOWS).collect();
+    // Not the stable sort, which allocates.
+    paths.sort_unstable_by(|a, b| {
+        let tie = || (Reverse(a.cwnd), a.id).cmp(&(Reverse(b.cwnd), b.id));
+        arrival_time(a).total_cmp(&arrival_time(b)).then_with(tie)
+    });
+    paths
+}
+
+/// The place behind the first `gap` unassigned bytes, also when so many are not written yet.
+fn behind(view: &View<'_>, gap: u64) -> DataSeq {
+    let mut left = gap;
+    for range in view.queue.unassigned() {
+        let len = range.end.since(range.start);
+        if left < len {
+            return range.start + left;
+        }
+        left -= len;
+    }
+    view.queue.written_end() + left
+}
+
+/// What the fastest path takes: the first range that nobody carries but paths in the redundant phase.
+fn next_of_fastest(view: &View<'_>, id: SubflowId, redundant: SubflowSet) -> Option<Range<DataSeq>> {
+    let unassigned = view.queue.first_unassigned();
+    if redundant.is_empty() {
+        return unassigned;
+    }
+    let only_redundant = |owners: &SubflowSet| {
+        !owners.is_empty() && !owners.contains(id) && owners.iter().all(|o| redundant.contains(o))
+    };
+    let mut spans = view.queue.spans_from(view.first_unacked());
+    let repeated = spans.find(|(_, owners)| only_redundant(owners)).map(|(range, _)| range);
+    match (unassigned, repeated) {
+        (Some(a), Some(b)) => Some(if a.start < b.start { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Rems {
+    fn path(&self, id: SubflowId) -> Path {
+        self.paths.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// Bytes that `paths` sent before `now`.
+    fn sent_until(&self, paths: SubflowSet, now: Instant) -> u64 {
+        paths.iter().map(|id| self.path(id).sent_until(now)).sum()
+    }
+
+    fn new_round(&self, view: &View<'_>, id: SubflowId) -> Round {
+        let before = |paths: Sorted<'_>| {
+            paths.iter().take_while(|s| s.id != id).fold(SubflowSet::EMPTY, |set, s| set.with(s.id))
+        };
+        let faster = before(sorted(view));
+        Round { began: view.now, first: None, faster, sent_before: self.sent_until(faster, view.now) }
+    }
+
+    /// Eq. 8, then eq. 6 for the next round.
+    fn end_round(&mut self, view: &View<'_>, id: SubflowId) {
+        let Some(ended) = self.path(id).round else { return };
+        let round = self.new_round(view, id);
+        let error = self.sent_until(ended.faster, view.now).saturating_sub(ended.sent_before);
+        let sent_now: u64 = round.faster.iter().map(|f| self.path(f).sent).sum::<u64>() - round.sent_before;
+        let Some(path) = self.paths.get_mut(id.index()) else { return };
+        path.round = Some(round);
+        path.error = Some(error);
+        path.start = behind(view, error.saturating_sub(sent_now));
+    }
+
+    /// When the round of a path that carries nothing is over.
+    fn idle_round_ends(&self, s: &SubflowView) -> Option<Instant> {
+        let round = self.path(s.id).round.filter(|_| s.unacked + s.unsent == 0)?;
+        Some(round.began + s.srtt?)
+    }
+
+    fn assign(&self, view: &View<'_>, s: &SubflowView, whole: Range<DataSeq>, rule: &'static str) -> Option<Decision> {
+        let most = u64::from(s.mss.max(1)) * u64::from(s.window_space());
+        let range = view.inside_window(s, whole.start..whole.end.min(whole.start + most))?;
+        let ahead = view.queue.first_unassigned().map_or(0, |first| range.start.since(first.start));
+        let reason = Reason::new(rule)
+            .with("red_error_bytes", self.path(s.id).error.map_or(-1.0, |error| error as f64))
+            .with("ahead_bytes", ahead as f64)
+            .with("arrival_ms", arrival_time(s) * 1e3);
+        Some(Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason }))
+    }
+}
+
+impl Scheduler for Rems {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let paths = sorted(view);
+        let in_redundant_phase = |set: SubflowSet, s: &&SubflowView| {
+            if self.path(s.id).error.is_none() { set.with(s.id) } else { set }
+        };
+        let redundant = paths.iter().fold(SubflowSet::EMPTY, in_redundant_phase);
+        if redundant.is_empty() && view.sendable().is_none() {
+            return Decision::nothing_to_send();
+        }
+        let mut until: Option<Instant> = None;
+        for (rank, s) in paths.iter().enumerate().filter(|(_, s)| s.has_space()) {
+            let decision = if redundant.contains(s.id) {
+                // Alg. 2, step 2.
+                let missing = view.queue.first_not_carried_by(s.id, view.first_unacked());
+                missing.and_then(|range| self.assign(view, s, range, "redundant phase"))
+            } else if rank == 0 {
+                // Eqs. 4 and 5.
+                let next = next_of_fastest(view, s.id, redundant);
+                next.and_then(|range| self.assign(view, s, range, "fastest path: next of the stream"))
+            } else {
+                if self.idle_round_ends(s).is_some_and(|end| end <= view.now) {
+                    self.end_round(view, s.id);
+                }
+                let start = self.path(s.id).start;
+                let behind_gap = view.queue.unassigned().find(|range| range.end > start);
+                let range = behind_gap.map(|range| range.start.max(start)..range.end);
+                let lead =
+                    range.as_ref().is_some_and(|r| view.queue.first_unassigned().is_some_and(|f| f.start < r.start));
+                let rule = if lead { "overambitious phase" } else { "round-robin phase" };
+                range.and_then(|range| self.assign(view, s, range, rule))
+            };
+            if let Some(decision) = decision {
+                return decision;
+            }
+            if rank > 0 {
+                let end = self.idle_round_ends(s).filter(|end| *end > view.now);
+                until = [until, end].into_iter().flatten().min();
+            }
+        }
+        let reason = Reason::new("what is left is the gap of faster paths");
+        Decision::Wait { until, for_subflow: paths.first().map(|s| s.id), reason }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } => {
+                let round = match self.path(*subflow).round {
+                    Some(round) => round,
+                    None => self.new_round(view, *subflow),
+                };
+                let Some(path) = self.paths.get_mut(subflow.index()) else { return };
+                let len = range.end.since(range.start);
+                path.sent_at_last = len + if path.last_given == view.now { path.sent_at_last } else { 0 };
+                path.last_given = view.now;
+                path.sent += len;
+                path.round = Some(Round { first: round.first.or(Some(range.start)), ..round });
+            }
+            Event::Acked { subflow, mappings, .. } => {
+                let first = self.path(*subflow).round.and_then(|round| round.first);
+                if first.is_some_and(|first| mappings.iter().any(|m| m.contains(&first))) {
+                    self.end_round(view, *subflow);
+                }
+            }
+            Event::SubflowUp(id) | Event::SubflowDown(id) => {
+                if let Some(path) = self.paths.get_mut(id.index()) {
+                    // What it sent stays counted: others' rounds refer to it.
+                    *path = Path { sent: path.sent, ..Path::default() };
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "rems_tests.rs"]
+mod tests;
