@@ -1,4 +1,4 @@
-//! `dems`: decoupled subflows that meet in a chunk; Guo et al., MobiCom 2017, as in REMS Table 1 [19].
+//! `dems`: decoupled subflows that meet in a chunk; Guo et al., MobiCom 2017, as in REMS Table 1, its reference 19.
 //!
 //! A chunk of the stream is sent from both ends: the fastest subflow goes from its head forwards, the others from its
 //! tail backwards, so none needs what another has. All should finish at the receiver at the same time: a slower subflow
@@ -109,10 +109,12 @@ impl Dems {
             return None;
         }
         let range = last.start.max(last.end - u64::from(s.mss))..last.end;
-        let reason = Reason::new("from the tail of the chunk")
-            .with("gap_bytes", left)
-            .with("faster_done_ms", faster_done * 1e3)
-            .with("own_delay_ms", delay(s) * 1e3);
+        let reason = Reason::new(
+            "from the tail: the faster ones need {faster_done_ms} for the gap of {gap_bytes}, it needs {own_delay_ms}",
+        )
+        .with("gap_bytes", left)
+        .with("faster_done_ms", faster_done * 1e3)
+        .with("own_delay_ms", delay(s) * 1e3);
         assign(view, s, range, reason)
     }
 }
@@ -129,7 +131,7 @@ impl Scheduler for Dems {
         };
         for s in view.candidates().filter(|s| s.has_space()) {
             if let Some(range) = self.overlap(view, s, fastest) {
-                let reason = Reason::new("overlap where both sides met");
+                let reason = Reason::new("overlap where head and tail met");
                 return Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason });
             }
         }
@@ -140,7 +142,7 @@ impl Scheduler for Dems {
         for s in view.candidates().filter(|s| s.has_space()) {
             let decision = if s.id == fastest {
                 let most = u64::from(s.mss) * u64::from(s.window_space());
-                let reason = Reason::new("from the head of the chunk")
+                let reason = Reason::new("from the head of the chunk, of which {chunk_left_bytes} are left")
                     .with("chunk_left_bytes", tail.end.since(head.start) as f64);
                 assign(view, s, head.start..head.end.min(head.start + most), reason)
             } else {
@@ -150,7 +152,7 @@ impl Scheduler for Dems {
                 return decision;
             }
         }
-        let reason = Reason::new("the rest of the chunk is the faster subflows'")
+        let reason = Reason::new("the faster subflows deliver the last {chunk_left_bytes} of the chunk sooner")
             .with("chunk_left_bytes", tail.end.since(head.start) as f64);
         Decision::Wait { until: None, for_subflow: Some(fastest), reason }
     }
@@ -213,7 +215,10 @@ mod tests {
         assert_eq!(stops(60), 19, "with 20 left both take the same time");
         assert_eq!(stops(19), 19);
         let bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]).write(19);
-        assert_eq!(bench.rule(&mut dems()), "the rest of the chunk is the faster subflows'");
+        assert_eq!(
+            bench.rule(&mut dems()),
+            "the faster subflows deliver the last {chunk_left_bytes} of the chunk sooner"
+        );
     }
 
     #[test]

@@ -86,11 +86,11 @@ impl Scheduler for Lamps {
                 return Decision::no_space();
             };
             let Some(range) = missing(&s) else { return Decision::no_space() };
-            (s, range, "redundant: the fastest subflow's loss exceeds the threshold")
+            (s, range, "redundant: the fastest subflow's loss p = {fastest_loss} has passed the threshold")
         } else {
             let Some(range) = view.sendable() else { return Decision::nothing_to_send() };
             let Some(s) = by_transfer_time(with_space) else { return Decision::no_space() };
-            (s, range, "lowest transfer time with window space")
+            (s, range, "lowest transfer time srtt/(1 − p) with window space: {transfer_time_ms}")
         };
         let most = u64::from(s.mss) * u64::from(s.window_space());
         let range = range.start..range.end.min(range.start + most);
@@ -98,7 +98,7 @@ impl Scheduler for Lamps {
             .with("transfer_time_ms", transfer_time(s) * 1e3)
             .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
             .with("loss", s.loss)
-            .with("loss_of_fastest", loss);
+            .with("fastest_loss", loss);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }

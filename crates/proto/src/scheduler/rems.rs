@@ -40,6 +40,11 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Rems::default())),
 };
 
+const REDUNDANT: &str = "redundant phase: it repeats what is out until its first acknowledgement";
+const FASTEST: &str = "first to arrive, after {arrival_ms}: the next of the stream";
+const AHEAD: &str = "overambitious phase: {ahead_bytes} ahead, by a redundant error of {red_error_bytes}";
+const IN_TURN: &str = "round-robin phase: right behind the faster paths' data";
+
 /// From one acknowledgement of a path's data to that of what was sent first after it.
 #[derive(Clone, Copy, Debug)]
 struct Round {
@@ -191,11 +196,11 @@ impl Scheduler for Rems {
             let decision = if redundant.contains(s.id) {
                 // Alg. 2, step 2.
                 let missing = view.queue.first_not_carried_by(s.id, view.first_unacked());
-                missing.and_then(|range| self.assign(view, s, range, "redundant phase"))
+                missing.and_then(|range| self.assign(view, s, range, REDUNDANT))
             } else if rank == 0 {
                 // Eqs. 4 and 5.
                 let next = next_of_fastest(view, s.id, redundant);
-                next.and_then(|range| self.assign(view, s, range, "fastest path: next of the stream"))
+                next.and_then(|range| self.assign(view, s, range, FASTEST))
             } else {
                 if self.idle_round_ends(s).is_some_and(|end| end <= view.now) {
                     self.end_round(view, s.id);
@@ -205,7 +210,7 @@ impl Scheduler for Rems {
                 let range = behind_gap.map(|range| range.start.max(start)..range.end);
                 let lead =
                     range.as_ref().is_some_and(|r| view.queue.first_unassigned().is_some_and(|f| f.start < r.start));
-                let rule = if lead { "overambitious phase" } else { "round-robin phase" };
+                let rule = if lead { AHEAD } else { IN_TURN };
                 range.and_then(|range| self.assign(view, s, range, rule))
             };
             if let Some(decision) = decision {
@@ -216,7 +221,7 @@ impl Scheduler for Rems {
                 until = [until, end].into_iter().flatten().min();
             }
         }
-        let reason = Reason::new("what is left is the gap of faster paths");
+        let reason = Reason::new("what is left lies in the gap that faster paths fill");
         Decision::Wait { until, for_subflow: paths.first().map(|s| s.id), reason }
     }
 

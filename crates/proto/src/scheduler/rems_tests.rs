@@ -31,11 +31,6 @@ fn rules(bench: &mut Bench, scheduler: &mut Rems) -> Vec<(u8, Range<u64>, &'stat
     all
 }
 
-const REDUNDANT: &str = "redundant phase";
-const NEXT: &str = "fastest path: next of the stream";
-const AHEAD: &str = "overambitious phase";
-const IN_TURN: &str = "round-robin phase";
-
 #[test]
 fn eqs_1_to_3_by_hand() {
     let at = |s: Sub| arrival_time(&s.0);
@@ -69,7 +64,7 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     bench.map.acknowledge(seg(2));
     bench.sub(1).cwnd = 3;
     ack(&mut bench, &mut rems, 1, 0..2);
-    assert_eq!(rules(&mut bench, &mut rems), [(1, 2..5, NEXT)]);
+    assert_eq!(rules(&mut bench, &mut rems), [(1, 2..5, FASTEST)]);
 
     // "Next 4 packets 6, 7, 8, 9", and "next packets from 11": four, as the window has grown.
     bench.now = ms(20);
@@ -78,7 +73,7 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     ack(&mut bench, &mut rems, 1, 2..5);
     ack(&mut bench, &mut rems, 2, 0..3);
     assert_eq!(rems.path(SubflowId(2)).error, Some(5 * MSS));
-    assert_eq!(rules(&mut bench, &mut rems), [(1, 5..9, NEXT), (2, 10..14, AHEAD)]);
+    assert_eq!(rules(&mut bench, &mut rems), [(1, 5..9, FASTEST), (2, 10..14, AHEAD)]);
 
     // Five more: the gap's last, then what follows the slow path's range.
     bench.now = ms(30);
