@@ -1,7 +1,7 @@
 //! Many connections behind a set of addresses: demultiplexing, listeners, tokens, timers.
 
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Transmit, capable, join};
+use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Transmit, join, names_capable};
 use crate::parameter::ParameterError;
 use crate::seq::SubflowId;
 use core::cmp::Reverse;
@@ -37,7 +37,13 @@ struct Slot {
     timer: Option<Instant>,
     queued: bool,
     accepted: bool,
+    /// What finds this connection: its subflows' addresses, local and remote, and its token.
+    addresses: Vec<Addresses>,
+    token: Option<Token>,
 }
+
+/// Local and remote address of a subflow.
+type Addresses = (SocketAddr, SocketAddr);
 
 struct Listener {
     config: ConnectionConfig,
@@ -51,6 +57,8 @@ fn with_ids(addresses: &[LocalAddress]) -> Vec<(AddressId, IpAddr, PathMeta)> {
 
 /// Draws of a token that is not in use before plain TCP is taken instead.
 const TOKEN_TRIES: u32 = 16;
+/// See [`Endpoint::set_half_open_limit`].
+const HALF_OPEN: usize = 4096;
 /// The first port for connections that name none (RFC 6335 §6: the dynamic ports).
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 
@@ -62,8 +70,11 @@ pub struct Endpoint {
     random: Random,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    by_addresses: BTreeMap<(SocketAddr, SocketAddr), (u32, SubflowId)>,
+    by_addresses: BTreeMap<Addresses, (u32, SubflowId)>,
     by_token: BTreeMap<Token, u32>,
+    /// Connections whose SYN was answered last, oldest first, with those that are open or gone by now.
+    half_open: VecDeque<ConnectionHandle>,
+    half_open_limit: usize,
     listeners: BTreeMap<u16, Listener>,
     /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
     routes: Option<BTreeSet<(IpAddr, IpAddr)>>,
@@ -87,6 +98,8 @@ impl Endpoint {
             free: Vec::new(),
             by_addresses: BTreeMap::new(),
             by_token: BTreeMap::new(),
+            half_open: VecDeque::new(),
+            half_open_limit: HALF_OPEN,
             listeners: BTreeMap::new(),
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -109,16 +122,18 @@ impl Endpoint {
         self.routes = Some(pairs.into_iter().collect());
     }
 
+    /// A handshake whose third ACK has not come is forgotten once this many newer SYNs have come, so that a flood of SYNs
+    /// takes a bounded amount of memory and a handshake that is completed meanwhile still succeeds.
+    pub fn set_half_open_limit(&mut self, limit: usize) {
+        self.half_open_limit = limit;
+    }
+
     fn numbers(&mut self) -> Numbers {
         Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() }
     }
 
-    /// A key whose token is not in use (RFC 8684 §3.1); after some tries any key.
     fn fresh_key(&mut self) -> Option<Key> {
-        (0..TOKEN_TRIES).find_map(|_| {
-            let key = Key(self.random.next_u64());
-            (!self.by_token.contains_key(&crypto::token(key))).then_some(key)
-        })
+        unused_key(|| Key(self.random.next_u64()), |token| self.by_token.contains_key(&token))
     }
 
     fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> u16 {
@@ -132,13 +147,38 @@ impl Endpoint {
         self.next_port
     }
 
-    fn insert(&mut self, connection: Connection) -> u32 {
+    fn insert(&mut self, connection: Connection, addresses: Addresses) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() as u32 - 1
         });
-        self.slots[index as usize].connection = Some(Box::new(connection));
+        let slot = &mut self.slots[index as usize];
+        slot.token = connection.local_token();
+        if let Some(token) = slot.token {
+            self.by_token.insert(token, index);
+        }
+        slot.connection = Some(Box::new(connection));
+        self.register(index, addresses, SubflowId(0));
         index
+    }
+
+    /// Segments between these addresses are for this subflow from now on. Addresses of subflows whose name has been given
+    /// to another are forgotten.
+    fn register(&mut self, index: u32, addresses: Addresses, subflow: SubflowId) {
+        let slot = &mut self.slots[index as usize];
+        if let Some(connection) = slot.connection.as_deref() {
+            let by_addresses = &mut self.by_addresses;
+            slot.addresses.retain(|known| {
+                let (of, id) = by_addresses.get(known).copied().unwrap_or((u32::MAX, SubflowId(0)));
+                let kept = of == index && *known != addresses && connection.has_subflow(id, *known);
+                if of == index && !kept {
+                    by_addresses.remove(known);
+                }
+                kept
+            });
+        }
+        slot.addresses.push(addresses);
+        self.by_addresses.insert(addresses, (index, subflow));
     }
 
     fn handle_of(&self, index: u32) -> ConnectionHandle {
@@ -168,12 +208,7 @@ impl Endpoint {
         let key = key.unwrap_or(Key(0));
         let (numbers, ids) = (self.numbers(), with_ids(addresses));
         let connection = Connection::connect(now, config, key, numbers, (local, remote), &ids)?;
-        let token = connection.local_token();
-        let index = self.insert(connection);
-        self.by_addresses.insert((local, remote), (index, SubflowId(0)));
-        if let Some(token) = token {
-            self.by_token.insert(token, index);
-        }
+        let index = self.insert(connection, (local, remote));
         self.touch(index);
         Ok(self.handle_of(index))
     }
@@ -236,7 +271,7 @@ impl Endpoint {
     }
 
     fn handle_syn(&mut self, now: Instant, syn: &Segment) {
-        if let (Some(MpJoin::Syn { token, .. }), None) = (join(syn), capable(syn)) {
+        if let (Some(MpJoin::Syn { token, .. }), false) = (join(syn), names_capable(syn)) {
             return self.handle_join(syn, *token);
         }
         let key = self.fresh_key();
@@ -249,13 +284,20 @@ impl Endpoint {
         let Ok(connection) = Connection::accept(now, config, key.unwrap_or(Key(0)), numbers, syn, &ids) else {
             return self.refuse(syn, None);
         };
-        let token = connection.local_token();
-        let index = self.insert(connection);
-        self.by_addresses.insert((syn.dst, syn.src), (index, SubflowId(0)));
-        if let Some(token) = token {
-            self.by_token.insert(token, index);
-        }
+        self.limit_half_open();
+        let index = self.insert(connection, (syn.dst, syn.src));
+        self.half_open.push_back(self.handle_of(index));
         self.touch(index);
+    }
+
+    /// Makes room for one more handshake: one that is still waiting after so many newer ones is forgotten.
+    fn limit_half_open(&mut self) {
+        while self.half_open.len() >= self.half_open_limit.max(1) {
+            let Some(oldest) = self.half_open.pop_front() else { break };
+            if self.connection(oldest).is_some_and(|c| !c.is_connected()) {
+                self.release(oldest.index);
+            }
+        }
     }
 
     fn handle_join(&mut self, syn: &Segment, token: Token) {
@@ -267,7 +309,7 @@ impl Endpoint {
         };
         match connection.accept_join(syn, numbers) {
             Ok(subflow) => {
-                self.by_addresses.insert((syn.dst, syn.src), (index, subflow));
+                self.register(index, (syn.dst, syn.src), subflow);
                 self.touch(index);
             }
             Err(reason) => self.refuse(syn, Some(reason)),
@@ -339,7 +381,7 @@ impl Endpoint {
             let local = SocketAddr::new(local.ip(), port);
             let connection = self.slots[index as usize].connection.as_deref_mut();
             if let Some(id) = connection.and_then(|c| c.join((local, remote), numbers)) {
-                self.by_addresses.insert((local, remote), (index, id));
+                self.register(index, (local, remote), id);
             }
         }
         self.touch(index);
@@ -353,6 +395,12 @@ impl Endpoint {
         if !slot.accepted && connection.role() == crate::connection::Role::Server && connection.is_connected() {
             slot.accepted = true;
             self.accepted.push_back(handle);
+        }
+        if slot.token.is_some() && connection.is_plain() {
+            // The keys mean nothing any more (RFC 8684 §3.7).
+            if let Some(token) = slot.token.take() {
+                self.by_token.remove(&token);
+            }
         }
         while let Some(event) = connection.poll_event() {
             self.events.push_back((handle, event));
@@ -384,22 +432,57 @@ impl Endpoint {
 
     /// Forgets a connection that is over and has told everything.
     fn release_if_over(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        let Some(connection) = slot.connection.as_deref() else { return };
-        if !connection.is_released() {
-            return;
+        if self.slots[index as usize].connection.as_deref().is_some_and(Connection::is_released) {
+            self.release(index);
         }
+    }
+
+    fn release(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
         slot.connection = None;
         slot.generation = slot.generation.wrapping_add(1);
         slot.timer = None;
         slot.accepted = false;
-        self.by_addresses.retain(|_, (i, _)| *i != index);
-        self.by_token.retain(|_, i| *i != index);
+        for addresses in slot.addresses.drain(..) {
+            if self.by_addresses.get(&addresses).is_some_and(|(i, _)| *i == index) {
+                self.by_addresses.remove(&addresses);
+            }
+        }
+        if let Some(token) = slot.token.take() {
+            self.by_token.remove(&token);
+        }
         self.free.push(index);
     }
 
     /// Connections that exist.
     pub fn connections(&self) -> usize {
         self.slots.iter().filter(|s| s.connection.is_some()).count()
+    }
+}
+
+/// A key whose token nobody uses, after a bounded number of draws (RFC 8684 §3.1).
+fn unused_key(mut draw: impl FnMut() -> Key, taken: impl Fn(Token) -> bool) -> Option<Key> {
+    (0..TOKEN_TRIES).map(|_| draw()).find(|key| !taken(crypto::token(*key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bad-input row 10.
+    #[test]
+    fn a_token_in_use_costs_another_draw_and_no_key_after_sixteen() {
+        let free_after = |n: u64| {
+            let mut drawn = 0;
+            let draw = || {
+                drawn += 1;
+                Key(drawn)
+            };
+            let first_free = crypto::token(Key(n + 1));
+            (unused_key(draw, |token| token != first_free), drawn)
+        };
+        assert_eq!(free_after(0), (Some(Key(1)), 1));
+        assert_eq!(free_after(15), (Some(Key(16)), 16));
+        assert_eq!(free_after(16), (None, 16));
     }
 }

@@ -13,6 +13,15 @@ impl Connection {
         matches!(self.mode, Mode::Mptcp(keys) if !keys.confirmed)
     }
 
+    /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
+    pub(super) fn is_settled(&self) -> bool {
+        match self.mode {
+            Mode::Negotiating { .. } => false,
+            Mode::Mptcp(keys) => keys.confirmed,
+            Mode::Plain => true,
+        }
+    }
+
     /// Whether plain TCP can still be taken up on subflow `id`.
     pub(super) fn may_fall_back(&self, id: SubflowId) -> bool {
         let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());

@@ -2,6 +2,7 @@
 
 use super::receive_window::ReceiveWindow;
 use super::subflow::{Join, PathMeta, Subflow};
+use super::throttle::Throttle;
 use super::{Connection, ConnectionEvent, Role};
 use crate::config::{ConnectionConfig, PathManager};
 use crate::parameter::ParameterError;
@@ -48,6 +49,9 @@ pub(crate) struct Numbers {
     pub(crate) nonce: u32,
 }
 
+/// The protocol version that we speak.
+const VERSION: u8 = 1;
+
 /// Bytes of the data sequence signal on a data segment: 4-byte DATA_ACK, 8-byte DSN (4 + 4 + 8 + 4 + 2, padded).
 pub(super) const DSS_BYTES: u32 = 24;
 
@@ -55,6 +59,10 @@ pub(super) const DSS_BYTES: u32 = 24;
 pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
     if beside_data { DataNumber::Short(full as u32) } else { DataNumber::Long(full) }
 }
+
+/// RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent".
+const CHALLENGES: u32 = 10;
+const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
 
 /// The least time between repetitions of a third ACK.
 pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
@@ -109,14 +117,21 @@ impl Keys {
 }
 
 /// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
-pub(crate) fn capable(segment: &Segment) -> Option<&MpCapable> {
+fn capable(segment: &Segment) -> Option<&MpCapable> {
     let join = segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Join(_)));
     let found = segment.options.mptcp.iter().find_map(|o| match o {
         MptcpOption::Capable(c) => Some(c),
         _ => None,
     })?;
     let f = found.flags;
-    (!join && f.version == 1 && f.hmac_sha256 && !f.extensibility).then_some(found)
+    // A SYN names the highest version that its sender speaks; what follows names the one in use.
+    let version = if found.content == CapableContent::Syn { f.version >= VERSION } else { f.version == VERSION };
+    (!join && version && f.hmac_sha256 && !f.extensibility).then_some(found)
+}
+
+/// The segment has an MP_CAPABLE option, of whatever kind.
+pub(crate) fn names_capable(segment: &Segment) -> bool {
+    segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable(_)))
 }
 
 /// The MP_JOIN option of a segment.
@@ -164,6 +179,7 @@ impl Connection {
             joins_wanted: false,
             join_retry: None,
             joins_lost: 0,
+            challenges: Throttle::new(CHALLENGES, CHALLENGE_PERIOD),
             control: Default::default(),
             events: Default::default(),
             counters: Default::default(),
@@ -362,8 +378,18 @@ impl Connection {
 
     /// Takes the Multipath TCP handshake options of an arriving segment, before TCP sees it. (RFC 8684 §3.2,
     /// §3.6).
-    pub(super) fn take_handshake_options(&mut self, id: SubflowId, segment: &mut Segment) -> HandshakeStep {
+    pub(super) fn take_handshake_options(
+        &mut self,
+        id: SubflowId,
+        segment: &mut Segment,
+        acceptable: u64,
+    ) -> HandshakeStep {
         let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return HandshakeStep::Reset };
+        let settled = subflow.join == Join::Done || (subflow.join == Join::Initial && self.is_settled());
+        if !settled && !subflow.tcp.is_plausible(segment, acceptable) {
+            // TCP answers what it does not accept.
+            return HandshakeStep::GoOn;
+        }
         match (subflow.join, subflow.tcp.state()) {
             (Join::Initial, state) => {
                 if self.is_answered_as_plain(id, segment) {

@@ -40,7 +40,9 @@ impl Connection {
         if self.subflow_mut(id).is_none_or(|s| s.tcp.is_closed()) {
             return self.refuse_segment(segment);
         }
-        match self.take_handshake_options(id, segment) {
+        let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
+        let acceptable = if self.is_mptcp() { acceptable.max(self.window.buffer()) } else { acceptable };
+        match self.take_handshake_options(id, segment, acceptable) {
             HandshakeStep::GoOn => {}
             HandshakeStep::Ignore => return,
             HandshakeStep::Reset => return self.refuse_subflow(now, id, ResetReason::MptcpError),
@@ -49,28 +51,37 @@ impl Connection {
         let paths = core::mem::take(&mut self.paths);
         let mut changes = core::mem::take(&mut self.changes);
         changes.clear();
-        let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
-        let acceptable = if self.is_mptcp() { acceptable.max(self.window.buffer()) } else { acceptable };
         if let Some(subflow) = self.subflow_mut(id) {
             let peers = Peers { paths: &paths, own };
             subflow.tcp.handle_segment(now, segment, ecn, acceptable, peers, &mut changes);
         }
         self.paths = paths;
+        if changes.refused {
+            self.refuse_segment(segment);
+        }
+        if changes.challenge
+            && self.challenges.allows(now)
+            && let Some(subflow) = self.subflow_mut(id)
+        {
+            subflow.tcp.ack_now();
+        }
         if changes.established {
             self.subflow_established(now, id);
         }
         self.raise_if_usable(now, id);
-        self.take_options(id, segment);
-        self.take_arrivals(now, id, &changes);
-        self.decide_ack(now, id);
-        self.take_acknowledgement(now, id, segment, &changes);
+        if changes.acceptable {
+            self.take_options(now, id, segment, changes.current);
+            self.take_arrivals(now, id, &changes);
+            self.decide_ack(now, id);
+            self.take_acknowledgement(now, id, segment, &changes);
+        }
         self.apply_changes(now, id, &changes);
         self.changes = changes;
         self.schedule(now);
     }
 
-    /// Everything but the handshake and the mapping, which other steps take.
-    fn take_options(&mut self, id: SubflowId, segment: &mut Segment) {
+    /// Everything but the handshake and the mapping, which other steps take. `current`: the segment is no repetition.
+    fn take_options(&mut self, now: Instant, id: SubflowId, segment: &mut Segment, current: bool) {
         if !self.is_mptcp() {
             return;
         }
@@ -80,17 +91,24 @@ impl Connection {
                 self.take_data_fin(id, &dss);
             }
         }
-        for option in core::mem::take(&mut segment.options.mptcp) {
-            match option {
-                MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(id, address, port, hmac),
-                MptcpOption::Priority { backup } => {
-                    if let Some(subflow) = self.subflow_mut(id) {
-                        subflow.backup = backup;
-                    }
-                }
-                MptcpOption::FastClose { receiver } => self.take_fast_close(receiver),
-                _ => {}
+        if current {
+            for option in core::mem::take(&mut segment.options.mptcp) {
+                self.take_signal(now, id, &option);
             }
+        }
+    }
+
+    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) {
+        let _ = now;
+        match *option {
+            MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(id, address, port, hmac),
+            MptcpOption::Priority { backup } => {
+                if let Some(subflow) = self.subflow_mut(subflow) {
+                    subflow.backup = backup;
+                }
+            }
+            MptcpOption::FastClose { receiver } => self.take_fast_close(receiver),
+            _ => {}
         }
     }
 
@@ -265,6 +283,12 @@ impl Connection {
         if changes.fin && !self.is_mptcp() {
             self.receive.set_end(self.receive.next());
             self.report_end();
+        }
+        if changes.gave_up
+            && let Some(subflow) = self.subflow_mut(id)
+        {
+            let reset = subflow.tcp.reset_segment();
+            self.control.push_back(reset);
         }
         if changes.reset {
             self.lose_subflow(now, id);

@@ -17,9 +17,10 @@ mod schedule;
 mod send_buffer;
 mod send_map;
 mod subflow;
+mod throttle;
 mod trace;
 
-pub(crate) use handshake::{Numbers, capable, join};
+pub(crate) use handshake::{Numbers, join, names_capable};
 pub use output::Transmit;
 pub use schedule::ScheduleError;
 pub use send_map::SendMap;
@@ -42,6 +43,7 @@ use receive_window::ReceiveWindow;
 use send_buffer::SendBuffer;
 use std::collections::VecDeque;
 use subflow::Subflow;
+use throttle::Throttle;
 
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +180,8 @@ pub struct Connection {
     join_retry: Option<Instant>,
     joins_lost: u32,
 
+    challenges: Throttle,
+
     /// Segments outside of any subflow's stream: resets.
     control: VecDeque<Segment>,
     events: VecDeque<ConnectionEvent>,
@@ -201,6 +205,10 @@ impl Connection {
     /// Whether Multipath TCP is in use (after the handshake).
     pub fn is_mptcp(&self) -> bool {
         matches!(self.mode, Mode::Mptcp(_))
+    }
+    /// Plain TCP is in use, for good.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.mode, Mode::Plain)
     }
     /// Why the connection ended early.
     pub fn error(&self) -> Option<ConnectionError> {

@@ -28,8 +28,15 @@ impl Tcp {
         self.una.checked_add_signed(i64::from(delta))
     }
 
-    /// Handles the acknowledgement field and SACK blocks of an acceptable segment. Returns false when it acknowledges
-    /// what was never sent (RFC 9293 §3.10.7.4: answered with an ACK, dropped).
+    /// The relative acknowledgement number, unless it acknowledges what was never sent (RFC 9293 §3.10.7.4) or what no peer
+    /// acknowledges any more (RFC 5961 §5.2).
+    pub(super) fn acceptable_ack(&self, segment: &Segment) -> Option<u64> {
+        let ack = self.own_relative(segment.ack)?;
+        (ack <= self.nxt && ack + self.largest_peer_window.max(1) >= self.una).then_some(ack)
+    }
+
+    /// Handles the acknowledgement field and SACK blocks of an acceptable segment. Returns false when the number is not
+    /// acceptable: the segment is dropped.
     pub(super) fn handle_ack(
         &mut self,
         now: Instant,
@@ -38,10 +45,7 @@ impl Tcp {
         peers: Peers<'_>,
         changes: &mut Changes,
     ) -> bool {
-        let Some(ack) = self.own_relative(segment.ack) else { return false };
-        if ack > self.nxt {
-            return false;
-        }
+        let Some(ack) = self.acceptable_ack(segment) else { return false };
         let window_changed = self.update_peer_window(segment, segment_seq, ack);
         let mut d = Delivered {
             una_advanced: ack > self.una,

@@ -206,6 +206,7 @@ impl Tcp {
     fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment, peers: Peers<'_>, changes: &mut Changes) {
         let acks_syn = segment.flags.contains(Flags::ACK) && segment.ack == self.isn.wrapping_add(1);
         if segment.flags.contains(Flags::ACK) && !acks_syn {
+            changes.refused = true;
             return;
         }
         if segment.flags.contains(Flags::RST) {
@@ -215,6 +216,7 @@ impl Tcp {
             }
             return;
         }
+        changes.acceptable = true;
         if !segment.flags.contains(Flags::SYN) {
             return;
         }
@@ -228,6 +230,22 @@ impl Tcp {
             // RFC 9293 §3.5: both sides opened at once.
             self.state = State::SynReceived;
             self.send_syn = true;
+        }
+    }
+
+    /// Whether the numbers are such that handshake options of the segment count: it could change this state.
+    pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
+        match self.state {
+            State::Closed => false,
+            State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.isn.wrapping_add(1),
+            _ => {
+                let next = self.receiver.next();
+                let delta = segment.seq.wrapping_sub(self.peer_isn.wrapping_add(next as u32)) as i32;
+                let Some(seq) = next.checked_add_signed(i64::from(delta)) else { return false };
+                let len = u64::from(segment.sequence_len());
+                let in_window = seq + len >= next && seq <= next + acceptable;
+                in_window && segment.flags.contains(Flags::ACK) && self.acceptable_ack(segment).is_some()
+            }
         }
     }
 
@@ -286,8 +304,10 @@ impl Tcp {
             if seq == next {
                 self.abort();
                 changes.reset = true;
+                changes.acceptable = true;
+                changes.current = true;
             } else if seq > next && seq < next + acceptable.max(1) {
-                self.receiver.ack_now();
+                changes.challenge = true;
             }
             return;
         }
@@ -302,11 +322,15 @@ impl Tcp {
                 self.send_syn = true;
                 return;
             }
-            // RFC 5961 §4.2: a challenge.
-            return self.receiver.ack_now();
+            changes.challenge = true;
+            return;
         }
         let old_probe = len == 0 && seq + 1 == next;
         if seq > next + acceptable || (seq + len > next + acceptable.max(1) && len > 0 && seq >= next + acceptable) {
+            if len == 0 {
+                changes.challenge = true;
+                return;
+            }
             return self.reject(segment, seq);
         }
         if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps)
@@ -321,14 +345,18 @@ impl Tcp {
         }
         if self.state == State::SynReceived {
             if segment.ack != self.isn.wrapping_add(1) {
+                changes.refused = true;
                 return;
             }
             self.una = 1;
             self.establish(now, peers, changes);
         }
         if !self.handle_ack(now, segment, seq, peers, changes) {
-            return self.receiver.ack_now();
+            changes.challenge = true;
+            return;
         }
+        changes.acceptable = true;
+        changes.current = seq + len >= next;
         if old_probe {
             self.receiver.ack_now();
         }

@@ -73,6 +73,16 @@ pub(crate) struct Changes {
     pub(crate) fin: bool,
     /// The subflow is over without an orderly close.
     pub(crate) reset: bool,
+    /// A handshake was answered too often without a reply.
+    pub(crate) gave_up: bool,
+    /// The segment passed every check of its numbers, but that it may be a repetition.
+    pub(crate) acceptable: bool,
+    /// It is no repetition either: its signals count.
+    pub(crate) current: bool,
+    /// The segment may be a blind attack: an acknowledgement tells an honest peer where we are (RFC 5961).
+    pub(crate) challenge: bool,
+    /// The segment belongs to no connection that we know: a reset answers it.
+    pub(crate) refused: bool,
 }
 
 impl Changes {
@@ -86,6 +96,11 @@ impl Changes {
         self.established = false;
         self.fin = false;
         self.reset = false;
+        self.gave_up = false;
+        self.acceptable = false;
+        self.current = false;
+        self.challenge = false;
+        self.refused = false;
     }
 }
 

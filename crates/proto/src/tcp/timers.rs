@@ -118,6 +118,7 @@ impl Tcp {
             RetransmitTimer::Syn => {
                 self.syn_retransmissions += 1;
                 if self.syn_retransmissions > self.config.max_retransmissions.min(6) {
+                    changes.gave_up = self.state == State::SynReceived;
                     self.abort();
                     changes.reset = true;
                     return;

@@ -175,3 +175,30 @@ fn addresses_of_version_6_take_20_bytes_more() {
     pair.run_until_received(Server, 100_000, secs(2));
     assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1428));
 }
+
+#[test]
+fn a_wrong_acknowledgement_of_the_syn_is_reset() {
+    // RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset".
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.open();
+    let syn = pair.log[0].segment.clone();
+    let mut answer = pathweave_wire::Segment::new(syn.dst, syn.src);
+    answer.flags = Flags::SYN | Flags::ACK;
+    answer.ack = syn.seq.wrapping_add(100);
+    pair.inject(Client, answer.clone());
+    let reset = pair.sent(Client).next_back().expect("an answer");
+    assert_eq!((reset.segment.flags, reset.segment.seq), (Flags::RST, answer.ack));
+    pair.run_until("it still opens", secs(1), |p| p.the(Client).is_connected());
+}
+
+#[test]
+fn a_server_that_gives_a_handshake_up_resets_it() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.script(|p| if p.from == Client && !p.is_syn() { Fate::Drop } else { Fate::Pass });
+    pair.open();
+    // The client's answers are lost: seven SYN/ACKs, then the reset.
+    pair.run_for(secs(200));
+    let last = pair.sent(Server).next_back().expect("sent");
+    assert!(last.is_rst() && last.at == at_ms(127_010), "{last:?}");
+    assert_eq!(pair.hosts[1].connections(), 0);
+}

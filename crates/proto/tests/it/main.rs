@@ -3,6 +3,7 @@
 mod pair;
 
 mod add_addr;
+mod blind_attacks;
 mod close;
 mod delayed_ack;
 mod dss;

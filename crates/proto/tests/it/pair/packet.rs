@@ -99,4 +99,17 @@ impl Pair {
         self.hosts[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
         self.settle();
     }
+
+    /// An acknowledgement without options but timestamps, as `from` would send it next on a path.
+    #[track_caller]
+    pub(crate) fn forge(&self, from: Side, path: usize) -> Segment {
+        let last = self.sent(from).rev().find(|p| p.path == path && !p.is_rst()).expect("it was used");
+        let like = &last.segment;
+        let mut forged = Segment::new(like.src, like.dst);
+        forged.flags = Flags::ACK;
+        forged.seq = like.seq.wrapping_add(like.sequence_len());
+        (forged.ack, forged.window) = (like.ack, like.window);
+        forged.options.timestamps = like.options.timestamps;
+        forged
+    }
 }

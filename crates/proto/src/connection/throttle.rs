@@ -1,0 +1,41 @@
+//! A limit on how often something is done.
+
+use pathweave_units::{Duration, Instant};
+
+/// At most so many times in a period.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Throttle {
+    limit: u32,
+    period: Duration,
+    started: Option<Instant>,
+    count: u32,
+}
+
+impl Throttle {
+    pub(super) fn new(limit: u32, period: Duration) -> Self {
+        Throttle { limit, period, started: None, count: 0 }
+    }
+
+    /// Whether it may be done once more now; counts it if so.
+    pub(super) fn allows(&mut self, now: Instant) -> bool {
+        if self.started.is_none_or(|t| now.since(t) >= self.period) {
+            self.started = Some(now);
+            self.count = 0;
+        }
+        self.count = self.count.saturating_add(1);
+        self.count <= self.limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_times_in_a_period() {
+        let mut throttle = Throttle::new(2, Duration::from_secs(5));
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let allowed: Vec<bool> = [1, 1, 2, 5, 6, 7, 7].map(|s| throttle.allows(at(s))).to_vec();
+        assert_eq!(allowed, [true, true, false, false, true, true, false]);
+    }
+}

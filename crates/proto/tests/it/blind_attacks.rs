@@ -1,0 +1,80 @@
+//! Segments of an attacker that does not see the connection (RFC 5961).
+
+use crate::pair::*;
+use pathweave_wire::mptcp::{Key, MptcpOption};
+use pathweave_wire::{Flags, Segment};
+
+/// A connection in the middle of its life, and what its peer would send next.
+fn open() -> (Pair, Segment) {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    pair.write(Client, 1000);
+    pair.run_for(secs(10));
+    let next = pair.forge(Client, 0);
+    pair.clear_log();
+    (pair, next)
+}
+
+/// Bad-input row 34: "in any 5 second window, no more than 10 challenge ACKs should be sent" (RFC 5961 §7).
+#[test]
+fn blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds() {
+    let reset = |s: &mut Segment| {
+        s.flags = Flags::RST;
+        s.seq = s.seq.wrapping_add(100);
+    };
+    let syn = |s: &mut Segment| {
+        s.flags = Flags::SYN;
+        s.seq = s.seq.wrapping_add(5000);
+    };
+    let beyond = |s: &mut Segment| s.ack = s.ack.wrapping_add(100_000);
+    let before = |s: &mut Segment| s.ack = s.ack.wrapping_sub(1 << 30);
+    let outside = |s: &mut Segment| s.seq = s.seq.wrapping_add(1 << 30);
+    for change in [reset as fn(&mut Segment), syn, beyond, before, outside] {
+        let (mut pair, next) = open();
+        let mut forged = next.clone();
+        change(&mut forged);
+        for _ in 0..100 {
+            pair.inject(Server, forged.clone());
+        }
+        assert_eq!(pair.sent(Server).count(), 10);
+        assert!(pair.sent(Server).all(Packet::is_pure_ack));
+        // The throttle is the connection's, and opens again.
+        pair.run_for(secs(5));
+        pair.inject(Server, forged.clone());
+        assert_eq!(pair.sent(Server).count(), 11);
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 2001, secs(1));
+        assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
+    }
+}
+
+/// RFC 8684 §3.4.1: "the receiver MUST undertake standard TCP validity checks ... before acting upon it".
+#[test]
+fn signals_of_a_segment_that_is_not_acceptable_do_not_count() {
+    let (mut pair, next) = open();
+    let key = {
+        let mut probe = Pair::new(&[10, 20], config());
+        probe.connect_with_subflows(2);
+        probe.command(Client, |c, now| c.abort(now));
+        let found = probe.sent(Client).flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+            MptcpOption::FastClose { receiver } => Some(*receiver),
+            _ => None,
+        });
+        found.expect("equal runs have equal keys")
+    };
+    let outside = |s: &mut Segment| s.seq = s.seq.wrapping_add(1 << 30);
+    let repeated = |s: &mut Segment| s.seq = s.seq.wrapping_sub(1000);
+    let unsent = |s: &mut Segment| s.ack = s.ack.wrapping_add(100_000);
+    for change in [outside as fn(&mut Segment), repeated, unsent] {
+        let mut forged = next.clone();
+        change(&mut forged);
+        forged.options.mptcp = vec![MptcpOption::FastClose { receiver: key }, MptcpOption::Priority { backup: true }];
+        pair.inject(Server, forged);
+        assert_eq!(pair.the(Server).error(), None);
+    }
+    // The same in an acceptable segment ends the connection: it was the right key.
+    let mut right = next.clone();
+    right.options.mptcp = vec![MptcpOption::FastClose { receiver: Key(key.0) }];
+    pair.inject(Server, right);
+    assert!(pair.connection(Server).is_none_or(|c| c.error().is_some()));
+}
