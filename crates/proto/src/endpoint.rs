@@ -2,6 +2,7 @@
 
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Transmit, join, names_capable};
+use crate::demux::Demux;
 use crate::parameter::ParameterError;
 use crate::seq::SubflowId;
 use core::cmp::Reverse;
@@ -70,7 +71,7 @@ pub struct Endpoint {
     random: Random,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    by_addresses: BTreeMap<Addresses, (u32, SubflowId)>,
+    by_addresses: Demux,
     by_token: BTreeMap<Token, u32>,
     /// Connections whose SYN was answered last, oldest first, with those that are open or gone by now.
     half_open: VecDeque<ConnectionHandle>,
@@ -96,7 +97,7 @@ impl Endpoint {
             routes: None,
             slots: Vec::new(),
             free: Vec::new(),
-            by_addresses: BTreeMap::new(),
+            by_addresses: Demux::default(),
             by_token: BTreeMap::new(),
             half_open: VecDeque::new(),
             half_open_limit: HALF_OPEN,
@@ -140,7 +141,7 @@ impl Endpoint {
         for _ in 0..=u16::MAX - FIRST_DYNAMIC_PORT {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
-            if !self.by_addresses.contains_key(&(SocketAddr::new(local, port), remote)) {
+            if self.by_addresses.get((SocketAddr::new(local, port), remote)).is_none() {
                 return port;
             }
         }
@@ -169,10 +170,10 @@ impl Endpoint {
         if let Some(connection) = slot.connection.as_deref() {
             let by_addresses = &mut self.by_addresses;
             slot.addresses.retain(|known| {
-                let (of, id) = by_addresses.get(known).copied().unwrap_or((u32::MAX, SubflowId(0)));
+                let (of, id) = by_addresses.get(*known).unwrap_or((u32::MAX, SubflowId(0)));
                 let kept = of == index && *known != addresses && connection.has_subflow(id, *known);
                 if of == index && !kept {
-                    by_addresses.remove(known);
+                    by_addresses.remove(*known);
                 }
                 kept
             });
@@ -234,7 +235,11 @@ impl Endpoint {
 
     /// Reads at most `max` bytes in order from a connection.
     pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Option<Payload> {
-        self.with(handle, |c| c.read(now, max)).flatten()
+        self.slot(handle)?;
+        // Without data nothing changes: the connection need not be looked at again.
+        let payload = self.slots[handle.index as usize].connection.as_deref_mut()?.read(now, max)?;
+        self.touch(handle.index);
+        Some(payload)
     }
 
     /// The next connection that a peer opened.
@@ -250,7 +255,7 @@ impl Endpoint {
     /// Takes a segment that arrived with this ECN codepoint.
     pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &mut Segment) {
         let key = (segment.dst, segment.src);
-        if let Some(&(index, subflow)) = self.by_addresses.get(&key)
+        if let Some((index, subflow)) = self.by_addresses.get(key)
             && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
         {
             if connection.has_subflow(subflow, key) {
@@ -258,7 +263,7 @@ impl Endpoint {
                 return self.after_input(index);
             }
             // The subflow's name has been given to another.
-            self.by_addresses.remove(&key);
+            self.by_addresses.remove(key);
         }
         if segment.flags.contains(Flags::RST) {
             return;
@@ -444,8 +449,8 @@ impl Endpoint {
         slot.timer = None;
         slot.accepted = false;
         for addresses in slot.addresses.drain(..) {
-            if self.by_addresses.get(&addresses).is_some_and(|(i, _)| *i == index) {
-                self.by_addresses.remove(&addresses);
+            if self.by_addresses.get(addresses).is_some_and(|(i, _)| i == index) {
+                self.by_addresses.remove(addresses);
             }
         }
         if let Some(token) = slot.token.take() {

@@ -13,6 +13,7 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
+mod demux;
 pub mod endpoint;
 pub mod parameter;
 pub mod registry;

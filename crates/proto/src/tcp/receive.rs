@@ -458,11 +458,11 @@ impl Receiver {
         self.due == AckDue::Now
     }
     pub(crate) fn ack_timer(&self) -> Option<Instant> {
-        let delayed = match self.due {
-            AckDue::At(t) => Some(t),
-            _ => None,
-        };
-        delayed.into_iter().chain(self.compressed_until).min()
+        match (self.due, self.compressed_until) {
+            (AckDue::At(delayed), Some(compressed)) => Some(delayed.min(compressed)),
+            (AckDue::At(delayed), None) => Some(delayed),
+            (_, compressed) => compressed,
+        }
     }
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.ack_timer().is_some_and(|t| t <= now) {

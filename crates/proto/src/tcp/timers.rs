@@ -25,8 +25,11 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 impl Tcp {
     /// When [`Tcp::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let retransmit = self.retransmit_timer.map(|(_, t)| t);
-        [retransmit, self.receiver.ack_timer(), self.time_wait_end].into_iter().flatten().min()
+        let never = Instant::FAR_FUTURE;
+        let retransmit = self.retransmit_timer.map_or(never, |(_, t)| t);
+        let acknowledge = self.receiver.ack_timer().unwrap_or(never);
+        let next = retransmit.min(acknowledge).min(self.time_wait_end.unwrap_or(never));
+        (next < never).then_some(next)
     }
 
     pub(super) fn arm_rto(&mut self, now: Instant) {

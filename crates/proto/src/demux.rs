@@ -1,0 +1,76 @@
+//! Which subflow a segment belongs to.
+
+use crate::seq::SubflowId;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
+
+/// A connection's place in its endpoint, and one of its subflows.
+type Owner = (u32, SubflowId);
+
+/// Subflows by their pair of addresses, local and remote.
+///
+/// Looked up for every segment: pairs of IPv4 addresses are packed into numbers, which compare in a few instructions.
+/// Ordered trees, not hash tables: what a peer chooses to send from cannot make look-ups slow.
+#[derive(Debug, Default)]
+pub(crate) struct Demux {
+    v4: BTreeMap<u128, Owner>,
+    other: BTreeMap<(SocketAddr, SocketAddr), Owner>,
+}
+
+/// Both addresses and both ports of a pair of IPv4.
+fn packed((local, remote): (SocketAddr, SocketAddr)) -> Option<u128> {
+    let (IpAddr::V4(l), IpAddr::V4(r)) = (local.ip(), remote.ip()) else { return None };
+    let addresses = u64::from(l.to_bits()) << 32 | u64::from(r.to_bits());
+    let ports = u32::from(local.port()) << 16 | u32::from(remote.port());
+    Some(u128::from(addresses) << 32 | u128::from(ports))
+}
+
+impl Demux {
+    #[inline]
+    pub(crate) fn get(&self, pair: (SocketAddr, SocketAddr)) -> Option<Owner> {
+        match packed(pair) {
+            Some(key) => self.v4.get(&key).copied(),
+            None => self.other.get(&pair).copied(),
+        }
+    }
+
+    pub(crate) fn insert(&mut self, pair: (SocketAddr, SocketAddr), owner: Owner) {
+        match packed(pair) {
+            Some(key) => self.v4.insert(key, owner),
+            None => self.other.insert(pair, owner),
+        };
+    }
+
+    pub(crate) fn remove(&mut self, pair: (SocketAddr, SocketAddr)) {
+        match packed(pair) {
+            Some(key) => self.v4.remove(&key),
+            None => self.other.remove(&pair),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_both_families_are_told_apart() {
+        let pairs = [
+            ("10.0.0.1:1", "10.0.0.2:2"),
+            ("10.0.0.1:2", "10.0.0.2:1"),
+            ("10.0.0.2:1", "10.0.0.1:2"),
+            ("[::1]:1", "[::2]:2"),
+            ("[::1]:2", "[::2]:1"),
+        ];
+        let pairs = pairs.map(|(l, r)| (l.parse().expect("an address"), r.parse().expect("an address")));
+        let mut demux = Demux::default();
+        for (i, pair) in (0..).zip(pairs) {
+            demux.insert(pair, (i, SubflowId(i as u8)));
+        }
+        for (i, pair) in (0..).zip(pairs) {
+            assert_eq!(demux.get(pair), Some((i, SubflowId(i as u8))));
+            demux.remove(pair);
+            assert_eq!(demux.get(pair), None);
+        }
+    }
+}
