@@ -49,7 +49,7 @@ impl Connection {
         }
         let own = self.fill_paths(id);
         let paths = core::mem::take(&mut self.paths);
-        let mut changes = core::mem::take(&mut self.changes);
+        let mut changes = self.changes.take().unwrap_or_default();
         changes.clear();
         if let Some(subflow) = self.subflow_mut(id) {
             let peers = Peers { paths: &paths, own };
@@ -76,7 +76,7 @@ impl Connection {
             self.take_acknowledgement(now, id, segment, &changes);
         }
         self.apply_changes(now, id, &changes);
-        self.changes = changes;
+        self.changes = Some(changes);
         self.schedule(now);
     }
 
@@ -332,14 +332,14 @@ impl Connection {
             }
             let own = self.fill_paths(id);
             let paths: Vec<PathState> = core::mem::take(&mut self.paths);
-            let mut changes = core::mem::take(&mut self.changes);
+            let mut changes = self.changes.take().unwrap_or_default();
             changes.clear();
             if let Some(subflow) = self.subflow_mut(id) {
                 subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
             }
             self.paths = paths;
             self.apply_changes(now, id, &changes);
-            self.changes = changes;
+            self.changes = Some(changes);
         }
         if self.join_retry.is_some_and(|t| t <= now) {
             self.join_retry = None;

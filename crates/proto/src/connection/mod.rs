@@ -192,7 +192,7 @@ pub struct Connection {
     trace: Option<VecDeque<Trace>>,
 
     // Reused, so that nothing is allocated per segment.
-    changes: Changes,
+    changes: Option<Box<Changes>>,
     views: Vec<SubflowView>,
     paths: Vec<PathState>,
 }
@@ -327,16 +327,25 @@ impl Connection {
 
     /// When the next timer is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let subflows = self.subflows.iter().flatten().filter_map(|s| s.tcp.poll_timeout());
-        let fin = match self.data_fin {
-            DataFin::Sent(again) => Some(again),
-            _ => None,
-        };
-        let third_acks = self.subflows.iter().flatten().filter_map(|s| s.third_ack_again);
-        let probe = self.window_probe.map(|(t, _)| t);
-        let own = [self.data_timer, self.scheduler_wake, fin, probe, self.join_retry, self.death_deadline()];
-        let announcements = self.unechoed.iter().filter_map(|u| u.again);
-        subflows.chain(third_acks).chain(announcements).chain(own.into_iter().flatten()).min()
+        // Asked after every segment: one pass, and the test that looks at more only where it can matter.
+        let mut next = Instant::FAR_FUTURE;
+        let mut consider = |timer: Option<Instant>| next = next.min(timer.unwrap_or(Instant::FAR_FUTURE));
+        for subflow in self.subflows.iter().flatten() {
+            consider(subflow.tcp.poll_timeout());
+            consider(subflow.third_ack_again);
+        }
+        self.unechoed.iter().for_each(|u| consider(u.again));
+        consider(self.data_timer);
+        consider(self.scheduler_wake);
+        consider(self.window_probe.map(|(t, _)| t));
+        consider(self.join_retry);
+        if let DataFin::Sent(again) = self.data_fin {
+            consider(Some(again));
+        }
+        if self.progress_at + self.config.close_timeout < next {
+            next = next.min(self.death_deadline().unwrap_or(Instant::FAR_FUTURE));
+        }
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 
     /// When the connection is given up for want of any answer.
@@ -371,6 +380,9 @@ impl Connection {
     }
 
     fn tell_event(&mut self, now: Instant, event: &Event<'_>) {
+        if !self.scheduler.wants_events() {
+            return;
+        }
         let mut views = core::mem::take(&mut self.views);
         self.fill_views(&mut views);
         let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(schedule::NoScheduler));

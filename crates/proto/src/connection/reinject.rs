@@ -206,7 +206,7 @@ impl Connection {
     /// NSDI 2012 §4.2 (the papers' PR): when the receive window blocks, the segment that holds it up is sent on a faster
     /// subflow with space, and the slow subflow's window is halved, at most once per its round trip.
     pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) {
-        if !self.config.pr || !self.window_is_full(now, views) {
+        if !self.config.pr || !self.window_is_full(views) {
             return;
         }
         let first = self.send.first_unacked();

@@ -98,6 +98,10 @@ impl Connection {
         if !self.connected || self.error.is_some() {
             return;
         }
+        if self.has_nothing_to_send() {
+            self.set_backlog(false);
+            return self.after_assigning(now);
+        }
         let idle = self.send.assigned_bytes() == 0;
         let mut views = core::mem::take(&mut self.views);
         self.fill_views(&mut views);
@@ -114,11 +118,23 @@ impl Connection {
             self.progress_at = now;
         }
         self.arm_data_timer(now);
-        let backlog = self.send.unassigned_bytes() > 0;
+        self.set_backlog(self.send.unassigned_bytes() > 0);
+        self.after_assigning(now);
+    }
+
+    /// Nothing is written, out, or waiting for a window: the side that only receives, which is asked at each segment.
+    fn has_nothing_to_send(&self) -> bool {
+        self.send.unassigned_bytes() + self.send.assigned_bytes() == 0
+            && self.reinject.is_empty()
+            && self.window_blocked_since.is_none()
+            && self.window_probe.is_none()
+            && self.data_timer.is_none()
+    }
+
+    fn set_backlog(&mut self, backlog: bool) {
         for subflow in self.subflows.iter_mut().flatten() {
             subflow.tcp.backlog = backlog;
         }
-        self.after_assigning(now);
     }
 
     fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView]) {
@@ -126,7 +142,7 @@ impl Connection {
         self.scheduler_wake = None;
         let duplicates = self.config.scheduler.entry.duplicates;
         loop {
-            let sendable = self.view(now, views).sendable().is_some();
+            let sendable = self.send.sendable(self.send_window_end).is_some();
             let may_repeat = duplicates && self.send.assigned_bytes() > 0;
             if !sendable && !may_repeat {
                 break;
@@ -315,12 +331,12 @@ impl Connection {
 
     /// Whether data is waiting that the peer's window has no room for: none at all, or too little for a segment, which
     /// silly window avoidance holds back.
-    pub(super) fn window_is_full(&self, now: Instant, views: &[SubflowView]) -> bool {
+    pub(super) fn window_is_full(&self, views: &[SubflowView]) -> bool {
         if self.send.unassigned_bytes() == 0 {
             return false;
         }
         let segment = views.iter().map(|s| u64::from(s.mss)).max().unwrap_or(0);
-        match self.view(now, views).sendable() {
+        match self.send.sendable(self.send_window_end) {
             None => true,
             Some(range) => {
                 let edge = range.end == self.send_window_end && range.end < self.send.written_end();
@@ -331,7 +347,7 @@ impl Connection {
 
     /// Notes when the receive window starts and stops holding data back.
     fn update_window_blocked(&mut self, now: Instant, views: &[SubflowView]) {
-        let blocked = self.window_is_full(now, views) && views.iter().any(|s| s.has_space());
+        let blocked = self.window_is_full(views) && views.iter().any(|s| s.has_space());
         match (blocked, self.window_blocked_since) {
             (true, None) => {
                 self.window_blocked_since = Some(now);

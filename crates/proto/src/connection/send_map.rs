@@ -240,6 +240,13 @@ impl SendMap {
         self.unassigned().next()
     }
 
+    /// The part of the first unassigned range before `window_end`.
+    pub fn sendable(&self, window_end: DataSeq) -> Option<Range<DataSeq>> {
+        let range = self.first_unassigned()?;
+        let end = range.end.min(window_end);
+        (range.start < end).then_some(range.start..end)
+    }
+
     /// The first range at or after `from` that is written and not carried by `subflow`, assigned to others or not.
     pub fn first_not_carried_by(&self, subflow: SubflowId, from: DataSeq) -> Option<Range<DataSeq>> {
         let mut at = from.max(self.first_unacked);

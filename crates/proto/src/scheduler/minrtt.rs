@@ -49,6 +49,10 @@ impl Scheduler for MinRtt {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         decide(view)
     }
+
+    fn wants_events(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -55,4 +55,9 @@ pub trait Scheduler: Send {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         let _ = (event, view);
     }
+
+    /// Whether [`Scheduler::on_event`] does anything. Where it does not, no view is made for it.
+    fn wants_events(&self) -> bool {
+        true
+    }
 }

@@ -172,9 +172,7 @@ impl View<'_> {
 
     /// The first unassigned range that lies inside the send window.
     pub fn sendable(&self) -> Option<Range<DataSeq>> {
-        let range = self.queue.first_unassigned()?;
-        let end = range.end.min(self.send_window_end);
-        (range.start < end).then_some(range.start..end)
+        self.queue.sendable(self.send_window_end)
     }
 
     /// At most `segments` full segments of subflow `s` from the first unassigned byte inside the send window.

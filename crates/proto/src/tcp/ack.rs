@@ -47,10 +47,16 @@ impl Tcp {
     ) -> bool {
         let Some(ack) = self.acceptable_ack(segment) else { return false };
         let window_changed = self.update_peer_window(segment, segment_seq, ack);
+        let echo = segment.flags.contains(Flags::ECE);
+        if ack == self.una && !echo && segment.options.sack.is_empty() && self.nothing_is_out() {
+            self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+            self.update_pacing_rate();
+            return true;
+        }
         let mut d = Delivered {
             una_advanced: ack > self.una,
             echoed_timestamp: segment.options.timestamps.map(|t| t.echo),
-            congestion_echo: segment.flags.contains(Flags::ECE),
+            congestion_echo: echo,
             ..Delivered::default()
         };
         let mut samples = Samples::default();
@@ -108,6 +114,11 @@ impl Tcp {
         self.update_pacing_rate();
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         true
+    }
+
+    /// The side that only receives: an acknowledgement that says nothing new has nothing to act on.
+    fn nothing_is_out(&self) -> bool {
+        self.queue.is_empty() && self.idle_for.is_none() && self.recovery.is_quiet()
     }
 
     /// RFC 9293 §3.10.7.4: SND.WND, SND.WL1, SND.WL2.

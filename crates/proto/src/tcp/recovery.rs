@@ -114,6 +114,15 @@ impl Recovery {
         }
     }
 
+    /// No episode, nothing to undo, and nothing counted towards one.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.state == State::Open
+            && self.prior.is_none()
+            && self.probe.is_none()
+            && self.duplicate_acks == 0
+            && !self.rack_advanced
+    }
+
     pub(crate) fn in_reduction(&self) -> bool {
         matches!(self.state, State::Reduction | State::Recovery)
     }
