@@ -3,5 +3,12 @@
 //! They are here, and not beside the targets, so that the ordinary tests can replay the corpora without a fuzzer.
 
 mod codec;
+mod connection;
+mod decisions;
+mod scenario;
+mod world;
 
 pub use codec::codec;
+pub use connection::connection;
+pub use decisions::decisions;
+pub use scenario::scenario;

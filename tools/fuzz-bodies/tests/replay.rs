@@ -22,3 +22,33 @@ fn replay(name: &str, body: fn(&[u8])) {
 fn codec() {
     replay("codec", pathweave_fuzz_bodies::codec);
 }
+
+#[test]
+fn connection() {
+    replay("connection", pathweave_fuzz_bodies::connection);
+}
+
+#[test]
+fn decisions() {
+    replay("decisions", pathweave_fuzz_bodies::decisions);
+}
+
+#[test]
+fn scenario() {
+    replay("scenario", pathweave_fuzz_bodies::scenario);
+}
+
+/// Random bytes reach little of the code, but they need no corpus.
+#[test]
+fn random_inputs() {
+    use pathweave_units::random::Random;
+    let mut random = Random::substream(1, "inputs");
+    for i in 0..300 {
+        let len = random.next_u32() % 2000;
+        let input: Vec<u8> = (0..len).map(|_| random.next_u32() as u8).collect();
+        println!("input {i}");
+        pathweave_fuzz_bodies::codec(&input);
+        pathweave_fuzz_bodies::connection(&input);
+        pathweave_fuzz_bodies::decisions(&input);
+    }
+}

@@ -1,0 +1,43 @@
+//! Scenario files: any text is a scenario or a message, and a scenario's canonical text is the same scenario.
+
+use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
+use pathweave_lab::sim::Simulation;
+use pathweave_proto::Registry;
+use pathweave_units::Instant;
+
+/// The most links, connections and buffers of a simulation that is begun: others take long without being wrong.
+const SMALL: usize = 4;
+
+/// Reads the bytes as a scenario file, for a scheduler and for plain TCP, and begins the simulation of small ones.
+pub fn scenario(data: &[u8]) {
+    let Ok(text) = core::str::from_utf8(data) else { return };
+    let registry = Registry::builtin();
+    let document = match Document::parse("fuzz.toml", text) {
+        Ok(document) => document,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let scheduler = SchedulerSpec::parse("minrtt").expect("it is built in");
+    for variant in [Variant::AsWritten, Variant::Scheduler(scheduler), Variant::PlainTcp(0), Variant::PlainTcp(9)] {
+        match document.scenario(&registry, &variant) {
+            Err(error) => {
+                let place = error.source.get(error.span.clone());
+                assert!(place.is_some(), "an error is somewhere in the text: {error}");
+                assert!(!error.to_string().is_empty());
+            }
+            Ok(scenario) => {
+                let _ = scenario.hash(&NoFiles);
+                if scenario.links.len() > SMALL || scenario.connections.len() > SMALL || makes_traces(text) {
+                    continue;
+                }
+                if let Ok(mut simulation) = Simulation::new(&scenario, 1, &registry, &NoFiles) {
+                    simulation.run_until(Instant::from_millis(20));
+                }
+            }
+        }
+    }
+}
+
+/// Made-up traces may be as long as hours of a fast link.
+fn makes_traces(text: &str) -> bool {
+    text.contains("cellular")
+}

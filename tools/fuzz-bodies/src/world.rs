@@ -1,0 +1,194 @@
+//! Two hosts with two paths between them, whose wires are lists that a fuzz input can tamper with.
+
+use core::net::{IpAddr, SocketAddr};
+use pathweave_proto::config::{ConnectionConfig, PathManager};
+use pathweave_proto::{Connection, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Payload, Segment};
+use std::collections::VecDeque;
+
+/// Paths between the hosts.
+pub(crate) const PATHS: u8 = 2;
+/// The server's port.
+pub(crate) const PORT: u16 = 5001;
+/// The most segments on a wire: more are lost.
+const WIRE: usize = 1000;
+/// More segments than this after one event, or timers at one time, are a spin.
+const SPIN: usize = 5000;
+
+/// The address of a path's end.
+pub(crate) fn address(path: u8, server: bool) -> IpAddr {
+    IpAddr::from([10, 0, path % PATHS + 1, if server { 2 } else { 1 }])
+}
+
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    /// The client, the server.
+    pub(crate) ends: [Endpoint; 2],
+    pub(crate) handles: [Option<ConnectionHandle>; 2],
+    /// What is on its way to each.
+    pub(crate) wires: [VecDeque<(Ecn, Segment)>; 2],
+    /// The last segment that each has sent.
+    pub(crate) last_sent: [Option<Segment>; 2],
+    pub(crate) written: [u64; 2],
+    pub(crate) read: [u64; 2],
+    /// Data was read that is not what was written there.
+    pub(crate) damaged: bool,
+    bytes: bool,
+}
+
+/// Byte `at` of each stream.
+fn byte(at: u64) -> u8 {
+    (at % 251) as u8
+}
+
+/// `len` bytes of a stream.
+pub(crate) fn payload(start: u64, len: u32, bytes: bool) -> Payload {
+    match bytes {
+        true => Payload::Bytes((start..start + u64::from(len)).map(byte).collect::<Vec<u8>>().into()),
+        false => Payload::Virtual { start, len },
+    }
+}
+
+impl World {
+    /// A client that has begun to connect. With `bytes`, payloads are bytes.
+    pub(crate) fn new(config: ConnectionConfig, server: ConnectionConfig, bytes: bool) -> Self {
+        let host = |server: bool| {
+            let mut end = Endpoint::new(Random::substream(1, if server { "server" } else { "client" }));
+            end.set_routes((0..PATHS).map(|p| (address(p, server), address(p, !server))));
+            end
+        };
+        let local = |server| {
+            (0..PATHS)
+                .map(|p| LocalAddress { address: address(p, server), meta: Default::default() })
+                .collect::<Vec<_>>()
+        };
+        let mut ends = [host(false), host(true)];
+        ends[1].listen(PORT, server, &local(true));
+        let (from, to) = (SocketAddr::new(address(0, false), 0), SocketAddr::new(address(0, true), PORT));
+        let handle = ends[0].connect(Instant::ZERO, from, to, config, &local(false)).expect("the parameters are right");
+        let mut world = World {
+            now: Instant::ZERO,
+            ends,
+            handles: [Some(handle), None],
+            wires: Default::default(),
+            last_sent: [None, None],
+            written: [0; 2],
+            read: [0; 2],
+            damaged: false,
+            bytes,
+        };
+        world.drain();
+        world
+    }
+
+    /// Lets both ends send and take note of what they say.
+    pub(crate) fn drain(&mut self) {
+        for i in 0..2 {
+            let mut sent = 0;
+            while let Some(transmit) = self.ends[i].poll_transmit(self.now) {
+                sent += 1;
+                assert!(sent < SPIN, "an endpoint sends without end");
+                let len = transmit.segment.options.wire_len();
+                assert!(len <= 40, "options of {len} bytes: {:?}", transmit.segment);
+                self.last_sent[i] = Some(transmit.segment.clone());
+                if self.wires[1 - i].len() < WIRE {
+                    self.wires[1 - i].push_back((transmit.ecn, transmit.segment));
+                }
+            }
+            while let Some(handle) = self.ends[i].poll_accept() {
+                self.handles[i].get_or_insert(handle);
+            }
+            let mut events = 0;
+            while self.ends[i].poll_event().is_some() {
+                events += 1;
+                assert!(events < SPIN, "events without end");
+            }
+        }
+    }
+
+    pub(crate) fn deliver(&mut self, to: usize, ecn: Ecn, mut segment: Segment) {
+        self.ends[to].handle_segment(self.now, ecn, &mut segment);
+        self.drain();
+    }
+
+    /// Delivers the oldest segment on its way to `to`; whether there was one.
+    pub(crate) fn pass(&mut self, to: usize) -> bool {
+        let Some((ecn, segment)) = self.wires[to].pop_front() else { return false };
+        self.deliver(to, ecn, segment);
+        true
+    }
+
+    /// Time passes; every timer up to then runs at its own time.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        let until = self.now + by;
+        let mut at_one_time = 0;
+        while let Some(next) = self.next_timer().filter(|t| *t <= until) {
+            at_one_time = if next > self.now { 0 } else { at_one_time + 1 };
+            assert!(at_one_time < SPIN, "timers of one time without end");
+            self.now = self.now.max(next);
+            for end in &mut self.ends {
+                end.handle_timeout(self.now);
+            }
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.ends.iter().filter_map(Endpoint::poll_timeout).min()
+    }
+
+    pub(crate) fn write(&mut self, i: usize, len: u32) {
+        let Some(handle) = self.handles[i] else { return };
+        let payload = payload(self.written[i], len, self.bytes);
+        self.written[i] += self.ends[i].write(self.now, handle, payload);
+        self.drain();
+    }
+
+    pub(crate) fn read(&mut self, i: usize, max: u64) {
+        let Some(handle) = self.handles[i] else { return };
+        let mut reads = 0;
+        while let Some(got) = self.ends[i].read(self.now, handle, max) {
+            reads += 1;
+            assert!(reads < SPIN && !got.is_empty(), "reads without end");
+            self.damaged |= got != payload(self.read[i], got.len(), self.bytes);
+            self.read[i] += u64::from(got.len());
+        }
+        self.drain();
+    }
+
+    pub(crate) fn command(&mut self, i: usize, command: impl FnOnce(&mut Connection, Instant)) {
+        let (Some(handle), now) = (self.handles[i], self.now) else { return };
+        self.ends[i].with(handle, |c| command(c, now));
+        self.drain();
+    }
+
+    pub(crate) fn connection(&self, i: usize) -> Option<&Connection> {
+        self.ends[i].connection(self.handles[i]?)
+    }
+
+    /// Delivers everything, lets time pass where nothing is on its way, and reads, until `until` or until all is quiet.
+    pub(crate) fn settle(&mut self, until: Instant) {
+        loop {
+            let moved = self.pass(0) | self.pass(1);
+            self.read(0, u64::MAX);
+            self.read(1, u64::MAX);
+            match self.next_timer() {
+                _ if moved => {}
+                Some(next) if next <= until => self.advance(next.since(self.now)),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The path manager of a number.
+pub(crate) fn path_manager(n: u8) -> PathManager {
+    match n % 3 {
+        0 => PathManager::Default,
+        1 => PathManager::FullMesh,
+        _ => PathManager::NDiffPorts(3),
+    }
+}
