@@ -9,9 +9,10 @@
 //!
 //! Readings and deviations. A chunk is the application's message where it marks its ends, at most `chunk` bytes; with
 //! `chunk` 0 and a stream without marks it is all that is written and inside the send window when the last chunk has
-//! been given out: what is beyond the window could not be sent, and sent last it would hold all up. The amount of
-//! overlap is fixed; the paper's follows the variation of the round-trip time. With more than two subflows all but the
-//! fastest come from the tail. A subflow without a round-trip time sample leaves no gap.
+//! been given out, in whole segments: what is beyond the window could not be sent, and sent last it would hold all up.
+//! Where nobody has taken the tail the fastest subflow goes on into the next chunk. The amount of overlap is fixed; the
+//! paper's follows the variation of the round-trip time. With more than two subflows all but the fastest come from the
+//! tail. A subflow without a round-trip time sample leaves no gap.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::parameter::{Kind, Parameter};
@@ -69,20 +70,27 @@ impl Dems {
         Dems { chunk, overlap, end: DataSeq(0), met: None }
     }
 
-    /// What of the chunk nobody carries yet, inside the window: from the first to the last such byte.
+    /// What nobody carries yet, inside the window: the first range, which may pass the chunk's end, and the last of the
+    /// chunk.
     fn gap(&self, view: &View<'_>) -> Option<(Range<DataSeq>, Range<DataSeq>)> {
         let end = self.end.min(view.send_window_end);
         let mut ranges = view.queue.unassigned().take_while(|r| r.start < end);
         let first = ranges.next()?;
         let last = ranges.last().unwrap_or_else(|| first.clone());
-        Some((first.start..first.end.min(end), last.start..last.end.min(end)))
+        Some((first.start..first.end.min(view.send_window_end), last.start..last.end.min(end)))
     }
 
-    fn open_chunk(&mut self, view: &View<'_>) {
+    fn open_chunk(&mut self, view: &View<'_>, mss: u32) {
         let Some(data) = view.sendable() else { return };
-        let longest = if self.chunk > 0 { data.start + self.chunk } else { data.end };
-        let message_end = view.message_end.filter(|end| *end > data.start).unwrap_or(longest);
-        self.end = data.end.min(longest).min(message_end);
+        let longest = if self.chunk > 0 { data.end.min(data.start + self.chunk) } else { data.end };
+        self.end = match view.message_end.filter(|end| *end > data.start) {
+            Some(end) => longest.min(end),
+            // Whole segments, so that only the stream's last is short.
+            None => {
+                let len = longest.since(data.start);
+                longest - if len > u64::from(mss) { len % u64::from(mss) } else { 0 }
+            }
+        };
     }
 
     /// What `s` sends again around the place where the sides met.
@@ -126,9 +134,8 @@ fn assign(view: &View<'_>, s: &SubflowView, range: Range<DataSeq>, reason: Reaso
 
 impl Scheduler for Dems {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let Some(fastest) = view.candidates().min_by_key(|s| minrtt::key(s)).map(|s| s.id) else {
-            return Decision::no_space();
-        };
+        let Some(first) = view.candidates().min_by_key(|s| minrtt::key(s)) else { return Decision::no_space() };
+        let (fastest, mss) = (first.id, first.mss.max(1));
         for s in view.candidates().filter(|s| s.has_space()) {
             if let Some(range) = self.overlap(view, s, fastest) {
                 let reason = Reason::new("overlap where head and tail met");
@@ -136,7 +143,7 @@ impl Scheduler for Dems {
             }
         }
         if self.gap(view).is_none() {
-            self.open_chunk(view);
+            self.open_chunk(view, mss);
         }
         let Some((head, tail)) = self.gap(view) else { return Decision::nothing_to_send() };
         for s in view.candidates().filter(|s| s.has_space()) {
@@ -241,10 +248,10 @@ mod tests {
     fn chunks_follow_one_another() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(20).cwnd(3)]).write(100);
         let mut scheduler = Dems::new(8 * MSS, 0);
-        // All of the first chunk fits the fast subflow's window; so do two segments of the second.
-        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 15..16), (1, 14..15), (1, 13..14)]);
+        // The fast subflow's window takes all of the first chunk, and more: the second begins behind that.
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 17..18), (1, 16..17), (1, 15..16)]);
         bench.acked(0, 10);
-        assert_eq!(bench.run(&mut scheduler), [(0, 10..13), (0, 16..23)]);
+        assert_eq!(bench.run(&mut scheduler), [(0, 10..15), (0, 18..23)]);
     }
 
     #[test]
@@ -253,7 +260,7 @@ mod tests {
         let mut view = bench.view();
         view.message_end = Some(DataSeq(12 * MSS));
         let mut scheduler = dems();
-        scheduler.open_chunk(&view);
+        scheduler.open_chunk(&view, MSS as u32);
         assert_eq!(scheduler.end, DataSeq(12 * MSS));
     }
 
