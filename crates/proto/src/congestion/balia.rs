@@ -105,4 +105,11 @@ mod tests {
         let mut flow = Flow::new(Balia::default(), 100).threshold(2).with_path(path(300, 100));
         assert_eq!(flow.lose(), 25);
     }
+
+    /// Rates 100 and 120: α = 1.2, below the limit of 1.5; the loss takes 100/2·1.2. The faster one's α is 1: half.
+    #[test]
+    fn the_decrease_follows_alpha_below_its_limit() {
+        assert_eq!(Flow::new(Balia::default(), 100).threshold(2).with_path(path(120, 100)).lose(), 40);
+        assert_eq!(Flow::new(Balia::default(), 120).threshold(2).with_path(path(100, 100)).lose(), 60);
+    }
 }

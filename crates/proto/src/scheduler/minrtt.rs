@@ -67,6 +67,14 @@ mod tests {
         assert_eq!(bench.decide(&mut MinRtt), Decision::no_space());
     }
 
+    /// EVAL Fig. 2: windows of 10, round trips of 10 and 20 ms, 11 packets: the last one goes on the slow path and takes as
+    /// long as two rounds of the fast one.
+    #[test]
+    fn eval_figure_2_eleven_packets() {
+        let mut bench = Bench::new([sub(0).rtt(10), sub(1).rtt(20)]).write(11);
+        assert_eq!(bench.run(&mut MinRtt), [(0, 0..10), (1, 10..11)]);
+    }
+
     #[test]
     fn subflows_without_a_sample_follow_in_default_order() {
         let mut bench = Bench::new([sub(0).no_rtt(), sub(1).no_rtt(), sub(2).rtt(900)]).write(100);
