@@ -1,0 +1,138 @@
+//! Whole runs of schedulers that must coincide, byte for byte on every link, and what some must show on the wire.
+
+use pathweave_lab::results::Status;
+use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant, builtin};
+use pathweave_lab::sim::Simulation;
+use pathweave_netsim::Fate;
+use pathweave_proto::Registry;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+const SCENARIOS: [&str; 6] = ["cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte", "wlan-3g", "wlan-wlan"];
+
+/// The hash of all that a capture on every link would show.
+fn digest(document: &Document, scheduler: &str, seed: u64) -> String {
+    let variant = Variant::Scheduler(SchedulerSpec::parse(scheduler).expect("a scheduler"));
+    let result = pathweave_lab::run(document, &variant, seed, &Registry::builtin(), &NoFiles).expect("it runs");
+    assert_eq!(result.status, Status::Completed, "{scheduler}: {:?}", result.reason);
+    result.digest
+}
+
+/// On which of the built-in scenarios, with these settings, two schedulers do not give the same run.
+fn differences(one: &str, other: &str, settings: &[&[(&str, &str)]]) -> Vec<String> {
+    let mut differ = Vec::new();
+    for scenario in SCENARIOS {
+        for settings in settings {
+            let mut document = builtin(scenario).expect("a built-in scenario");
+            document.set("duration", "8s").expect("a setting");
+            for (key, value) in *settings {
+                document.set(key, value).expect("a right setting");
+            }
+            let digests = [one, other].map(|scheduler| digest(&document, scheduler, 7));
+            if digests[0] != digests[1] {
+                differ.push(format!("{one} and {other} over {scenario} with {settings:?}"));
+            }
+        }
+    }
+    differ
+}
+
+/// BLEST §V: with λ = 0 nothing is ever skipped.
+#[test]
+fn blest_with_lambda_zero_is_minrtt() {
+    let small: &[(&str, &str)] = &[("connection.receive_buffer", "100KB")];
+    let tuned: &[(&str, &str)] = &[("connection.receive_buffer", "auto 128KB..6MB"), ("connection.congestion", "lia")];
+    assert_eq!(differences("blest:lambda=0:delta=0", "minrtt", &[&[], small, tuned]), Vec::<String>::new());
+    assert!(!differences("blest", "minrtt", &[small]).is_empty(), "λ makes no difference at all");
+}
+
+/// CP §3.2: with enough buffer no subflow is denied.
+#[test]
+fn cp_radical_with_unlimited_buffer_is_minrtt() {
+    let large: &[(&str, &str)] = &[("connection.receive_buffer", "1GB"), ("connection.send_buffer", "1GB")];
+    assert_eq!(differences("cp", "minrtt", &[large]), Vec::<String>::new());
+    assert!(!differences("cp", "minrtt", &[&[("connection.receive_buffer", "200KB")]]).is_empty());
+}
+
+/// A lossy path that reorders and goes dark for a second.
+const ONE_PATH: &str = r#"
+format = 1
+name = "one"
+duration = "20s"
+[[path]]
+name = "p"
+rate = "8Mbps"
+delay = "20ms"
+queue = "50packets"
+loss = 0.01
+reorder = "0.01:extra=8ms"
+[[path.change]]
+at = "9s"
+up = false
+[[path.change]]
+at = "10s"
+up = true
+[[connection]]
+name = "c"
+workload = "bulk"
+direction = "upload"
+send_buffer = "400KB"
+receive_buffer = "200KB"
+"#;
+
+/// With one path there is nothing to decide: whatever keeps to the window gives the same run.
+#[test]
+fn on_one_path_all_are_single() {
+    let mut document = Document::parse("one.toml", ONE_PATH).expect("a scenario");
+    for (seed, workload) in [(1, "bulk"), (2, "transfer:size=1000001B")] {
+        document.set("connection.workload", workload).expect("a setting");
+        let single = digest(&document, "single", seed);
+        let registry = Registry::builtin();
+        let differ: Vec<_> = registry
+            .schedulers()
+            .iter()
+            .filter(|e| !e.queues && digest(&document, e.name, seed) != single)
+            .map(|e| e.name)
+            .collect();
+        assert_eq!(differ, Vec::<&str>::new(), "{workload}");
+        assert_ne!(digest(&document, "single", seed + 2), single, "the digest shows nothing");
+    }
+}
+
+/// The data sequence numbers of each path's data segments as they leave, relative to the stream.
+fn sequences(scheduler: &str, scenario: &str) -> BTreeMap<usize, Vec<u64>> {
+    let mut document = builtin(scenario).expect("a built-in scenario");
+    document.set("connection.workload", "transfer:size=3MB").expect("a setting");
+    document.set("duration", "60s").expect("a setting");
+    let registry = Registry::builtin();
+    let variant = Variant::Scheduler(SchedulerSpec::parse(scheduler).expect("a scheduler"));
+    let scenario = document.scenario(&registry, &variant).expect("it is complete");
+    let mut sim = Simulation::new(&scenario, 1, &registry, &NoFiles).expect("it is complete");
+    let seen: Rc<RefCell<BTreeMap<usize, Vec<u64>>>> = Rc::default();
+    let log = seen.clone();
+    sim.set_capture(Box::new(move |tap, segment| {
+        if let (Fate::Delivered, Some(dss)) = (tap.fate, segment.options.dss)
+            && let Some(mapping) = dss.mapping
+            && !segment.payload.is_empty()
+        {
+            log.borrow_mut().entry(tap.link.index()).or_default().push(mapping.dsn.expand(0));
+        }
+    }));
+    let measured = sim.run();
+    assert_eq!(measured.status, Status::Completed);
+    Rc::try_unwrap(seen).expect("the run is over").into_inner()
+}
+
+/// DEMS: the slow path's data comes from the tail, down; the fast path's from the head, up.
+#[test]
+fn dems_sends_backwards_on_the_slow_path() {
+    let paths = sequences("dems", "ethernet-wifi");
+    let steps = |numbers: &Vec<u64>| {
+        let down = numbers.windows(2).filter(|w| w[1] < w[0]).count();
+        (down as f64) / (numbers.len() - 1) as f64
+    };
+    let [fast, slow] = paths.values().map(steps).collect::<Vec<_>>()[..] else { panic!("two links carry data") };
+    assert!(fast < 0.02, "{fast}");
+    assert!(slow > 0.9, "{slow}");
+}
