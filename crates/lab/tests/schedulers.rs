@@ -1,15 +1,13 @@
 //! Whole runs of schedulers that must coincide, byte for byte on every link, and what some must show on the wire.
 
 use pathweave_lab::results::Status;
-use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant, builtin};
+use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
 use pathweave_netsim::Fate;
 use pathweave_proto::Registry;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-const SCENARIOS: [&str; 6] = ["cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte", "wlan-3g", "wlan-wlan"];
 
 /// The hash of all that a capture on every link would show.
 fn digest(document: &Document, scheduler: &str, seed: u64) -> String {
@@ -22,7 +20,7 @@ fn digest(document: &Document, scheduler: &str, seed: u64) -> String {
 /// On which of the built-in scenarios, with these settings, two schedulers do not give the same run.
 fn differences(one: &str, other: &str, settings: &[&[(&str, &str)]]) -> Vec<String> {
     let mut differ = Vec::new();
-    for scenario in SCENARIOS {
+    for (scenario, _) in BUILTIN {
         for settings in settings {
             let mut document = builtin(scenario).expect("a built-in scenario");
             document.set("duration", "8s").expect("a setting");
