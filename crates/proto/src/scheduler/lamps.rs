@@ -101,6 +101,10 @@ impl Scheduler for Lamps {
             .with("fastest_loss", loss);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
+
+    fn wants_events(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
