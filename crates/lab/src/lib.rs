@@ -1,6 +1,7 @@
 //! Scenarios, runs and metrics: one run is a pure function of scenario, seed and files (ARCHITECTURE.md, contract 7).
 
 pub mod benefit;
+pub mod explain;
 pub mod results;
 mod run;
 pub mod scenario;

@@ -1,7 +1,7 @@
 //! Many connections behind a set of addresses: demultiplexing, listeners, tokens, timers.
 
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Transmit, join, names_capable};
+use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Trace, Transmit, join, names_capable};
 use crate::demux::Demux;
 use crate::parameter::ParameterError;
 use crate::seq::SubflowId;
@@ -221,11 +221,28 @@ impl Endpoint {
 
     /// Runs a command on a connection: write, read, close, abort.
     pub fn with<R>(&mut self, handle: ConnectionHandle, command: impl FnOnce(&mut Connection) -> R) -> Option<R> {
-        self.slot(handle)?;
-        let connection = self.slots[handle.index as usize].connection.as_deref_mut()?;
+        let connection = self.connection_mut(handle)?;
         let result = command(connection);
         self.touch(handle.index);
         Some(result)
+    }
+
+    /// Records a connection's decisions from now on, for [`Endpoint::poll_trace`].
+    pub fn trace_decisions(&mut self, handle: ConnectionHandle) {
+        if let Some(connection) = self.connection_mut(handle) {
+            connection.trace_decisions();
+        }
+    }
+
+    /// The next decision that was recorded of a connection. Unlike a command it changes nothing, not even the order in which
+    /// connections send.
+    pub fn poll_trace(&mut self, handle: ConnectionHandle) -> Option<Trace> {
+        self.connection_mut(handle)?.poll_trace()
+    }
+
+    fn connection_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
+        self.slot(handle)?;
+        self.slots[handle.index as usize].connection.as_deref_mut()
     }
 
     /// Writes to a connection's stream; returns the bytes taken, 0 where the connection is gone.

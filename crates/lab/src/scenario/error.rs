@@ -71,7 +71,7 @@ impl fmt::Display for ScenarioError {
     /// `FILE:LINE: key = value: allowed: ...`; without a line for the command line's own words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if !matches!(&*self.file, SET | SCHEDULERS) {
+        if !self.file.starts_with("--") {
             write!(f, ":{}", self.line())?;
         }
         let ScenarioError { key, value, allowed, .. } = self;

@@ -1,5 +1,6 @@
 //! Applications: who writes what when, and readers that read at once.
 
+use super::Traced;
 use super::hosts::Host;
 use super::meter::Meter;
 use crate::scenario::{self, Direction, Workload};
@@ -8,6 +9,7 @@ use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, LocalAddress};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
+use std::collections::VecDeque;
 
 /// The most that one write hands over, bytes.
 const WRITE_BYTES: u64 = 1 << 30;
@@ -44,6 +46,8 @@ pub(super) struct App {
     pub(super) error: Option<ConnectionError>,
     /// The reader found the stream's bytes out of order: a broken invariant of the engine.
     pub(super) corrupted: bool,
+    /// The sender's decisions are recorded from its first on.
+    trace: bool,
 }
 
 impl App {
@@ -75,6 +79,7 @@ impl App {
             finished: None,
             error: None,
             corrupted: false,
+            trace: false,
         }
     }
 
@@ -92,6 +97,13 @@ impl App {
         match self.direction {
             Direction::Upload => &self.server,
             Direction::Download => &self.client,
+        }
+    }
+
+    /// Has the sender's decisions recorded where that is wanted; `host` is an end that has just got its connection.
+    fn start_trace(&self, host: &mut Host) {
+        if let (true, Some(handle)) = (self.trace, self.sender().handle) {
+            host.endpoint.trace_decisions(handle);
         }
     }
 
@@ -169,6 +181,26 @@ impl Apps {
         self.list.iter().filter(|a| a.measured).all(|a| a.finished.is_some() || a.error.is_some())
     }
 
+    /// Records the decisions of the measured connections' senders.
+    pub(super) fn trace_decisions(&mut self, hosts: &mut [Host]) {
+        for app in self.list.iter_mut().filter(|a| a.measured) {
+            app.trace = true;
+            app.start_trace(&mut hosts[app.sender().host]);
+        }
+    }
+
+    /// Moves what a host's senders have recorded to `trace`.
+    pub(super) fn collect_trace(&self, index: usize, host: &mut Host, trace: &mut VecDeque<Traced>) {
+        for (connection, app) in self.list.iter().enumerate().filter(|(_, a)| a.trace && a.sender().host == index) {
+            let Some(handle) = app.sender().handle else { continue };
+            while let Some(entry) = host.endpoint.poll_trace(handle) {
+                let subflows = host.endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
+                let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
+                trace.push_back(Traced { connection, paths, entry });
+            }
+        }
+    }
+
     /// Opens an application's connection, or writes its next message. Returns the host that acted.
     pub(super) fn start_or_write(&mut self, now: Instant, index: usize, hosts: &mut [Host]) -> usize {
         let app = &mut self.list[index];
@@ -177,7 +209,10 @@ impl Apps {
             let (local, remote) = (app.client.address, app.server.address);
             let endpoint = &mut hosts[app.client.host].endpoint;
             match endpoint.connect(now, local, remote, app.config.clone(), &app.local_addresses) {
-                Ok(handle) => app.client.handle = Some(handle),
+                Ok(handle) => {
+                    app.client.handle = Some(handle);
+                    app.start_trace(&mut hosts[app.client.host]);
+                }
                 Err(_) => app.error = Some(ConnectionError::Aborted),
             }
             if let Workload::Cbr { .. } = app.workload {
@@ -209,6 +244,7 @@ impl Apps {
                 && app.server.handle.is_none()
             {
                 app.server.handle = Some(handle);
+                app.start_trace(host);
             }
         }
         while let Some((handle, event)) = host.endpoint.poll_event() {

@@ -49,6 +49,13 @@ pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
     (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, high, low, 2)))
 }
 
+/// The path that has this address at one of its ends.
+pub(super) fn path_of(address: IpAddr) -> Option<usize> {
+    let IpAddr::V4(address) = address else { return None };
+    let [_, high, low, _] = address.octets();
+    usize::from(u16::from_be_bytes([high, low])).checked_sub(1)
+}
+
 pub(super) fn build(
     scenario: &Scenario,
     seed: u64,

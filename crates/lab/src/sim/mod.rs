@@ -12,10 +12,12 @@ use build::World;
 use hosts::Host;
 use meter::Meter;
 use pathweave_netsim::{LinkId, NetEvent, Network, Tap};
-use pathweave_proto::Connection;
+use pathweave_proto::connection::Trace;
+use pathweave_proto::{Connection, SubflowId};
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Segment};
 use pool::{Handle, Pool};
+use std::collections::VecDeque;
 
 pub use build::BuildError;
 pub use meter::Measured;
@@ -34,6 +36,19 @@ pub struct Simulation {
     meter: Meter,
     digest: digest::Digest,
     capture: Option<Capture>,
+    /// What was recorded of the measured senders' decisions; nothing while nobody asks for it.
+    trace: Option<VecDeque<Traced>>,
+}
+
+/// A recorded decision of a measured connection's sender.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// The connection's index in the scenario.
+    pub connection: usize,
+    /// Its subflows and the paths that they take, indices into the scenario's.
+    pub paths: Vec<(SubflowId, usize)>,
+    /// What was recorded.
+    pub entry: Trace,
 }
 
 /// Sees every packet at every link, as a capture would.
@@ -63,6 +78,7 @@ impl Simulation {
             apps,
             digest: digest::Digest::default(),
             capture: None,
+            trace: None,
         })
     }
 
@@ -122,6 +138,17 @@ impl Simulation {
     /// Shows every packet at every link to `capture` from now on.
     pub fn set_capture(&mut self, capture: Capture) {
         self.capture = Some(capture);
+    }
+
+    /// Records the decisions of the measured connections' senders from now on, for [`Simulation::poll_trace`].
+    pub fn trace_decisions(&mut self) {
+        self.trace.get_or_insert_default();
+        self.apps.trace_decisions(&mut self.hosts);
+    }
+
+    /// The next recorded decision; each connection's come in the order of time.
+    pub fn poll_trace(&mut self) -> Option<Traced> {
+        self.trace.as_mut()?.pop_front()
     }
 
     /// When something happens next.
@@ -196,6 +223,9 @@ impl Simulation {
             }
         }
         self.meter.observe(self.now, index, &self.hosts[index], &self.apps);
+        if let Some(trace) = &mut self.trace {
+            self.apps.collect_trace(index, &mut self.hosts[index], trace);
+        }
     }
 
     fn send_all(&mut self, index: usize) -> bool {

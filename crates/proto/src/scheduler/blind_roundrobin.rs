@@ -44,7 +44,7 @@ impl Scheduler for BlindRoundRobin {
         let segments = s.window_space().min(left.min(u64::from(u32::MAX)) as u32).max(1);
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
         self.current = Some(s.id);
-        let reason = Reason::new("its window is not exhausted: room for {window_space} segments")
+        let reason = Reason::new("its window is not exhausted: window space {window_space}")
             .with("window_space", f64::from(s.window_space()));
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }

@@ -39,7 +39,7 @@ pub(crate) fn pick<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
 pub(crate) fn decide(view: &View<'_>) -> Decision {
     let Some(s) = pick(view) else { return Decision::no_space() };
     let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
-    let reason = Reason::new("lowest srtt with window space: {srtt_ms}, room for {window_space} segments")
+    let reason = Reason::new("lowest srtt with window space: {srtt_ms}, window space {window_space}")
         .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
         .with("window_space", f64::from(s.window_space()));
     Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })

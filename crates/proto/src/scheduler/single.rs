@@ -64,7 +64,7 @@ impl Scheduler for Single {
                     return Decision::no_space();
                 }
                 let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
-                let reason = Reason::new("the only subflow to use: room for {window_space} segments")
+                let reason = Reason::new("the only subflow to use: window space {window_space}")
                     .with("window_space", f64::from(s.window_space()));
                 Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
             }

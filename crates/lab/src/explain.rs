@@ -1,0 +1,420 @@
+//! The decisions of one run: what the scheduler saw, what it answered and why, and what the connection made of it.
+//!
+//! An [`Entry`] is one line of JSON: plain numbers with their units in the names, times in seconds from the start of the
+//! run, places in the stream in bytes from its start. Recording changes nothing in the run.
+
+use crate::run::RunError;
+use crate::scenario::{Document, Files, Scenario, Variant};
+use crate::sim::{Simulation, Traced};
+use pathweave_proto::connection::{Carried, Decided, Given, ScheduleError, Trace};
+use pathweave_proto::scheduler::{ClippedBy, Decision, Reason, SubflowView, WindowUse};
+use pathweave_proto::{DataSeq, Registry, SubflowId};
+use pathweave_units::{Duration, Instant};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How far a run goes before what was recorded is taken from it.
+const STEP: Duration = Duration::from_millis(100);
+
+/// The decisions of one run between two times.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The scheduler with its parameters as written.
+    pub scheduler: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// Every setting that was overridden, as written.
+    pub overrides: BTreeMap<String, String>,
+    /// Pathweave's version.
+    pub version: String,
+    /// The first time that is shown, seconds.
+    pub from_s: f64,
+    /// The last time that is shown, seconds.
+    pub to_s: f64,
+    /// Names of the scenario's paths.
+    pub paths: Vec<String>,
+    /// How many connections are measured; entries name theirs when it is more than one.
+    pub connections: usize,
+    /// The time of the last decision before the first that is shown, seconds.
+    pub before_s: Option<f64>,
+    /// The time of the next decision, looked for only when none lies between the two times, seconds.
+    pub after_s: Option<f64>,
+    /// Whether the send window was full, as told by [`What::WindowBlocked`], when the first time that is shown came.
+    pub blocked_before: bool,
+    /// What happened, in the order of time.
+    #[serde(skip)]
+    pub entries: Vec<Entry>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// When, seconds.
+    pub time_s: f64,
+    /// The connection, where the scenario measures several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum What {
+    /// The scheduler was asked.
+    Decision {
+        /// What it saw.
+        saw: SawEntry,
+        /// What it answered.
+        verdict: Verdict,
+        /// Why.
+        reason: ReasonEntry,
+        /// What the connection made of it.
+        outcome: Outcome,
+    },
+    /// The connection gave data that was assigned before to one more subflow.
+    Repeated {
+        /// To whom.
+        #[serde(flatten)]
+        subflow: Named,
+        /// The data, bytes.
+        range: [u64; 2],
+        /// Which mechanism.
+        reason: ReasonEntry,
+    },
+    /// From now on data waits, some subflow has window space, and the connection's send window is full.
+    WindowBlocked {
+        /// The subflow that holds the first unacknowledged byte.
+        holder: Option<Named>,
+    },
+    /// The send window has room again, or nothing waits for it any more.
+    WindowUnblocked,
+}
+
+/// A subflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// Its number.
+    pub subflow: u8,
+    /// The name of its path.
+    pub path: String,
+}
+
+/// What a scheduler saw.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SawEntry {
+    /// Its subflows.
+    pub subflows: Vec<SubflowEntry>,
+    /// The send window that the peer offers, bytes.
+    pub send_window_bytes: u64,
+    /// Room between the highest assigned byte and the window's end, bytes.
+    pub send_window_free_bytes: u64,
+    /// First byte not acknowledged.
+    pub first_unacked: u64,
+    /// First byte that no subflow was given yet.
+    pub first_unassigned: Option<u64>,
+    /// Bytes written and given to no subflow.
+    pub unassigned_bytes: u64,
+    /// Bytes assigned and not acknowledged.
+    pub in_flight_bytes: u64,
+}
+
+/// A subflow as a scheduler saw it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubflowEntry {
+    /// Which.
+    #[serde(flatten)]
+    pub name: Named,
+    /// Smoothed round-trip time, ms.
+    pub srtt_ms: Option<f64>,
+    /// Congestion window, segments.
+    pub cwnd_segments: u32,
+    /// Segments in the network.
+    pub in_flight_segments: u32,
+    /// Segments assigned and not sent.
+    pub unsent_segments: u32,
+    /// Segments that the window lets out, beyond those assigned.
+    pub window_space_segments: u32,
+    /// Bytes assigned and not acknowledged.
+    pub queued_bytes: u64,
+    /// Bytes that its send buffer still takes.
+    pub send_buffer_space_bytes: u64,
+    /// It is a backup.
+    pub backup: bool,
+    /// It shows no sign of life.
+    pub stale: bool,
+}
+
+/// What a scheduler answered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Data goes to a subflow.
+    Assign {
+        /// To whom.
+        #[serde(flatten)]
+        subflow: Named,
+        /// The data, bytes.
+        range: [u64; 2],
+        /// Also beyond the congestion window.
+        queue: bool,
+    },
+    /// Nothing goes anywhere.
+    Wait {
+        /// For whom.
+        #[serde(rename = "for")]
+        for_subflow: Option<Named>,
+        /// Until when at the latest, seconds.
+        until_s: Option<f64>,
+    },
+}
+
+/// A rule with its numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReasonEntry {
+    /// As a sentence.
+    pub text: String,
+    /// Without the numbers.
+    pub rule: String,
+    /// The numbers, with units in the names.
+    pub terms: BTreeMap<String, f64>,
+}
+
+/// What the connection made of a decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The data was given.
+    Assigned(GivenEntry),
+    /// A short segment is held back.
+    HeldBack {
+        /// By what.
+        by: &'static str,
+    },
+    /// It waits.
+    Waiting,
+    /// The default took over.
+    Replaced {
+        /// Why.
+        why: String,
+        /// What the default gave.
+        by: Option<GivenEntry>,
+    },
+}
+
+impl Outcome {
+    /// What was given to a subflow.
+    pub fn given(&self) -> Option<&GivenEntry> {
+        match self {
+            Outcome::Assigned(given) | Outcome::Replaced { by: Some(given), .. } => Some(given),
+            _ => None,
+        }
+    }
+}
+
+/// Data that a subflow was given.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GivenEntry {
+    /// Who.
+    #[serde(flatten)]
+    pub subflow: Named,
+    /// The data, bytes.
+    pub range: [u64; 2],
+    /// Why it is less than the scheduler asked for.
+    pub clipped_by: Option<&'static str>,
+}
+
+/// Runs one variant of a scenario with one seed and records the decisions of the measured connections' senders from
+/// `from` to `to`. Both lie within the scenario's duration, in this order; nothing is shown of later times.
+///
+/// # Errors
+/// Where the scenario or a file that it names is wrong.
+pub fn explain(
+    document: &Document,
+    variant: &Variant,
+    seed: u64,
+    (from, to): (Instant, Instant),
+    registry: &Registry,
+    files: &dyn Files,
+) -> Result<Explanation, RunError> {
+    let scenario = document.scenario(registry, variant).map_err(|e| RunError::Scenario(Box::new(e)))?;
+    let mut simulation = Simulation::new(&scenario, seed, registry, files).map_err(RunError::Build)?;
+    simulation.trace_decisions();
+    let connections = scenario.connections.iter().filter(|c| c.measured).count();
+    let names = Names { scenario: &scenario, several: connections > 1 };
+    let mut explanation = Explanation {
+        scenario: scenario.name.clone(),
+        scheduler: variant.label(),
+        seed,
+        overrides: document.overrides().iter().cloned().collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        from_s: from.as_secs_f64(),
+        to_s: to.as_secs_f64(),
+        paths: scenario.paths.iter().map(|p| p.name.clone()).collect(),
+        connections,
+        before_s: None,
+        after_s: None,
+        blocked_before: false,
+        entries: Vec::new(),
+    };
+    let mut end = Instant::ZERO;
+    loop {
+        end += STEP;
+        let until = if end < to + STEP { end.min(to) } else { end };
+        let goes_on = simulation.run_until(until);
+        while let Some(traced) = simulation.poll_trace() {
+            let at = time(&traced.entry);
+            let decision = matches!(traced.entry, Trace::Decision(_));
+            if at < from {
+                match traced.entry {
+                    Trace::Decision(_) => explanation.before_s = Some(at.as_secs_f64()),
+                    Trace::WindowBlocked { .. } => explanation.blocked_before = true,
+                    Trace::WindowUnblocked { .. } => explanation.blocked_before = false,
+                    Trace::Repeated { .. } => {}
+                }
+            } else if at <= to {
+                explanation.entries.push(names.entry(traced));
+            } else if decision {
+                explanation.after_s.get_or_insert(at.as_secs_f64());
+            }
+        }
+        let found = explanation.after_s.is_some() || explanation.entries.iter().any(|e| e.what.is_decision());
+        if !goes_on || (until >= to && found) {
+            return Ok(explanation);
+        }
+    }
+}
+
+fn time(entry: &Trace) -> Instant {
+    match entry {
+        Trace::Decision(Decided { at, .. })
+        | Trace::Repeated { at, .. }
+        | Trace::WindowBlocked { at, .. }
+        | Trace::WindowUnblocked { at } => *at,
+    }
+}
+
+impl What {
+    /// Whether the scheduler was asked.
+    pub fn is_decision(&self) -> bool {
+        matches!(self, What::Decision { .. })
+    }
+}
+
+/// Names for what the engine numbers.
+struct Names<'a> {
+    scenario: &'a Scenario,
+    several: bool,
+}
+
+impl Names<'_> {
+    fn entry(&self, traced: Traced) -> Entry {
+        let Traced { connection, paths, entry } = traced;
+        let named = |id: SubflowId| {
+            let path = paths.iter().find(|(s, _)| *s == id).and_then(|(_, path)| self.scenario.paths.get(*path));
+            Named { subflow: id.0, path: path.map_or_else(|| "?".into(), |p| p.name.clone()) }
+        };
+        let connection = self.scenario.connections.get(connection).filter(|_| self.several);
+        Entry {
+            time_s: time(&entry).as_secs_f64(),
+            connection: connection.map(|c| c.name.clone()),
+            what: match entry {
+                Trace::Decision(decided) => decision(decided, &named),
+                Trace::Repeated { subflow, range, reason, .. } => {
+                    What::Repeated { subflow: named(subflow), range: bytes(&range), reason: reason_entry(&reason) }
+                }
+                Trace::WindowBlocked { holder, .. } => What::WindowBlocked { holder: holder.map(named) },
+                Trace::WindowUnblocked { .. } => What::WindowUnblocked,
+            },
+        }
+    }
+}
+
+fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
+    let Decided { saw, decision, carried, .. } = decided;
+    let given =
+        |g: Given| GivenEntry { subflow: named(g.subflow), range: bytes(&g.range), clipped_by: g.clipped_by.map(clip) };
+    let (verdict, reason) = match &decision {
+        Decision::Assign(a) => {
+            let queue = a.window == WindowUse::Queue;
+            (Verdict::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
+        }
+        Decision::Wait { until, for_subflow, reason } => {
+            let until_s = until.map(Instant::as_secs_f64);
+            (Verdict::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
+        }
+    };
+    What::Decision {
+        saw: SawEntry {
+            subflows: saw.subflows.iter().map(|s| subflow(s, named)).collect(),
+            send_window_bytes: saw.send_window,
+            send_window_free_bytes: saw.send_window_free,
+            first_unacked: saw.first_unacked.0,
+            first_unassigned: saw.first_unassigned.map(|seq| seq.0),
+            unassigned_bytes: saw.unassigned_bytes,
+            in_flight_bytes: saw.bytes_in_flight,
+        },
+        verdict,
+        reason: reason_entry(reason),
+        outcome: match carried {
+            Carried::Assigned(g) => Outcome::Assigned(given(g)),
+            Carried::HeldBack(by) => Outcome::HeldBack { by: clip(by) },
+            Carried::Waiting => Outcome::Waiting,
+            Carried::Replaced { error, by } => Outcome::Replaced { why: why(error), by: by.map(given) },
+        },
+    }
+}
+
+fn subflow(s: &SubflowView, named: &impl Fn(SubflowId) -> Named) -> SubflowEntry {
+    SubflowEntry {
+        name: named(s.id),
+        srtt_ms: s.srtt.map(|r| r.as_secs_f64() * 1e3),
+        cwnd_segments: s.cwnd,
+        in_flight_segments: s.in_flight,
+        unsent_segments: s.unsent,
+        window_space_segments: s.window_space(),
+        queued_bytes: s.queued_bytes,
+        send_buffer_space_bytes: s.send_buffer_space,
+        backup: s.backup,
+        stale: s.stale,
+    }
+}
+
+fn reason_entry(reason: &Reason) -> ReasonEntry {
+    // JSON has no infinity.
+    let terms = reason.terms.iter().filter(|(_, value)| value.is_finite());
+    ReasonEntry {
+        text: reason.to_string(),
+        rule: reason.rule.into(),
+        terms: terms.map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+    }
+}
+
+fn bytes(range: &Range<DataSeq>) -> [u64; 2] {
+    [range.start.0, range.end.0]
+}
+
+fn clip(by: ClippedBy) -> &'static str {
+    match by {
+        ClippedBy::CongestionWindow => "congestion window",
+        ClippedBy::SendBuffer => "send buffer of the subflow",
+        ClippedBy::SendWindow => "send window",
+        ClippedBy::Data => "end of the data",
+    }
+}
+
+fn why(error: Option<ScheduleError>) -> String {
+    match error {
+        Some(error) => error.to_string(),
+        None => "data goes in order until the peer has confirmed Multipath TCP".into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;
