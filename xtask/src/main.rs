@@ -74,6 +74,7 @@ fn test(steps: &mut Steps) {
         let (text, page) = results::first_command()?;
         table = Some(text);
         page::check(&page)?;
+        page::check(&results::explain_page()?)?;
         // That the check finds what is wrong needs the browser that is there by now.
         count_tests(&mut cargo("test --package xtask -- --ignored"), counts)
     });

@@ -18,7 +18,7 @@ const PATIENCE: u32 = 900;
 const HIGHEST: u32 = 16_000;
 
 /// Opens the page in headless Chromium, installed where it is missing, and checks that nothing is on its console, no plot is empty
-/// and nothing is loaded from outside: light and dark, wide and narrow. Leaves `target/page/{light,dark}-{wide,narrow}.png`.
+/// and nothing is loaded from outside: light and dark, wide and narrow. Leaves `target/page/NAME-{light,dark}-{wide,narrow}.png`, NAME the file's.
 ///
 /// # Errors
 /// What is wrong with the page, or why it cannot be looked at.
@@ -27,10 +27,11 @@ pub(crate) fn check(html: &Path) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/page");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let folder = folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()))?;
+    let stem = html.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let browser = Browser { program: chromium()?, folder, url: file_url(&html)? };
     for (scheme, scheme_flag) in SCHEMES {
         for (size, width) in WIDTHS {
-            let name = format!("{scheme}-{size}");
+            let name = format!("{stem}-{scheme}-{size}");
             let seen = browser.dump(width, scheme_flag).and_then(|(dom, log)| judge(&dom, &log, width));
             let seen = seen.map_err(|e| format!("{}, {name}: {e}", html.display()))?;
             let picture = browser.picture(&name, width, seen.height.min(HIGHEST), scheme_flag)?;

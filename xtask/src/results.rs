@@ -40,6 +40,19 @@ pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
     Ok((text, page))
 }
 
+/// The page of a scheduler's decisions; its waits and a full send window are on it.
+///
+/// # Errors
+/// Where it does not end well.
+pub(crate) fn explain_page() -> Result<PathBuf, String> {
+    let page = target().join("compare").join("pathweave-explain.html");
+    let _ = fs::remove_file(&page);
+    let arguments =
+        "explain wlan-3g --scheduler blest --from 200ms --to 1200ms --set connection.receive_buffer=60KB --report";
+    run(pathweave().args(arguments.split(' ')).arg(&page))?;
+    Ok(page)
+}
+
 /// The place in the README where the first command's output stands.
 const README_START: &str = "```console\n$ cargo run --release -- compare\n";
 const README_END: &str = "```\n";

@@ -15,6 +15,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Compare(CompareOptions),
+    Explain(ExplainOptions),
     Validate(ValidateOptions),
     List(ListOptions),
     /// Writes a shell's completions to standard output.
@@ -69,6 +70,46 @@ pub(crate) struct CompareOptions {
     /// How many runs at once [default: one per processor]. Results do not depend on it.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
+}
+
+/// Shows why a scheduler did what it did: every decision of one run between two times.
+///
+/// For each: what the scheduler saw (by subflow round-trip time, window, segments in flight; the send window, the first unassigned
+/// byte), its verdict, what the connection made of it, and the reason in the terms of the scheduler's paper. As text, unless a
+/// file is asked for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainOptions {
+    /// A built-in scenario (see `pathweave list scenarios`) or a scenario file.
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) scenario: String,
+
+    /// The scheduler, with parameters after colons (see `pathweave list schedulers`).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheduler: String,
+
+    /// The first time that is shown, from the start of the run [default: 0s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+
+    /// The last time that is shown [default: 200ms after the first].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+
+    /// The run's seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Overrides a value of the scenario, as for `compare`; can be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) settings: Vec<(String, String)>,
+
+    /// Writes a line of JSON for the run and one for each thing that happened; with `-` to standard output.
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) jsonl: Option<PathBuf>,
+
+    /// Writes one HTML page that needs nothing from outside: the stream over time, blocked times, and the reasons.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// Holds the engine against measurements of the real Linux stack.

@@ -62,7 +62,7 @@ fn page_path(options: &CompareOptions) -> Option<PathBuf> {
 }
 
 /// Runs can take long: a place that cannot be written is found before.
-fn check_folder(path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.is_dir(), path.is_dir()) {
         (true, false) => Ok(()),

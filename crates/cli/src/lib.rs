@@ -15,6 +15,7 @@ mod args;
 mod compare;
 mod engine;
 mod execute;
+mod explain;
 mod failure;
 mod files;
 mod list;
@@ -41,6 +42,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
+        Command::Explain(options) => explain::explain(&options, &registry),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell),

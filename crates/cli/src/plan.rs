@@ -70,7 +70,12 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
 }
 
 /// Builds the simulation once, so that what is wrong in a trace is found before all runs.
-fn check(scenario: &Scenario, document: &Document, registry: &Registry, traces: &Traces) -> Result<(), Failure> {
+pub(crate) fn check(
+    scenario: &Scenario,
+    document: &Document,
+    registry: &Registry,
+    traces: &Traces,
+) -> Result<(), Failure> {
     let Err(error) = Simulation::new(scenario, 1, registry, traces) else { return Ok(()) };
     let in_trace = |name: &&str| error.message.starts_with(&format!("{name}: "));
     match scenario.trace_files().into_iter().find(in_trace) {
@@ -80,7 +85,7 @@ fn check(scenario: &Scenario, document: &Document, registry: &Registry, traces: 
 }
 
 /// A built-in scenario or a file, and the folder of the file.
-fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
+pub(crate) fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
     if let Some(document) = builtin(name) {
         return Ok((document, None));
     }

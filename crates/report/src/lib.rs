@@ -2,21 +2,27 @@
 //!
 //! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. From these, [`table`](table()) writes what a
 //! terminal shows, [`verdict`](verdict()) the sentence above it, and [`page`](page()) one HTML file that needs nothing from outside.
+//! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways.
 
 mod colour;
 mod data;
+mod document;
 mod encode;
+mod explain_page;
 mod number;
 mod page;
 mod statistics;
 mod summary;
 mod table;
+mod timeline;
 mod validation;
 mod verdict;
 
+pub use explain_page::explain_page;
 pub use page::{About, page};
 pub use statistics::Estimate;
 pub use summary::{Comparison, Standing, Summary};
 pub use table::table;
+pub use timeline::timeline;
 pub use validation::{agreement_svg, differences_svg};
 pub use verdict::verdict;

@@ -33,6 +33,17 @@ pub(crate) fn kilobytes(bytes: f64) -> String {
     }
 }
 
+/// Bytes with three digits and their unit: `850 B`, `2.85 KB`, `16.5 MB` (powers of 1000).
+pub(crate) fn bytes(n: u64) -> String {
+    let x = n as f64;
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..999_950 => format!("{} KB", short(x / 1e3)),
+        999_950..999_950_000 => format!("{} MB", short(x / 1e6)),
+        _ => format!("{} GB", short(x / 1e9)),
+    }
+}
+
 fn tidy(text: String) -> String {
     if text == "-0.00" { "0.00".into() } else { text }
 }
@@ -49,5 +60,6 @@ mod tests {
         assert_eq!([spoken(3.12), spoken(0.31), spoken(120.2)], ["3.1", "0.31", "120"]);
         assert_eq!([count(3.0), count(3.4), count(120.4)], ["3", "3.4", "120"]);
         assert_eq!([kilobytes(0.0), kilobytes(900.0), kilobytes(1_234_567.0)], ["0", "0.9", "1235"]);
+        assert_eq!([bytes(0), bytes(999), bytes(2848), bytes(16_508_000)], ["0 B", "999 B", "2.85 KB", "16.5 MB"]);
     }
 }

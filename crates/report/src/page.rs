@@ -1,12 +1,10 @@
 //! One HTML file that shows everything and needs nothing from outside.
 //!
-//! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data. A content security
-//! policy forbids every load, and allows only the three scripts and the style sheets by their hashes. After drawing, the script
-//! writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`, `data-errors`,
-//! `data-outside`, `data-width`, `data-height`), for checks in a browser without a window.
+//! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data.
 
 use crate::data::Data;
-use crate::encode::{csp_source, html, json_in_script};
+use crate::document::{BRAND, Document, document};
+use crate::encode::html;
 use crate::number::{count, kilobytes, short, signed};
 use crate::statistics::Estimate;
 use crate::summary::{Comparison, Standing, Summary};
@@ -16,11 +14,6 @@ use pathweave_lab::results::{RunResult, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const UPLOT_LICENCE: &str = include_str!("../assets/uPlot-LICENSE");
-const UPLOT_JS: &str = include_str!("../assets/uPlot-1.6.32.iife.min.js");
-const UPLOT_CSS: &str = include_str!("../assets/uPlot-1.6.32.min.css");
-const PAGE_CSS: &str = include_str!("../assets/page.css");
-const THEME_JS: &str = include_str!("../assets/theme.js");
 const PAGE_JS: &str = include_str!("../assets/page.js");
 
 /// What a page says of a scenario beside its results.
@@ -40,29 +33,11 @@ pub fn page(results: &[RunResult], about: &[About]) -> String {
     let comparisons = Comparison::all(results);
     let data =
         serde_json::to_string(&Data::of(results, &comparisons)).expect("plain numbers and text have a JSON form");
-    let library = format!("/*\n{UPLOT_LICENCE}*/\n{UPLOT_JS}");
-    let policy = format!(
-        "default-src 'none'; script-src {} {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
-        csp_source(THEME_JS),
-        csp_source(&library),
-        csp_source(PAGE_JS),
-        csp_source(UPLOT_CSS),
-        csp_source(PAGE_CSS),
-    );
-    let mut out = String::with_capacity(data.len() + 200_000);
     let title = match comparisons.as_slice() {
         [one] => format!("{} – Pathweave", one.scenario),
         many => format!("{} scenarios – Pathweave", many.len()),
     };
-    let title = html(&title);
-    let _ = write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <style>{UPLOT_CSS}</style>\n<style>{PAGE_CSS}</style>\n<script>{THEME_JS}</script>\n</head>\n<body>\n",
-    );
+    let mut out = String::new();
     header(&mut out, &comparisons);
     out.push_str("<main id=\"main\">\n");
     for (i, comparison) in comparisons.iter().enumerate() {
@@ -72,24 +47,13 @@ pub fn page(results: &[RunResult], about: &[About]) -> String {
     if comparisons.is_empty() {
         out.push_str("<p>There are no runs.</p>\n");
     }
-    let _ = write!(
-        out,
-        "</main>\n<footer><p>Made by Pathweave{}, a deterministic Multipath TCP simulator. The plots over time are drawn by uPlot \
-         1.6.32 (MIT licence, in the page's source).</p></footer>\n\
-         <div id=\"tip\" role=\"status\" hidden></div>\n\
-         <script type=\"application/json\" id=\"data\">{}</script>\n<script>{library}</script>\n<script>{PAGE_JS}</script>\n\
-         </body>\n</html>\n",
-        results.first().map_or(String::new(), |r| format!(" {}", html(&r.manifest.version))),
-        json_in_script(&data),
-    );
-    out
+    out.push_str("</main>\n");
+    let version = results.first().map_or("", |r| &r.manifest.version);
+    document(&Document { title: &title, body: &out, version, data: &data, script: PAGE_JS })
 }
 
 fn header(out: &mut String, comparisons: &[Comparison]) {
-    out.push_str(
-        "<a class=\"skip\" href=\"#main\">To the results</a>\n<header><p class=\"brand\">Pathweave</p>\
-         <button id=\"theme\" type=\"button\" hidden>Dark</button>",
-    );
+    out.push_str(BRAND);
     if comparisons.len() > 1 {
         out.push_str("<nav aria-label=\"Scenarios\"><ul>");
         for (i, c) in comparisons.iter().enumerate() {

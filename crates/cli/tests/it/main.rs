@@ -1,6 +1,7 @@
 //! The built command, from outside.
 
 mod compare;
+mod explain;
 mod listings;
 mod validate;
 

@@ -4,3 +4,4 @@ mod assets;
 mod made_up;
 mod page;
 mod table;
+mod timeline;

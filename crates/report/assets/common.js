@@ -1,0 +1,117 @@
+"use strict";
+// What every page needs: elements, numbers, colours, the tip, the theme, and what a check in a browser without a window reads.
+const pageTools = (() => {
+  const errors = [];
+  addEventListener("error", e => errors.push(e.message || "a load failed"));
+  const root = document.documentElement;
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const drawn = { plots: 0, points: 0, empty: [] };
+  const canvases = new Set();
+
+  // ---- small helpers ----
+  const SVG = "http://www.w3.org/2000/svg";
+  function make(tag, attributes = {}, ...children) {
+    const svg = ["svg", "g", "rect", "line", "text", "path", "pattern", "defs", "title"].includes(tag);
+    const node = svg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) if (value != null) node.setAttribute(name, value);
+    node.append(...children);
+    return node;
+  }
+  const nbsp = "\u00a0";
+  function digits(x, most = 2) {
+    const a = Math.abs(x);
+    return a >= 99.95 ? x.toFixed(0) : a >= 9.995 ? x.toFixed(Math.min(1, most)) : x.toFixed(most);
+  }
+  const plain = x => String(+x.toPrecision(6));
+  function ticks(max, count) {
+    if (!(max > 0)) return [0, 1];
+    const raw = max / count, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].map(m => m * power).find(s => s >= raw * 0.999);
+    const all = [];
+    for (let i = 0; i * step < max * 1.0001 + step * 0.999; i++) all.push(i * step);
+    return all;
+  }
+  const probe = document.body.appendChild(make("span", { hidden: "" }));
+  function colour(name) {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  }
+  const faded = (rgb, alpha) => rgb.replace(/^rgb\((.*)\)$/, `rgba($1, ${alpha})`);
+  function textWidth(text, size = 13, weight = 400) {
+    const pen = textWidth.pen ??= document.createElement("canvas").getContext("2d");
+    pen.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
+    return pen.measureText(text).width;
+  }
+
+  // ---- the tip beside the pointer ----
+  const tip = document.getElementById("tip");
+  document.addEventListener("pointermove", e => {
+    const text = e.target.closest?.("[data-tip]")?.getAttribute("data-tip");
+    tip.hidden = !text;
+    if (!text) return;
+    if (tip.textContent !== text) tip.textContent = text;
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(6, Math.min(e.clientX + 14, innerWidth - width - 6))}px`;
+    tip.style.top = `${e.clientY + 18 + height > innerHeight ? e.clientY - height - 10 : e.clientY + 18}px`;
+  });
+
+  function plot(opts, columns, box, name, describe) {
+    const u = new uPlot(opts, columns, box);
+    const canvas = u.root.querySelector("canvas");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", describe);
+    canvases.add({ u, name, columns });
+    return u;
+  }
+
+  // ---- drawing, again when the width or the theme changes ----
+  // `draw` draws a box; `themed` are those whose colours are fixed when they are drawn.
+  function start(boxes, draw, themed) {
+    const widths = new Map();
+    const button = document.getElementById("theme");
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
+    function named() {
+      button.textContent = dark() ? "Light theme" : "Dark theme";
+      button.hidden = false;
+    }
+    button.addEventListener("click", () => {
+      root.dataset.theme = dark() ? "light" : "dark";
+      try { localStorage.setItem("pathweave-theme", root.dataset.theme); } catch { /* then it lasts as long as the page */ }
+      named();
+      themed.forEach(draw);
+    });
+    system.addEventListener("change", () => { named(); themed.forEach(draw); });
+
+    named();
+    boxes.forEach(draw);
+    boxes.forEach(b => widths.set(b, b.clientWidth));
+    const observer = new ResizeObserver(entries => {
+      for (const { target } of entries) {
+        if (widths.get(target) === target.clientWidth) continue;
+        widths.set(target, target.clientWidth);
+        draw(target);
+      }
+    });
+    boxes.forEach(b => observer.observe(b));
+
+    // ---- what a check in a browser without a window reads ----
+    setTimeout(() => {
+      for (const { u, name, columns } of canvases) {
+        const values = columns.slice(1).flat().filter(v => v != null).length;
+        const { left, top, width, height } = u.bbox;
+        const pixels = width > 0 && height > 0 ? u.ctx.getImageData(left, top, width, height).data : [];
+        drawn.plots++;
+        drawn.points += values;
+        if (!values || !pixels.some((v, i) => i % 4 === 3 && v > 200)) drawn.empty.push(name);
+      }
+      const outside = performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:"));
+      if (root.scrollWidth > root.clientWidth) errors.push(`wider than the window: ${root.scrollWidth} > ${root.clientWidth}`);
+      Object.assign(root.dataset, {
+        plots: drawn.plots, points: drawn.points, empty: drawn.empty.join("; "), errors: errors.join("; "),
+        outside: outside.join(" "), width: innerWidth, height: root.scrollHeight, ready: "yes",
+      });
+    }, 60);
+  }
+  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, start };
+})();

@@ -1,0 +1,63 @@
+//! What all pages have in common: one HTML file that needs nothing from outside.
+//!
+//! A content security policy forbids every load, and allows only the page's own scripts and style sheets by their hashes. After
+//! drawing, the script writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`,
+//! `data-errors`, `data-outside`, `data-width`, `data-height`), for checks in a browser without a window.
+
+use crate::encode::{csp_source, html, json_in_script};
+
+const UPLOT_LICENCE: &str = include_str!("../assets/uPlot-LICENSE");
+const UPLOT_JS: &str = include_str!("../assets/uPlot-1.6.32.iife.min.js");
+const UPLOT_CSS: &str = include_str!("../assets/uPlot-1.6.32.min.css");
+const PAGE_CSS: &str = include_str!("../assets/page.css");
+const THEME_JS: &str = include_str!("../assets/theme.js");
+const COMMON_JS: &str = include_str!("../assets/common.js");
+
+/// The start of every page's header: its name and the button of the theme.
+pub(crate) const BRAND: &str = "<a class=\"skip\" href=\"#main\">To the results</a>\n<header><p class=\"brand\">Pathweave</p>\
+                                <button id=\"theme\" type=\"button\" hidden>Dark</button>";
+
+/// What differs between pages.
+pub(crate) struct Document<'a> {
+    /// As text.
+    pub(crate) title: &'a str,
+    /// As HTML, without the footer.
+    pub(crate) body: &'a str,
+    /// Pathweave's version, where it is known.
+    pub(crate) version: &'a str,
+    /// What the script draws from, as JSON.
+    pub(crate) data: &'a str,
+    /// The page's own script; it starts after `common.js`.
+    pub(crate) script: &'a str,
+}
+
+/// The whole file. Equal input is equal bytes.
+pub(crate) fn document(page: &Document<'_>) -> String {
+    let library = format!("/*\n{UPLOT_LICENCE}*/\n{UPLOT_JS}");
+    let script = format!("{COMMON_JS}{}", page.script);
+    let policy = format!(
+        "default-src 'none'; script-src {} {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
+        csp_source(THEME_JS),
+        csp_source(&library),
+        csp_source(&script),
+        csp_source(UPLOT_CSS),
+        csp_source(PAGE_CSS),
+    );
+    let space = if page.version.is_empty() { "" } else { " " };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n\
+         <style>{UPLOT_CSS}</style>\n<style>{PAGE_CSS}</style>\n<script>{THEME_JS}</script>\n</head>\n<body>\n\
+         {}<footer><p>Made by Pathweave{space}{}, a deterministic Multipath TCP simulator. The plots over time are drawn by uPlot \
+         1.6.32 (MIT licence, in the page's source).</p></footer>\n\
+         <div id=\"tip\" role=\"status\" hidden></div>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n<script>{library}</script>\n<script>{script}</script>\n\
+         </body>\n</html>\n",
+        html(page.title),
+        page.body,
+        html(page.version),
+        json_in_script(page.data),
+    )
+}

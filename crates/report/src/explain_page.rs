@@ -1,0 +1,216 @@
+//! The decisions of one run as a page: the stream over time, coloured by path, blocked times shaded, reasons under the pointer.
+
+use crate::document::{BRAND, Document, document};
+use crate::encode::html;
+use crate::number::kilobytes;
+use crate::timeline::{Tally, by_rule, happened, headline, held_by, outcome_text, verdict_text};
+use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Most things that happened on one page; a browser still draws them smoothly.
+const MOST: usize = 20_000;
+
+/// What the page's script draws from.
+#[derive(Serialize)]
+struct Data<'a> {
+    title: String,
+    paths: &'a [String],
+    from: f64,
+    to: f64,
+    marks: Vec<Mark>,
+    spans: Vec<Span>,
+    /// At each decision: its time, the first unacknowledged byte, the end of the send window.
+    window: [Vec<f64>; 3],
+}
+
+/// Something that happened at one time.
+#[derive(Serialize)]
+struct Mark {
+    time: f64,
+    kind: MarkKind,
+    /// Which path was given data.
+    path: Option<usize>,
+    /// The data, or where the first unassigned byte was.
+    range: [u64; 2],
+    /// For the tip.
+    text: String,
+    /// All of it.
+    detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum MarkKind {
+    Given,
+    Repeated,
+    /// Some subflow had window space.
+    Wait,
+    /// None had; it is not drawn.
+    NoSpace,
+}
+
+/// A time in which data waited though some subflow had window space.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Span {
+    kind: &'static str,
+    from: f64,
+    to: f64,
+    text: String,
+}
+
+/// The page for the decisions of one run. Equal input is equal bytes.
+pub fn explain_page(explanation: &Explanation) -> String {
+    let shown = &explanation.entries[..explanation.entries.len().min(MOST)];
+    let cut = shown.len() < explanation.entries.len();
+    let to = shown.last().filter(|_| cut).map_or(explanation.to_s, |e| e.time_s);
+    let data = Data {
+        title: headline(explanation),
+        paths: &explanation.paths,
+        from: explanation.from_s,
+        to,
+        marks: shown.iter().filter_map(|e| mark(e, &explanation.paths)).collect(),
+        spans: spans(explanation, shown, to),
+        window: window(shown),
+    };
+    let data = serde_json::to_string(&data).expect("plain numbers and text have a JSON form");
+    let title = format!("{} on {} explained – Pathweave", explanation.scheduler, explanation.scenario);
+    document(&Document {
+        title: &title,
+        body: &body(explanation, shown),
+        version: &explanation.version,
+        data: &data,
+        script: include_str!("../assets/explain.js"),
+    })
+}
+
+fn body(explanation: &Explanation, shown: &[Entry]) -> String {
+    let Explanation { scenario, scheduler, seed, from_s, to_s, entries, overrides, .. } = explanation;
+    let decisions = entries.iter().filter(|e| e.what.is_decision()).count();
+    let mut out = format!(
+        "{BRAND}</header>\n<noscript><p class=\"note\">The plot needs JavaScript; the table does not.</p></noscript>\n\
+         <main id=\"main\">\n<section class=\"scenario\">\n<h1 class=\"name\">{} on {}</h1>\n\
+         <p class=\"about\">{decisions} decisions from {from_s}&nbsp;s to {to_s}&nbsp;s · seed {seed}",
+        html(scheduler),
+        html(scenario)
+    );
+    for (name, value) in overrides {
+        let _ = write!(out, " · <code>{} = {}</code>", html(name), html(value));
+    }
+    out.push_str("</p>\n");
+    if shown.len() < entries.len() {
+        let last = shown.last().map_or(*from_s, |e| e.time_s);
+        let _ = writeln!(
+            out,
+            "<p class=\"verdict worse\">The page shows the first {MOST} of {} entries, to {last:.3}&nbsp;s: choose a shorter span \
+             to see the rest.</p>",
+            entries.len()
+        );
+    }
+    out.push_str(
+        "<div class=\"card\"><h3>The stream over time</h3><p class=\"note\">Each bar is data that a subflow was given. Drag to zoom, \
+         double-click to go back; point at a mark, or step with the buttons, for the reason.</p>\
+         <div class=\"plot stream\"></div><div class=\"steps\" hidden></div></div>\n\
+         <div class=\"card\"><h3>Reasons</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Reasons\"><table>\n\
+         <thead><tr><th>Times</th><th>Data, KB</th><th class=\"who\">Verdict</th><th class=\"who\">Rule</th></tr></thead>\n<tbody>\n",
+    );
+    for ((who, rule), Tally { count, bytes }) in by_rule(entries) {
+        let data = if bytes > 0 { kilobytes(bytes as f64) } else { "–".into() };
+        let (who, rule) = (html(&who), html(&rule));
+        let _ = writeln!(
+            out,
+            "<tr><td>{count}</td><td>{data}</td><th scope=\"row\" class=\"who\">{who}</th><td class=\"rule\">{rule}</td></tr>"
+        );
+    }
+    out.push_str("</tbody></table></div></div>\n</section>\n</main>\n");
+    out
+}
+
+fn mark(entry: &Entry, paths: &[String]) -> Option<Mark> {
+    let path = |subflow: &Named| paths.iter().position(|p| *p == subflow.path);
+    let mut detail = format!("{:.6} s  ", entry.time_s);
+    let widest = paths.iter().map(|p| p.chars().count()).max().unwrap_or(0);
+    happened(&mut detail, &entry.what, widest);
+    let of = |kind, path, range, text| Some(Mark { time: entry.time_s, kind, path, range, text, detail });
+    match &entry.what {
+        What::Decision { saw, verdict, reason, outcome } => {
+            let mut text = format!("{:.6} s\n{}\n", entry.time_s, verdict_text(verdict));
+            if let Some(outcome) = outcome_text(verdict, outcome) {
+                let _ = writeln!(text, "{outcome}");
+            }
+            text.push_str(&reason.text);
+            match outcome.given() {
+                Some(given) => of(MarkKind::Given, path(&given.subflow), given.range, text),
+                None if has_space(saw) => of(MarkKind::Wait, None, [next_byte(saw); 2], text),
+                None => of(MarkKind::NoSpace, None, [next_byte(saw); 2], text),
+            }
+        }
+        What::Repeated { subflow, range, reason } => {
+            let text = format!("{:.6} s\nrepeated on {}\n{}", entry.time_s, subflow.path, reason.text);
+            of(MarkKind::Repeated, path(subflow), *range, text)
+        }
+        What::WindowBlocked { .. } | What::WindowUnblocked => None,
+    }
+}
+
+fn has_space(saw: &SawEntry) -> bool {
+    saw.subflows.iter().any(|s| !s.stale && s.window_space_segments > 0 && s.send_buffer_space_bytes > 0)
+}
+
+fn next_byte(saw: &SawEntry) -> u64 {
+    saw.first_unassigned.unwrap_or(saw.first_unacked + saw.in_flight_bytes)
+}
+
+fn window(entries: &[Entry]) -> [Vec<f64>; 3] {
+    let mut columns: [Vec<f64>; 3] = Default::default();
+    for entry in entries {
+        let What::Decision { saw, .. } = &entry.what else { continue };
+        let end = saw.first_unacked + saw.send_window_bytes;
+        for (column, value) in columns.iter_mut().zip([entry.time_s, saw.first_unacked as f64, end as f64]) {
+            column.push(value);
+        }
+    }
+    columns
+}
+
+/// When the scheduler waited though a subflow had space, and when the send window was full.
+fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let mut waits: Option<(f64, String)> = None;
+    let mut full = explanation.blocked_before.then(|| (explanation.from_s, "the send window is full".to_owned()));
+    let mut close = |open: &mut Option<(f64, String)>, kind, to: f64| {
+        if let Some((from, text)) = open.take()
+            && to > from
+        {
+            spans.push(Span { kind, from, to, text });
+        }
+    };
+    for entry in entries {
+        match &entry.what {
+            What::Decision { saw, verdict: Verdict::Wait { .. }, reason, outcome } if outcome.given().is_none() => {
+                if has_space(saw) {
+                    waits.get_or_insert_with(|| (entry.time_s, format!("the scheduler waits: {}", reason.text)));
+                } else {
+                    close(&mut waits, "wait", entry.time_s);
+                }
+            }
+            What::Decision { .. } => close(&mut waits, "wait", entry.time_s),
+            What::WindowBlocked { holder } => {
+                full = Some((entry.time_s, format!("the send window is full{}", held_by(holder.as_ref()))));
+            }
+            What::WindowUnblocked => close(&mut full, "window", entry.time_s),
+            What::Repeated { .. } => {}
+        }
+    }
+    close(&mut waits, "wait", to);
+    close(&mut full, "window", to);
+    // A wait goes on where data was given in between at the same time.
+    spans.dedup_by(|later, earlier| {
+        let same = earlier.kind == later.kind && earlier.to == later.from;
+        if same {
+            earlier.to = later.to;
+        }
+        same
+    });
+    spans
+}
