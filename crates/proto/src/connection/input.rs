@@ -253,7 +253,7 @@ impl Connection {
             let event = Event::Acked {
                 subflow: id,
                 mappings: &changes.acked,
-                data_ack: self.send.first_unacked(),
+                data_ack: ack.min(self.send.written_end()),
                 has_sack: changes.has_sack,
             };
             self.tell_event(now, &event);

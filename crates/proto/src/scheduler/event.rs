@@ -14,7 +14,8 @@ pub enum Event<'a> {
         subflow: SubflowId,
         /// The data ranges that were newly acknowledged on the subflow, in subflow order.
         mappings: &'a [Range<DataSeq>],
-        /// The connection's data acknowledgement after it.
+        /// The data acknowledgement that came with it: an older one than the connection's (`View::first_unacked`) where
+        /// that of another subflow was sent later and overtook it.
         data_ack: DataSeq,
         /// The acknowledgement carried a SACK block.
         has_sack: bool,
