@@ -1,0 +1,337 @@
+//! DAF: dynamic adjustment of a forward prediction with the feedback of acknowledgements; DPSAF III.B, Alg. 2 and 3.
+//!
+//! A round of subflow j begins with the first segment that it is given, F_j, and ends with F_j's acknowledgement. What
+//! the acknowledgements of the round say of N_j is its deviation e_j, and the next round begins with Δ_j ← Δ_j + α·e_j,
+//! e_j ← 0 (eq. 11). Δ_j is added to N_j (eq. 10).
+//!
+//! * Situation 1, N_j was too large: the acknowledgement of F_j comes with a DATA_ACK below F_j. What was left to faster
+//!   subflows between the two had not arrived, and e_j falls by it (eq. 12).
+//! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at F_j. Each
+//!   segment of i that it acknowledges beyond F_j arrived before F_j, and e_j grows by it (eq. 13).
+//!
+//! Readings and deviations:
+//! * A subflow's SACK blocks cannot show holes in the data sequence. The paper's SACK on a subflow is an
+//!   acknowledgement that advances, has no SACK block and comes with a DATA_ACK below what it acknowledges.
+//! * The hole of situation 1 counts what faster subflows carry, and what nobody was given yet: that too was left to them.
+//! * Situation 2 counts segments, not acknowledgements, of which a receiver sends one for two segments. Only holes at F_j
+//!   count: those at later segments of j would count the same error once for each.
+//! * A loss on j makes F_j late whatever N_j was: the round does not count.
+//! * Deviations are kept in bytes, since segments differ in size between subflows.
+
+use super::forward::is_faster;
+use super::{Event, View};
+use crate::connection::SendMap;
+use crate::parameter::{Kind, Parameter};
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
+
+pub(crate) const ALPHA: Parameter = Parameter {
+    name: "alpha",
+    kind: Kind::Number { min: 0.0, max: 1.0 },
+    unit: "",
+    default: "0.125",
+    description: "part of a round's deviation that corrects the next prediction",
+    source: "DPSAF III.B: 1/8",
+};
+
+/// A subflow's round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Round {
+    /// Δ_j and e_j, bytes.
+    offset: f64,
+    deviation: f64,
+    /// F_j while it is not acknowledged, and the first unacknowledged byte of the stream when it was sent.
+    first: Option<(DataSeq, DataSeq)>,
+}
+
+/// The offsets of all subflows.
+#[derive(Debug)]
+pub struct Feedback {
+    alpha: f64,
+    rounds: [Round; SubflowId::MAX_SUBFLOWS],
+    /// Who carries what, from the lowest DATA_ACK on that the acknowledgement of any F_j may come with. The connection's
+    /// own map ends at the highest, which a faster subflow brings earlier.
+    carried: SendMap,
+}
+
+impl Feedback {
+    /// With α of eq. 11.
+    pub fn new(alpha: f64) -> Self {
+        Feedback { alpha, rounds: [Round::default(); SubflowId::MAX_SUBFLOWS], carried: SendMap::new() }
+    }
+
+    /// Δ_j, bytes.
+    pub fn offset(&self, j: SubflowId) -> f64 {
+        self.rounds.get(j.index()).map_or(0.0, |r| r.offset)
+    }
+
+    fn assigned(&mut self, subflow: SubflowId, range: &Range<DataSeq>, view: &View<'_>) {
+        self.carried.append(range.end.since(self.carried.written_end()));
+        self.carried.assign(range.clone(), subflow);
+        let Some(round) = self.rounds.get_mut(subflow.index()) else { return };
+        if round.first.is_none() {
+            round.first = Some((range.start, view.first_unacked()));
+        }
+    }
+
+    fn acked(&mut self, k: SubflowId, mappings: &[Range<DataSeq>], data_ack: DataSeq, has_sack: bool, view: &View<'_>) {
+        self.too_small(k, mappings, data_ack, has_sack, view);
+        let Some((first, _)) = self.rounds.get(k.index()).and_then(|r| r.first) else { return };
+        if mappings.iter().any(|m| m.contains(&first)) {
+            let late = if has_sack { 0 } else { self.left_to_faster(k, data_ack..first, view) };
+            let round = &mut self.rounds[k.index()];
+            round.offset += self.alpha * (round.deviation - late as f64);
+            (round.first, round.deviation) = (None, 0.0);
+        }
+    }
+
+    /// Situation 1: bytes of `hole` that faster subflows than `k` carry, or nobody does.
+    fn left_to_faster(&self, k: SubflowId, hole: Range<DataSeq>, view: &View<'_>) -> u64 {
+        let Some(own) = view.subflow(k) else { return 0 };
+        let others =
+            self.carried.spans_from(hole.start).take_while(|(r, _)| r.start < hole.end).filter(|(_, owners)| {
+                let faster = view.subflows.iter().filter(|i| is_faster(i, own));
+                !faster.map(|i| i.id).any(|id| owners.contains(id))
+            });
+        let others: u64 = others.map(|(r, _)| r.end.min(hole.end).since(r.start)).sum();
+        hole.end.since(hole.start) - others
+    }
+
+    /// Situation 2.
+    fn too_small(
+        &mut self,
+        i: SubflowId,
+        mappings: &[Range<DataSeq>],
+        data_ack: DataSeq,
+        has_sack: bool,
+        view: &View<'_>,
+    ) {
+        if has_sack {
+            return;
+        }
+        let Some(own) = view.subflow(i) else { return };
+        let waits = |j: &&super::SubflowView| {
+            is_faster(own, j) && self.rounds.get(j.id.index()).is_some_and(|r| r.first.is_some_and(|f| f.0 == data_ack))
+        };
+        if let Some(j) = view.subflows.iter().find(waits) {
+            let early: u64 = mappings.iter().map(|m| m.end.since(m.start.max(data_ack))).sum();
+            self.rounds[j.id.index()].deviation += early as f64;
+        }
+    }
+
+    /// What no acknowledgement can ask for any more is forgotten; so are rounds that nothing ends.
+    fn trim(&mut self, view: &View<'_>) {
+        let mut from = view.first_unacked();
+        for s in view.subflows {
+            let Some(round) = self.rounds.get_mut(s.id.index()) else { continue };
+            match round.first {
+                Some(_) if s.stale => (round.first, round.deviation) = (None, 0.0),
+                Some((_, base)) => from = from.min(base),
+                None => {}
+            }
+        }
+        self.carried.acknowledge(from);
+    }
+
+    /// Takes an event in.
+    pub fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } => self.assigned(*subflow, range, view),
+            Event::Acked { subflow, mappings, data_ack, has_sack } => {
+                self.acked(*subflow, mappings, *data_ack, *has_sack, view);
+                self.trim(view);
+            }
+            Event::Lost { subflow, .. } => {
+                if let Some(round) = self.rounds.get_mut(subflow.index()) {
+                    (round.first, round.deviation) = (None, 0.0);
+                }
+            }
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                self.carried.release(*id);
+                if let Some(round) = self.rounds.get_mut(id.index()) {
+                    *round = Round::default();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, sub};
+    use super::*;
+
+    /// The figures' segments.
+    const MSS: u64 = 1400;
+    const I: u8 = 0;
+    const J: u8 = 1;
+
+    /// DPSAF Figs. 2, 6 and 7: subflow i is the faster one; segments count from 1.
+    struct Figure {
+        bench: Bench,
+        daf: Feedback,
+    }
+
+    impl Figure {
+        fn new() -> Self {
+            let bench = Bench::new([sub(I).rtt(40).mss(1400), sub(J).rtt(160).mss(1400)]).write(1000);
+            Figure { bench, daf: Feedback::new(0.125) }
+        }
+
+        fn sent(&mut self, id: u8, segments: Range<u64>) -> &mut Self {
+            let range = DataSeq((segments.start - 1) * MSS)..DataSeq((segments.end - 1) * MSS);
+            let subflow = SubflowId(id);
+            self.bench.map.assign(range.clone(), subflow);
+            self.daf.on_event(&Event::Assigned { subflow, range, clipped_by: None }, &self.bench.view());
+            self
+        }
+
+        fn acked(&mut self, id: u8, segments: Range<u64>, data_ack: u64, has_sack: bool) -> &mut Self {
+            let mappings = [DataSeq((segments.start - 1) * MSS)..DataSeq((segments.end - 1) * MSS)];
+            let data_ack = DataSeq(data_ack);
+            self.bench.map.acknowledge(data_ack);
+            let event = Event::Acked { subflow: SubflowId(id), mappings: &mappings, data_ack, has_sack };
+            self.daf.on_event(&event, &self.bench.view());
+            self
+        }
+
+        fn event(&mut self, event: &Event<'_>) -> &mut Self {
+            self.daf.on_event(event, &self.bench.view());
+            self
+        }
+
+        /// e_j and Δ_j, segments.
+        fn of(&self, id: u8) -> (f64, f64) {
+            let round = self.daf.rounds[usize::from(id)];
+            (round.deviation / MSS as f64, round.offset / MSS as f64)
+        }
+    }
+
+    /// Fig. 6: of seven segments for i only five arrive in time. Segment 8 of j, at 9800, is acknowledged with a DATA_ACK of
+    /// 7000: the hole of 2800 bytes is two segments. (Segment 9 is at 11200, where the figure prints 10200.)
+    #[test]
+    fn situation_1_figure_6() {
+        let mut f = Figure::new();
+        f.sent(I, 1..3).sent(J, 8..10).sent(I, 3..6);
+        f.acked(I, 1..3, 2800, false).acked(I, 3..6, 7000, false).sent(I, 6..8);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        f.acked(J, 8..9, 7000, false);
+        // Eq. 11 with e_j = −2.
+        assert_eq!(f.of(J), (0.0, -2.0 / 8.0));
+        // Only the first segment of the round counts.
+        f.acked(J, 9..10, 7000, false);
+        assert_eq!(f.of(J), (0.0, -2.0 / 8.0));
+    }
+
+    /// The acknowledgement on j is late: those on i have closed the hole before it arrives, and its own DATA_ACK still tells.
+    #[test]
+    fn situation_1_is_seen_when_faster_acknowledgements_have_overtaken() {
+        let mut f = Figure::new();
+        f.sent(I, 1..3).sent(J, 8..10).sent(I, 3..8).acked(I, 1..6, 7000, false).acked(I, 6..8, 12_600, false);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        f.acked(J, 8..9, 7000, false);
+        assert_eq!(f.of(J), (0.0, -2.0 / 8.0));
+    }
+
+    /// Nobody was given 6 and 7 yet; they were left to i all the same.
+    #[test]
+    fn situation_1_counts_what_is_unassigned_and_not_j_s_own() {
+        let mut f = Figure::new();
+        f.sent(J, 4..5).acked(J, 4..5, 0, false);
+        assert_eq!(f.of(J), (0.0, -3.0 / 8.0));
+        f.sent(I, 1..3).sent(J, 8..10).sent(I, 3..4).acked(I, 1..3, 2800, false);
+        // Of 3 to 7 the fourth is j's own, which has arrived.
+        f.acked(J, 8..9, 2800, false);
+        assert_eq!(f.of(J), (0.0, -7.0 / 8.0));
+    }
+
+    /// Fig. 7: three segments are left to i, which sends five. Segments 6 and 7 arrive before segment 4, at 4200, of j.
+    #[test]
+    fn situation_2_figure_7() {
+        let mut f = Figure::new();
+        f.sent(I, 1..3).sent(J, 4..6).acked(I, 1..3, 2800, false).sent(I, 3..4).sent(I, 6..8);
+        f.acked(I, 3..4, 4200, false);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        f.acked(I, 6..7, 4200, false);
+        assert_eq!(f.of(J), (1.0, 0.0));
+        f.acked(I, 7..8, 4200, false);
+        assert_eq!(f.of(J), (2.0, 0.0));
+        // Confirmed: the round is over, and segment 8 is not early.
+        f.acked(J, 4..6, 9800, false).sent(I, 8..9).acked(I, 8..9, 11_200, false);
+        assert_eq!(f.of(J), (0.0, 2.0 / 8.0));
+    }
+
+    #[test]
+    fn situation_2_counts_segments_where_one_acknowledgement_covers_two() {
+        let mut f = Figure::new();
+        f.sent(I, 1..4).sent(J, 4..6).sent(I, 6..9).acked(I, 1..4, 4200, false).acked(I, 6..8, 4200, false);
+        assert_eq!(f.of(J), (2.0, 0.0));
+    }
+
+    #[test]
+    fn later_holes_of_the_same_round_do_not_count_again() {
+        let mut f = Figure::new();
+        f.sent(I, 1..4).sent(J, 4..5).sent(I, 5..8).sent(J, 10..11).sent(I, 8..10).sent(I, 11..13);
+        f.acked(I, 1..4, 4200, false).acked(I, 5..8, 12_600, false);
+        // The hole is at segment 10 of j now, whose first segment of the round is 4.
+        f.acked(I, 8..10, 12_600, false).acked(I, 11..13, 12_600, false);
+        assert_eq!(f.of(J), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_round_in_order_has_no_deviation_and_keeps_the_offset() {
+        let mut f = Figure::new();
+        f.sent(J, 3..4).acked(J, 3..4, 0, false).sent(I, 1..3).sent(J, 6..7);
+        assert_eq!(f.of(J), (0.0, -0.25));
+        f.sent(I, 4..6).acked(I, 1..6, 7000, false).acked(J, 6..7, 8400, false).sent(J, 9..10);
+        assert_eq!(f.of(J), (0.0, -0.25));
+    }
+
+    #[test]
+    fn a_sack_block_or_a_loss_on_the_subflow_says_nothing_of_the_prediction() {
+        let mut f = Figure::new();
+        f.sent(I, 1..3).sent(J, 4..6).acked(J, 4..5, 0, true);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        f.sent(J, 8..9).sent(I, 3..4).sent(I, 6..8).sent(I, 9..11).acked(I, 1..4, 9800, false);
+        f.acked(I, 9..10, 9800, true);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        f.acked(I, 10..11, 9800, false);
+        assert_eq!(f.of(J), (1.0, 0.0));
+        let kind = super::super::LossKind::FastRecovery;
+        f.event(&Event::Lost { subflow: SubflowId(J), kind }).acked(J, 8..9, 14_000, false).sent(J, 15..16);
+        assert_eq!(f.of(J), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_fastest_has_no_deviation() {
+        let mut f = Figure::new();
+        f.sent(J, 1..2).sent(I, 2..4).acked(I, 2..4, 0, false);
+        assert_eq!(f.of(I), (0.0, 0.0));
+        assert_eq!(f.of(J), (2.0, 0.0));
+    }
+
+    #[test]
+    fn a_subflow_that_dies_or_goes_dark_begins_anew() {
+        let mut f = Figure::new();
+        f.sent(J, 3..4).acked(J, 3..4, 0, false).sent(J, 6..7);
+        assert_eq!(f.of(J), (0.0, -0.25));
+        f.bench.sub(J).stale = true;
+        f.sent(I, 1..3).acked(I, 1..3, 4200, false);
+        assert_eq!(f.daf.rounds[usize::from(J)].first, None, "nothing may end its round");
+        f.event(&Event::SubflowDown(SubflowId(J)));
+        assert_eq!(f.of(J), (0.0, 0.0));
+    }
+
+    #[test]
+    fn owners_are_forgotten_once_no_acknowledgement_can_ask_for_them() {
+        let mut f = Figure::new();
+        for n in 0..1000 {
+            let at = 1 + 5 * n;
+            f.bench.map.append(5 * MSS);
+            f.sent(I, at..at + 4).sent(J, at + 4..at + 5);
+            f.acked(I, at..at + 4, (at + 3) * MSS, false).acked(J, at + 4..at + 5, (at + 4) * MSS, false);
+            assert!(f.daf.carried.spans_from(DataSeq(0)).count() <= 4);
+        }
+    }
+}
