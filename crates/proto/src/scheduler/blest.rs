@@ -241,6 +241,17 @@ mod tests {
     }
 
     #[test]
+    fn lambda_does_not_go_below_zero() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000).send_window(500);
+        let mut scheduler = Blest::new(0.015, 0.01);
+        for (ms, thousandths) in [(0, 15), (20, 5), (40, 0), (60, 0)] {
+            bench.now = Instant::from_millis(20_000 + ms);
+            scheduler.evaluate(&bench.view());
+            assert_eq!((scheduler.lambda * 1000.0 + 0.5) as u32, thousandths, "after {ms} ms");
+        }
+    }
+
+    #[test]
     fn a_subflow_without_a_sample_is_not_skipped() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).no_rtt()]).write(1000).send_window(15);
         assert_eq!(bench.run(&mut blest()), [(0, 0..10), (1, 10..15)]);

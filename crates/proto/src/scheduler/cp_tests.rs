@@ -189,3 +189,53 @@ fn unlimited_buffer_is_minrtt() {
     let bench = || Bench::new([sub(0).rtt(90), sub(1).rtt(3), sub(2).no_rtt(), sub(3).rtt(40)]).write(35);
     assert_eq!(bench().run(&mut radical()), bench().run(&mut minrtt::MinRtt));
 }
+
+#[test]
+fn eq_4_also_holds_after_a_timeout() {
+    let mut s = sub(0).rtt(20).in_flight(10);
+    s.0.phase = Phase::Loss;
+    assert_eq!(expected(s, 80), 70.0);
+}
+
+/// Line 5 of Fig. 3: "2·outstanding > RWND", not equal; eq. 6 says the rest.
+#[test]
+fn fig_3_half_of_the_window_outstanding_is_allowed() {
+    let mut conservative = Cp::new(Config { conservative: true, ..config() });
+    assert_eq!(bench(20).rule(&mut conservative), "B = {b_bytes} > {available_bytes} available");
+}
+
+/// Lines 12 to 22 of Fig. 3 for every kind of denial, or RTT_j would freeze.
+#[test]
+fn each_kind_of_denial_pauses_and_is_probed() {
+    let constraint = DelayConstraint::Time(ms(99));
+    let by_constraint = (Config { delay_constraint: constraint, ..config() }, 5000, Phase::Avoidance);
+    let by_slow_start = (Config { conservative: true, ..config() }, 5000, Phase::SlowStart);
+    let by_outstanding = (Config { conservative: true, ..config() }, 65, Phase::Avoidance);
+    for (config, send_window, phase) in [by_constraint, by_slow_start, by_outstanding] {
+        let mut bench = bench(send_window);
+        bench.sub(0).phase = phase;
+        let mut cp = Cp::new(config);
+        assert_eq!(bench.run(&mut cp), [], "{config:?}");
+        bench.now += ms(401);
+        bench.map.acknowledge(seg(5));
+        assert_eq!(bench.run(&mut cp), [(1, 10..20)], "{config:?}");
+    }
+}
+
+/// Eq. 8 without N: static probing comes back after the same time.
+#[test]
+fn fig_3_static_probing_does_not_slow_down() {
+    let mut bench = bench(60);
+    bench.sub(1).cwnd = 2;
+    let mut cp = Cp::new(Config { dynamic: false, probe: 2, conservative: true, ..config() });
+    assert_eq!(bench.run(&mut cp), []);
+    for n in 0..3 {
+        bench.now += ms(399);
+        bench.map.acknowledge(seg(n + 1));
+        assert_eq!(bench.run(&mut cp), [], "{n}");
+        bench.now += ms(2);
+        assert_eq!(bench.run(&mut cp), [(1, 10 + 2 * n..12 + 2 * n)], "{n}");
+        bench.acked(1, 2);
+    }
+    assert_eq!(cp.pauses[1].map(|p| p.count), Some(4));
+}

@@ -383,7 +383,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_scheduler_keeps_the_rules_and_delivers(
-        paths in proptest::collection::vec(path(), 1..6),
+        paths in proptest::collection::vec(path(), 1..9),
         window in 4u64..120,
         steps in proptest::collection::vec(step(), 1..60),
     ) {
