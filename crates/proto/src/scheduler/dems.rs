@@ -236,6 +236,15 @@ mod tests {
         bench.acked(0, 5);
         assert_eq!(bench.run(&mut scheduler), [(0, 5..7)]);
         assert_eq!(bench.step(&mut scheduler), None, "once");
+
+        // The same where the head's side takes the last of the gap.
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(4), sub(1).rtt(20).cwnd(2)]).write(8);
+        let mut scheduler = Dems::new(0, 2);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..4), (1, 7..8), (1, 6..7)]);
+        bench.acked(0, 4);
+        assert_eq!(bench.run(&mut scheduler), [(0, 4..8)]);
+        bench.acked(1, 2);
+        assert_eq!(bench.run(&mut scheduler), [(1, 4..6)]);
     }
 
     #[test]
