@@ -29,18 +29,23 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn insert(&mut self, segment: Segment) -> Handle {
-        let bytes = segment.ip_len();
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.segments[slot as usize] = segment;
+    /// A free slot and what it held last; [`Pool::fill`] takes it.
+    pub(crate) fn next(&mut self) -> (u32, &mut Segment) {
+        let slot = match self.free.last() {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.segments.len() as u32;
+                self.segments.push(Segment::default());
+                self.free.push(slot);
                 slot
             }
-            None => {
-                self.segments.push(segment);
-                self.segments.len() as u32 - 1
-            }
         };
+        (slot, &mut self.segments[slot as usize])
+    }
+
+    /// The slot that [`Pool::next`] gave is in use.
+    pub(crate) fn fill(&mut self, slot: u32, bytes: u32) -> Handle {
+        self.free.pop();
         Handle { slot, bytes }
     }
 

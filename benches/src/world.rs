@@ -211,11 +211,15 @@ impl World {
         loop {
             let host = &mut self.hosts[index];
             let mut active = false;
-            while let Some(transmit) = host.endpoint.poll_transmit(self.now) {
+            loop {
+                let (slot, segment) = self.pool.next();
+                if host.endpoint.poll_transmit_into(self.now, segment).is_none() {
+                    break;
+                }
                 active = true;
-                let route = host.routes[path_of(transmit.segment.src.ip())];
-                let handle = self.pool.insert(transmit.segment);
-                self.network.send(self.now, route, handle);
+                let route = host.routes[path_of(segment.src.ip())];
+                let bytes = segment.ip_len();
+                self.network.send(self.now, route, self.pool.fill(slot, bytes));
             }
             while let Some(handle) = host.endpoint.poll_accept() {
                 self.servers.push(handle);

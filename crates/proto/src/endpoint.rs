@@ -253,9 +253,12 @@ impl Endpoint {
     /// Reads at most `max` bytes in order from a connection.
     pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Option<Payload> {
         self.slot(handle)?;
-        // Without data nothing changes: the connection need not be looked at again.
-        let payload = self.slots[handle.index as usize].connection.as_deref_mut()?.read(now, max)?;
-        self.touch(handle.index);
+        let connection = self.slots[handle.index as usize].connection.as_deref_mut()?;
+        let payload = connection.read(now, max)?;
+        // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
+        if connection.acknowledges_now() || connection.at_end() {
+            self.touch(handle.index);
+        }
         Some(payload)
     }
 
@@ -375,13 +378,22 @@ impl Endpoint {
 
     /// The next segment to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(segment) = self.control.pop_front() {
-            return Some(Transmit { segment, segment_size: None, ecn: Ecn::NotEct });
+        let mut segment = Segment::default();
+        let ecn = self.poll_transmit_into(now, &mut segment)?;
+        Some(Transmit { segment, segment_size: None, ecn })
+    }
+
+    /// Puts the next segment to send into `segment`, whatever that held before, and gives its packet's ECN codepoint:
+    /// [`Endpoint::poll_transmit`] for drivers that keep segments where they are made.
+    pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Ecn> {
+        if let Some(answer) = self.control.pop_front() {
+            *segment = answer;
+            return Some(Ecn::NotEct);
         }
         while let Some(&index) = self.ready.front() {
             let slot = &mut self.slots[index as usize];
-            if let Some(transmit) = slot.connection.as_deref_mut().and_then(|c| c.poll_transmit(now)) {
-                return Some(transmit);
+            if let Some(ecn) = slot.connection.as_deref_mut().and_then(|c| c.poll_transmit(now, segment)) {
+                return Some(ecn);
             }
             self.ready.pop_front();
             self.slots[index as usize].queued = false;

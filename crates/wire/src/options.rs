@@ -47,6 +47,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Takes every option out.
+    pub fn clear(&mut self) {
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, dss, mptcp } = self;
+        (*mss, *window_scale, *sack_permitted) = (None, None, false);
+        (*timestamps, *dss) = (None, None);
+        sack.clear();
+        mptcp.clear();
+    }
+
     /// Length on the wire in bytes, padded to a multiple of four.
     ///
     /// Timestamps count 12 and SACK 4 + 8 per block: both are aligned with two NOPs, as every common stack does.

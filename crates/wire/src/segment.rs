@@ -42,6 +42,15 @@ impl Segment {
         }
     }
 
+    /// Makes it an empty segment between two addresses again. What it has allocated it keeps.
+    pub fn reset(&mut self, src: SocketAddr, dst: SocketAddr) {
+        (self.src, self.dst) = (src, dst);
+        (self.seq, self.ack, self.window) = (0, 0, 0);
+        self.flags = Flags::NONE;
+        self.options.clear();
+        self.payload = Payload::EMPTY;
+    }
+
     /// The reset that answers a segment which belongs to no connection (RFC 9293 §3.10.7.1).
     pub fn resetting_answer(&self) -> Segment {
         let mut reset = Segment::new(self.dst, self.src);

@@ -191,7 +191,7 @@ impl Simulation {
         }
         match event {
             NetEvent::Delivered { node, packet, .. } => {
-                let mut segment = self.pool.take(packet.slot);
+                let segment = self.pool.take(packet.slot);
                 // A damaged packet fails its checksum at the receiver.
                 if !packet.corrupted
                     && let Some(host) = self.host_of_node[node.index()]
@@ -202,7 +202,7 @@ impl Simulation {
                         pathweave_netsim::Ecn::Ect1 => Ecn::Ect1,
                         pathweave_netsim::Ecn::Ce => Ecn::Ce,
                     };
-                    self.hosts[host].endpoint.handle_segment(self.now, ecn, &mut segment);
+                    self.hosts[host].endpoint.handle_segment(self.now, ecn, segment);
                     self.drain(host);
                 }
             }
@@ -231,18 +231,20 @@ impl Simulation {
     fn send_all(&mut self, index: usize) -> bool {
         let host = &mut self.hosts[index];
         let mut sent = false;
-        while let Some(transmit) = host.endpoint.poll_transmit(self.now) {
+        loop {
+            let (slot, segment) = self.pool.next();
+            let Some(ecn) = host.endpoint.poll_transmit_into(self.now, segment) else { break };
             sent = true;
-            let Some(&route) = host.routes.get(&(transmit.segment.src.ip(), transmit.segment.dst.ip())) else {
+            let Some(&route) = host.routes.get(&(segment.src.ip(), segment.dst.ip())) else {
                 continue;
             };
-            let ecn = match transmit.ecn {
+            let ecn = match ecn {
                 Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
                 Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
                 Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
                 Ecn::Ce => pathweave_netsim::Ecn::Ce,
             };
-            let handle = self.pool.insert(transmit.segment, ecn);
+            let handle = self.pool.fill(slot, ecn);
             self.network.send(self.now, route, handle);
         }
         sent

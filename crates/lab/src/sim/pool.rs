@@ -38,39 +38,46 @@ struct Entry {
 pub(super) struct Pool {
     entries: Vec<Entry>,
     free: Vec<u32>,
+    cloned: Segment,
 }
 
 impl Pool {
-    pub(super) fn insert(&mut self, segment: Segment, ecn: Ecn) -> Handle {
-        let bytes = segment.ip_len();
-        let entry = Entry { segment, owners: 1 };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = entry;
+    /// A free slot and what it held last; [`Pool::fill`] takes it.
+    pub(super) fn next(&mut self) -> (u32, &mut Segment) {
+        let slot = match self.free.last() {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.entries.len() as u32;
+                self.entries.push(Entry::default());
+                self.free.push(slot);
                 slot
             }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
         };
-        Handle { slot, bytes, ecn, corrupted: false }
+        (slot, &mut self.entries[slot as usize].segment)
+    }
+
+    /// The slot that [`Pool::next`] gave is in use.
+    pub(super) fn fill(&mut self, slot: u32, ecn: Ecn) -> Handle {
+        self.free.pop();
+        let entry = &mut self.entries[slot as usize];
+        entry.owners = 1;
+        Handle { slot, bytes: entry.segment.ip_len(), ecn, corrupted: false }
     }
 
     pub(super) fn get(&self, slot: u32) -> &Segment {
         &self.entries[slot as usize].segment
     }
 
-    /// Takes the segment out, or a clone while a copy is still on its way.
-    pub(super) fn take(&mut self, slot: u32) -> Segment {
+    /// A packet's segment for the host that it arrived at; its own clone while a copy is still on its way.
+    pub(super) fn take(&mut self, slot: u32) -> &mut Segment {
         let entry = &mut self.entries[slot as usize];
-        if entry.owners > 1 {
-            entry.owners -= 1;
-            return entry.segment.clone();
+        entry.owners -= 1;
+        if entry.owners > 0 {
+            self.cloned = entry.segment.clone();
+            return &mut self.cloned;
         }
-        entry.owners = 0;
         self.free.push(slot);
-        core::mem::take(&mut entry.segment)
+        &mut entry.segment
     }
 
     pub(super) fn share(&mut self, slot: u32) {
@@ -81,7 +88,6 @@ impl Pool {
         let entry = &mut self.entries[slot as usize];
         entry.owners -= 1;
         if entry.owners == 0 {
-            entry.segment = Segment::default();
             self.free.push(slot);
         }
     }

@@ -315,6 +315,11 @@ impl Connection {
         if self.config.kernel_windows && self.is_mptcp() { ReceiveWindow::kernel_occupancy(bytes) } else { bytes }
     }
 
+    /// Whether some subflow is to send an acknowledgement at once.
+    pub(crate) fn acknowledges_now(&self) -> bool {
+        self.subflows.iter().flatten().any(|s| s.tcp.ack_is_due())
+    }
+
     /// Whether the peer's stream has ended and all of it was read.
     pub fn at_end(&self) -> bool {
         self.receive.drained()

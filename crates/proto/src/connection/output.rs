@@ -20,31 +20,41 @@ pub struct Transmit {
 }
 
 impl Connection {
-    /// The next thing to send.
-    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(segment) = self.control.pop_front() {
-            return Some(Transmit { segment, segment_size: None, ecn: Ecn::NotEct });
+    /// Puts the next segment to send into `segment`.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, segment: &mut Segment) -> Option<Ecn> {
+        if let Some(reset) = self.control.pop_front() {
+            *segment = reset;
+            return Some(Ecn::NotEct);
         }
         // In turn, so that no subflow waits behind the burst of another.
-        for step in 0..self.subflows.len() {
-            let i = (self.next_output + step) % self.subflows.len();
-            if let Some(transmit) = self.poll_subflow(now, i) {
-                self.next_output = i;
-                return Some(transmit);
+        let mut i = self.next_output;
+        for _ in 0..self.subflows.len() {
+            if i >= self.subflows.len() {
+                i = 0;
             }
+            if let Some(out) = self.next_of_subflow(now, i) {
+                self.next_output = i;
+                return self.build(now, i, out, segment);
+            }
+            i += 1;
         }
         None
     }
 
-    fn poll_subflow(&mut self, now: Instant, i: usize) -> Option<Transmit> {
+    #[inline]
+    fn next_of_subflow(&mut self, now: Instant, i: usize) -> Option<Outgoing> {
         // A subflow in handshake answers with its third ACK only.
         let announces = self.announcement_is_due(i);
         let subflow = self.subflows[i].as_mut()?;
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
-        let Some(out) = next else {
+        if next.is_none() {
             subflow.tcp.validate_window();
-            return None;
-        };
+        }
+        next
+    }
+
+    /// Makes the segment.
+    fn build(&mut self, now: Instant, i: usize, mut out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
         let (next, occupied, mptcp) = (self.receive.next(), self.occupied(), self.is_mptcp());
         let subflow = self.subflows[i].as_mut()?;
         let offered = if out == Outgoing::Syn {
@@ -54,19 +64,19 @@ impl Connection {
             self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
         };
         self.last_offered = offered;
-        let mut segment = subflow.tcp.header(now, &out, offered);
+        subflow.tcp.header(now, &out, offered, segment);
         let ecn = subflow.tcp.ecn_of(&out);
-        if let Outgoing::Data { payload, .. } = &out {
-            segment.payload = payload.clone();
+        if let Outgoing::Data { payload, .. } = &mut out {
+            segment.payload = core::mem::take(payload);
         }
-        self.add_options(now, i, &out, &mut segment);
+        self.add_options(now, i, &out, segment);
         if let Some(subflow) = self.subflows[i].as_mut() {
-            subflow.tcp.finish(&mut segment);
+            subflow.tcp.finish(segment);
             if mptcp {
                 subflow.tcp.set_offered(offered);
             }
         }
-        Some(Transmit { segment, segment_size: None, ecn })
+        Some(ecn)
     }
 
     fn add_options(&mut self, now: Instant, i: usize, out: &Outgoing, segment: &mut Segment) {

@@ -99,8 +99,8 @@ impl ReceiveWindow {
 
     /// What of the buffer is for data.
     fn usable(&self) -> u64 {
-        let (part, whole) = if self.cautious { CAUTIOUS_SHARE } else { (1, 1) };
-        self.buffer * part / whole
+        let (part, whole) = CAUTIOUS_SHARE;
+        if self.cautious { self.buffer * part / whole } else { self.buffer }
     }
 
     /// The window that could be offered with `occupied` bytes in the buffer, by a subflow with this limit and step.

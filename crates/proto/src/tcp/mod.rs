@@ -478,6 +478,9 @@ impl Tcp {
             receive::Surroundings { rto: self.rtt.base_rto(), srtt: self.rtt.srtt(), sack: self.sack_ok, taken };
         self.receiver.decide_ack(now, window, &around, &self.config);
     }
+    pub(crate) fn ack_is_due(&self) -> bool {
+        self.receiver.ack_is_due()
+    }
     /// See [`Receiver::noted_data`].
     pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
         self.receiver.noted_data()

@@ -238,8 +238,8 @@ impl Tcp {
     }
 
     /// Makes the segment: numbers, flags, timestamps. `window` is the receive window in bytes after the acknowledgement.
-    pub(crate) fn header(&mut self, now: Instant, out: &Outgoing, window: u64) -> Segment {
-        let mut segment = Segment::new(self.local, self.remote);
+    pub(crate) fn header(&mut self, now: Instant, out: &Outgoing, window: u64, segment: &mut Segment) {
+        segment.reset(self.local, self.remote);
         segment.seq = self.isn.wrapping_add(match out {
             Outgoing::Syn => 0,
             Outgoing::Data { ssn, .. } => *ssn as u32,
@@ -255,7 +255,7 @@ impl Tcp {
             segment.options.timestamps = Some(Timestamps { value: timestamp(now), echo });
         }
         match out {
-            Outgoing::Syn => self.syn_header(&mut segment, window),
+            Outgoing::Syn => self.syn_header(segment, window),
             _ => {
                 let field = window >> self.window_shift;
                 segment.window = field.min(u64::from(u16::MAX)) as u16;
@@ -279,7 +279,6 @@ impl Tcp {
                 }
             }
         }
-        segment
     }
 
     /// Adds SACK blocks in the option space that is left, once everything else is in.
