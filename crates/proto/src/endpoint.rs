@@ -36,6 +36,8 @@ struct Slot {
     connection: Option<Box<Connection>>,
     /// The timer entry that stands for this connection in the table.
     timer: Option<Instant>,
+    /// The same in the table of checks.
+    check: Option<Instant>,
     queued: bool,
     accepted: bool,
     /// What finds this connection: its subflows' addresses, local and remote, and its token.
@@ -82,6 +84,9 @@ pub struct Endpoint {
     /// Connections with something to send.
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// When connections want to look after data that may have vanished: apart from timers, because nothing comes of it
+    /// mostly.
+    checks: BinaryHeap<Reverse<(Instant, u32)>>,
     events: VecDeque<(ConnectionHandle, ConnectionEvent)>,
     accepted: VecDeque<ConnectionHandle>,
     /// Answers that belong to no connection.
@@ -104,6 +109,7 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
+            checks: BinaryHeap::new(),
             events: VecDeque::new(),
             accepted: VecDeque::new(),
             control: VecDeque::new(),
@@ -352,6 +358,20 @@ impl Endpoint {
 
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&Reverse((at, index))) = self.checks.peek()
+            && at <= now
+        {
+            self.checks.pop();
+            let slot = &mut self.slots[index as usize];
+            if slot.check != Some(at) {
+                continue;
+            }
+            slot.check = None;
+            if slot.connection.as_deref_mut().is_some_and(|c| c.handle_check(now)) {
+                self.after_input(index);
+            }
+            self.update_check(index);
+        }
         while let Some(&Reverse((at, index))) = self.timers.peek() {
             if at > now {
                 break;
@@ -373,7 +393,8 @@ impl Endpoint {
 
     /// When [`Endpoint::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| heap.peek().map(|Reverse((at, _))| *at);
+        first(&self.timers).into_iter().chain(first(&self.checks)).min()
     }
 
     /// The next segment to send.
@@ -398,6 +419,7 @@ impl Endpoint {
             self.ready.pop_front();
             self.slots[index as usize].queued = false;
             self.update_timer(index);
+            self.update_check(index);
             self.release_if_over(index);
         }
         None
@@ -445,6 +467,16 @@ impl Endpoint {
         }
     }
 
+    fn update_check(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if slot.check.is_none()
+            && let Some(at) = slot.connection.as_deref().and_then(Connection::poll_check)
+        {
+            slot.check = Some(at);
+            self.checks.push(Reverse((at, index)));
+        }
+    }
+
     /// Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed timer.
     fn update_timer(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
@@ -476,6 +508,7 @@ impl Endpoint {
         slot.connection = None;
         slot.generation = slot.generation.wrapping_add(1);
         slot.timer = None;
+        slot.check = None;
         slot.accepted = false;
         for addresses in slot.addresses.drain(..) {
             if self.by_addresses.get(addresses).is_some_and(|(i, _)| i == index) {

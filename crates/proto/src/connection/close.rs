@@ -5,7 +5,7 @@ use super::subflow::Join;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{Dss, Key, MptcpOption};
+use pathweave_wire::mptcp::{Key, Mapping, MptcpOption};
 
 impl Connection {
     /// Ends our direction after all that was written. The peer's direction goes on.
@@ -75,8 +75,8 @@ impl Connection {
     }
 
     /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
-    pub(super) fn take_data_fin(&mut self, id: SubflowId, dss: &Dss) {
-        let (Mode::Mptcp(keys), Some(mapping)) = (self.mode, dss.mapping) else { return };
+    pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
+        let Mode::Mptcp(keys) = self.mode else { return };
         let Some(start) = keys.peer_position(mapping.dsn, self.receive.next()) else { return };
         let end = start + u64::from(mapping.len.saturating_sub(1));
         self.receive.set_end(end);

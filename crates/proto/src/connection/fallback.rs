@@ -1,10 +1,32 @@
-//! Back to plain TCP where the peer, or a middlebox before it, has dropped Multipath TCP (RFC 8684 §3.7).
+//! Back to plain TCP where the peer, or a middlebox before it, has dropped Multipath TCP or changed its data
+//! (RFC 8684 §3.7).
+//!
+//! Plain TCP takes up the stream where the first subflow's sequence is the stream's own: where no other subflow ever carried
+//! anything. Once others have, data in flight may not be contiguous, and the subflow is reset instead, as the RFC has it for
+//! that case.
 
 use super::handshake::Mode;
+use super::mapping::Trouble;
 use super::subflow::Join;
 use super::{Connection, DataFin};
-use crate::seq::SubflowId;
+use crate::seq::{DataSeq, SubflowId};
+use pathweave_units::Instant;
+use pathweave_wire::DataChecksum;
+use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
+
+/// How often an MP_FAIL without an answer is repeated, a second apart.
+const FAIL_TRIES: u32 = 8;
+
+/// What is still to be said on the way back to plain TCP.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Farewell {
+    /// MP_FAIL with this number, on acknowledgements.
+    fail: Option<u64>,
+    tries: u32,
+    /// An infinite mapping of the stream's start, with this number, on the next data.
+    infinite_mapping: Option<u64>,
+}
 
 impl Connection {
     /// Nothing has shown yet that the peer takes data for Multipath TCP's. Until then data goes in order, so that the
@@ -17,34 +39,195 @@ impl Connection {
     pub(super) fn is_settled(&self) -> bool {
         match self.mode {
             Mode::Negotiating { .. } => false,
-            Mode::Mptcp(keys) => keys.confirmed,
+            Mode::Mptcp(keys) => keys.confirmed && self.data_ack_seen,
             Mode::Plain => true,
         }
     }
 
     /// Whether plain TCP can still be taken up on subflow `id`.
     pub(super) fn may_fall_back(&self, id: SubflowId) -> bool {
-        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());
-        let only = living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none();
-        self.is_unconfirmed() && only
+        self.is_unconfirmed() && self.only_first_lives(id)
     }
 
-    /// A client's data, or its handshake, is answered as plain TCP answers.
+    /// The only living subflow is the first one.
+    fn only_first_lives(&self, id: SubflowId) -> bool {
+        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());
+        living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none()
+    }
+
+    /// Our data, or the handshake, is answered as plain TCP answers: "an ACK is received for data (not just for the SYN)
+    /// without a DSS option containing a Data ACK" before there was any (RFC 8684 §3.7).
     pub(super) fn is_answered_as_plain(&self, id: SubflowId, segment: &Segment) -> bool {
+        if self.data_ack_seen || !self.is_mptcp() || segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return false;
+        }
         let options = &segment.options;
         let plain = options.dss.is_none() && options.mptcp.is_empty();
         let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
-        let answers = !segment.payload.is_empty() || subflow.tcp.acknowledges_data(segment);
-        plain && answers && !segment.flags.intersects(Flags::SYN | Flags::RST) && self.may_fall_back(id)
+        let data = !segment.payload.is_empty() && self.is_unconfirmed();
+        plain && (data || subflow.tcp.acknowledges_data(segment)) && self.only_first_lives(id)
+    }
+
+    /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST
+    /// option with a \"Middlebox interference\" reason code" (RFC 8684 §3.7).
+    pub(super) fn miss_data_signal(&self, id: SubflowId, segment: &Segment) -> Result<(), Trouble> {
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return Ok(()) };
+        let joined = subflow.join == Join::Done && !subflow.data_signal_seen;
+        let plain = segment.options.mptcp.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::RST);
+        if joined && plain && subflow.tcp.acknowledges_data(segment) {
+            return Err(Trouble::Reset(ResetReason::Middlebox));
+        }
+        Ok(())
     }
 
     /// From now on the subflow is a plain TCP connection.
     pub(super) fn fall_back(&mut self) {
+        // "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0 indicating an infinite
+        // mapping (to inform the other end in case the path drops options in one direction only)" (RFC 8684 §3.7).
+        if let Mode::Mptcp(keys) = self.mode {
+            self.farewell.infinite_mapping = Some(keys.wire_dsn(DataSeq(0)));
+        }
         self.mode = Mode::Plain;
         self.announce.clear();
         self.unechoed.clear();
         if let DataFin::Sent(_) = self.data_fin {
             self.data_fin = DataFin::Requested;
+        }
+        let before = self.receive.next();
+        for i in 0..self.subflows.len() {
+            let waiting = self.subflows[i].as_mut().map(|s| s.mappings.take_waiting()).unwrap_or_default();
+            for (ssn, payload) in waiting {
+                self.insert_data(DataSeq(ssn - 1), payload);
+            }
+        }
+        self.report_data(before);
+    }
+
+    /// Data of a subflow cannot be delivered: what becomes of the subflow.
+    pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, trouble: Trouble) {
+        match trouble {
+            Trouble::Reset(reason) => self.refuse_subflow(now, id, reason),
+            Trouble::Checksum { dsn, ssn } => {
+                let place = match self.mode {
+                    Mode::Mptcp(keys) => keys.peer_position(DataNumber::Long(dsn), self.receive.next()),
+                    _ => None,
+                };
+                if !self.only_first_lives(id) || place != Some(DataSeq(ssn - 1)) {
+                    // "The affected subflow must be immediately closed with a RST that includes an MP_FAIL option"
+                    // (RFC 8684 §3.7).
+                    let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
+                    return self.reset_subflow(now, id, &[MptcpOption::Fail { dsn }, reason]);
+                }
+                // "If a receiver identifies a checksum failure when there is only one path, it will send back an MP_FAIL
+                // option on the subflow-level ACK" (RFC 8684 §3.7).
+                self.distrust(id);
+                self.farewell.fail = Some(dsn);
+                if let Some(subflow) = self.subflow_mut(id) {
+                    subflow.tcp.signal();
+                }
+            }
+        }
+    }
+
+    /// Nothing more of the subflow is delivered until it is plain TCP.
+    pub(super) fn distrust(&mut self, id: SubflowId) {
+        if let Some(subflow) = self.subflow_mut(id) {
+            subflow.mappings.failed = true;
+        }
+    }
+
+    /// An MP_FAIL of the peer.
+    pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), Trouble> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(()) };
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return Ok(()) };
+        let others = self.subflows.iter().flatten().any(|s| s.id != id && !s.tcp.is_closed());
+        if others || subflow.tcp.is_closed() {
+            // With several subflows it comes with a reset, which says all.
+            return Ok(());
+        }
+        let next = keys.wire_data_ack(self.receive.next().0);
+        if !self.only_first_lives(id) || !self.sends_in_order(id) {
+            // "In the rare case that the data is not contiguous ... MUST close the subflow with a RST with MP_FAIL"
+            // (RFC 8684 §3.7).
+            let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
+            self.reset_subflow(now, id, &[MptcpOption::Fail { dsn: next }, reason]);
+            return Ok(());
+        }
+        let answered = subflow.mappings.failed;
+        self.fall_back();
+        if !answered {
+            // "The receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction and entirely revert to a
+            // regular TCP session" (RFC 8684 §3.7).
+            self.farewell.fail = Some(next);
+            if let Some(subflow) = self.subflow_mut(id) {
+                subflow.tcp.signal();
+            }
+        }
+        Ok(())
+    }
+
+    /// What the subflow carries is the stream in order: its sequence is the stream's own.
+    fn sends_in_order(&self, id: SubflowId) -> bool {
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
+        subflow.tcp.is_whole_stream(self.send.assigned_end())
+    }
+
+    /// An infinite mapping: the peer has fallen back to plain TCP.
+    pub(super) fn take_infinite_mapping(&mut self, id: SubflowId, mapping: Mapping) -> Result<(), Trouble> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(()) };
+        // "When a connection has fallen back with an infinite mapping, only one subflow can send data" (RFC 8684 §3.7).
+        let place = keys.peer_position(mapping.dsn, self.receive.next());
+        let same = place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn);
+        if !self.only_first_lives(id) || !same {
+            return Err(Trouble::Reset(ResetReason::MptcpError));
+        }
+        self.fall_back();
+        Ok(())
+    }
+
+    /// A DATA_FIN without data is verified by its pseudo-header alone.
+    pub(super) fn verify_data_fin(&self, mapping: Mapping) -> Result<(), Trouble> {
+        let (Mode::Mptcp(keys), true) = (self.mode, self.checksum) else { return Ok(()) };
+        let dsn = mapping.dsn.expand(keys.wire_data_ack(self.receive.next().0));
+        let right = mapping.checksum.is_some_and(|c| DataChecksum::default().matches(dsn, mapping.ssn, mapping.len, c));
+        if right { Ok(()) } else { Err(Trouble::Reset(ResetReason::Middlebox)) }
+    }
+
+    /// Data that has waited too long for its mapping: "the subflow SHOULD be treated as broken and closed with a RST",
+    /// with the reason "Middlebox interference" (RFC 8684 §3.7). Where a checksum was wrong, MP_FAIL goes out again.
+    pub(super) fn end_waiting_for_mappings(&mut self, now: Instant) {
+        for i in 0..self.subflows.len() {
+            let Some(subflow) = self.subflows[i].as_mut() else { continue };
+            if subflow.tcp.is_closed() || subflow.mappings.deadline().is_none_or(|t| t > now) {
+                continue;
+            }
+            if subflow.mappings.failed && self.farewell.tries < FAIL_TRIES {
+                self.farewell.tries += 1;
+                subflow.mappings.wait_again(now);
+                subflow.tcp.signal();
+            } else {
+                self.refuse_subflow(now, SubflowId(i as u8), ResetReason::Middlebox);
+            }
+        }
+    }
+
+    /// What is still to be said on the way back to plain TCP.
+    pub(super) fn add_farewell(&mut self, carries_data: bool, segment: &mut Segment) {
+        if carries_data {
+            if let Some(dsn) = self.farewell.infinite_mapping.take() {
+                let checksum = self.checksum.then_some(0);
+                let mapping = Mapping { dsn: DataNumber::Long(dsn), ssn: 1, len: 0, checksum };
+                segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+            }
+            return;
+        }
+        let Some(dsn) = self.farewell.fail else { return };
+        let option = MptcpOption::Fail { dsn };
+        if option.wire_len() <= segment.options.free_bytes() {
+            segment.options.mptcp.push(option);
+            if self.is_plain() {
+                self.farewell.fail = None;
+            }
         }
     }
 }

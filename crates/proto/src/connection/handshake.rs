@@ -165,6 +165,7 @@ impl Connection {
             window_probe: None,
             window_override: false,
             data_timer: None,
+            check: None,
             largest_send_window: 0,
             progress_at: now,
             write_blocked: false,
@@ -179,6 +180,9 @@ impl Connection {
             joins_wanted: false,
             join_retry: None,
             joins_lost: 0,
+            checksum: false,
+            data_ack_seen: false,
+            farewell: Default::default(),
             challenges: Throttle::new(CHALLENGES, CHALLENGE_PERIOD),
             control: Default::default(),
             events: Default::default(),
@@ -225,6 +229,7 @@ impl Connection {
         let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let mut c = Connection::new(config, Role::Server, mode, now)?;
+        c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
         c.local_addresses = local.to_vec();
         c.remote_addresses.push((AddressId(0), syn.src));
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
@@ -467,6 +472,8 @@ impl Connection {
                 }
                 self.mode = match found {
                     Some(MpCapable { content: CapableContent::SynAck { sender }, flags }) => {
+                        // RFC 8684 §3.1: "if either host requires the use of checksums, checksums MUST be used".
+                        self.checksum = self.config.checksum || flags.checksum_required;
                         Mode::Mptcp(Keys::new(local, sender, flags.no_join_to_initial_address))
                     }
                     _ => Mode::Plain,
@@ -508,9 +515,14 @@ impl Connection {
         }
     }
 
+    /// The flags of our MP_CAPABLE: a SYN asks for checksums where we want them, what follows says whether they are in use.
+    pub(super) fn capable_flags(&self) -> CapableFlags {
+        CapableFlags { checksum_required: self.checksum || self.config.checksum, ..CapableFlags::default() }
+    }
+
     /// Options of a SYN or SYN/ACK.
     pub(super) fn syn_options(&self, subflow: &Subflow, segment: &mut Segment) {
-        let flags = CapableFlags { checksum_required: self.config.checksum, ..CapableFlags::default() };
+        let flags = self.capable_flags();
         let server = segment.flags.contains(Flags::ACK);
         match (subflow.join, self.mode) {
             (Join::Initial, Mode::Negotiating { local }) => {

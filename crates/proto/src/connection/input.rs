@@ -1,15 +1,16 @@
 //! What arrives: segments and the passing of time.
 
 use super::handshake::{HandshakeStep, Mode, THIRD_ACK_INTERVAL};
+use super::mapping::Trouble;
 use super::subflow::Join;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
 use crate::congestion::PathState;
 use crate::scheduler::{Event, LossKind};
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{Arrival, Changes, Peers};
+use crate::tcp::{Changes, Peers};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{MptcpOption, ResetReason};
-use pathweave_wire::{Ecn, Flags, Segment};
+use pathweave_wire::mptcp::{Dss, MptcpOption, ResetReason};
+use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 /// Data this far beyond the offered window is still taken: the window field's rounding.
 const WINDOW_SLACK: u64 = 1 << 14;
@@ -42,6 +43,7 @@ impl Connection {
         }
         let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
         let acceptable = if self.is_mptcp() { acceptable.max(self.window.buffer()) } else { acceptable };
+        let acknowledges = segment.options.dss.is_some_and(|d| d.data_ack.is_some());
         match self.take_handshake_options(id, segment, acceptable) {
             HandshakeStep::GoOn => {}
             HandshakeStep::Ignore => return,
@@ -70,36 +72,77 @@ impl Connection {
         }
         self.raise_if_usable(now, id);
         if changes.acceptable {
-            self.take_options(now, id, segment, changes.current);
-            self.take_arrivals(now, id, &changes);
-            self.decide_ack(now, id);
-            self.take_acknowledgement(now, id, segment, &changes);
+            self.data_ack_seen |= acknowledges;
+            let mut result = self.take_options(now, id, segment, changes.current);
+            if result.is_ok() {
+                result = self.take_arrivals(now, id, &changes);
+            }
+            match result {
+                Ok(()) => {
+                    self.decide_ack(now, id);
+                    self.take_acknowledgement(now, id, segment, &changes);
+                }
+                Err(trouble) => self.refuse_data(now, id, trouble),
+            }
         }
         self.apply_changes(now, id, &changes);
         self.changes = Some(changes);
         self.schedule(now);
     }
 
-    /// Everything but the handshake and the mapping, which other steps take. `current`: the segment is no repetition.
-    fn take_options(&mut self, now: Instant, id: SubflowId, segment: &mut Segment, current: bool) {
+    /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
+    /// repetition.
+    fn take_options(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        segment: &mut Segment,
+        current: bool,
+    ) -> Result<(), Trouble> {
         if !self.is_mptcp() {
-            return;
+            return Ok(());
         }
-        if let Some(dss) = segment.options.dss {
-            self.confirm();
-            if dss.data_fin {
-                self.take_data_fin(id, &dss);
-            }
+        match segment.options.dss {
+            Some(dss) => self.take_data_signal(now, id, &dss)?,
+            None => self.miss_data_signal(id, segment)?,
         }
         if current {
             for option in core::mem::take(&mut segment.options.mptcp) {
-                self.take_signal(now, id, &option);
+                self.take_signal(now, id, &option)?;
             }
         }
+        Ok(())
     }
 
-    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) {
-        let _ = now;
+    fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss) -> Result<(), Trouble> {
+        self.confirm();
+        if let Some(subflow) = self.subflow_mut(id) {
+            subflow.data_signal_seen = true;
+        }
+        let Some(mapping) = dss.mapping else { return Ok(()) };
+        if mapping.len == 0 && !dss.data_fin {
+            return self.take_infinite_mapping(id, mapping);
+        }
+        // "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake, the receiver MUST close
+        // the subflow with a RST"; "if a checksum is not present when its use has been negotiated" likewise
+        // (RFC 8684 §3.3).
+        if mapping.checksum.is_some() != self.checksum {
+            return Err(Trouble::Reset(ResetReason::MptcpError));
+        }
+        if dss.data_fin && (mapping.len == 1 || !self.checksum) {
+            self.verify_data_fin(mapping)?;
+            self.take_data_fin(id, mapping);
+        }
+        let waits = self.subflow_mut(id).is_some_and(|s| s.mappings.has_waiting());
+        if waits {
+            let before = self.receive.next();
+            self.learn_late(now, id, mapping, dss.data_fin)?;
+            self.report_data(before);
+        }
+        Ok(())
+    }
+
+    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), Trouble> {
         match *option {
             MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(id, address, port, hmac),
             MptcpOption::Priority { backup } => {
@@ -108,33 +151,56 @@ impl Connection {
                 }
             }
             MptcpOption::FastClose { receiver } => self.take_fast_close(receiver),
+            MptcpOption::Fail { .. } => self.take_fail(now, subflow)?,
             _ => {}
         }
+        Ok(())
     }
 
-    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &Changes) -> Result<(), Trouble> {
         if changes.arrived.is_empty() {
-            return;
+            return Ok(());
         }
         let before = self.receive.next();
-        let edge = self.window.edge() + WINDOW_SLACK;
         let mut first = 0;
+        let mut result = Ok(());
         for arrival in &changes.arrived {
-            let Some(at) = self.place(arrival) else {
-                return self.refuse_unmapped(now, id, changes);
+            let taken = match self.place(id, arrival) {
+                Some(at) => Ok(self.insert_data(at, arrival.payload.clone())),
+                None => self.take_mapped(now, id, arrival),
             };
-            let len = u64::from(arrival.payload.len());
-            if at + len > edge {
-                // Out of the window: not taken, not acknowledged at the data level.
-                continue;
+            match taken {
+                Ok(new) => first += new,
+                Err(trouble) => {
+                    result = result.and(Err(trouble));
+                    if let Trouble::Reset(_) = trouble {
+                        break;
+                    }
+                    self.distrust(id);
+                }
             }
-            let new = self.receive.insert(at, arrival.payload.clone());
-            self.counters.duplicate_bytes += len - new;
-            first += new;
         }
         if let Some(subflow) = self.subflow_mut(id) {
             subflow.first_bytes += first;
         }
+        self.report_data(before);
+        result
+    }
+
+    /// Puts data into its place in the stream; returns how many of its bytes are new.
+    pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
+        let len = u64::from(payload.len());
+        if at + len > self.window.edge() + WINDOW_SLACK {
+            // "DSN out of window (during normal operation): drop the data; do not send Data ACKs" (RFC 8684 §3.8).
+            return 0;
+        }
+        let new = self.receive.insert(at, payload);
+        self.counters.duplicate_bytes += len - new;
+        new
+    }
+
+    /// Tells the application of what can be read beyond `before`.
+    pub(super) fn report_data(&mut self, before: DataSeq) {
         if self.receive.next() > before {
             self.events.push_back(ConnectionEvent::Readable);
         }
@@ -161,32 +227,6 @@ impl Connection {
         subflow.tcp.decide_ack(now, window, taken);
     }
 
-    /// Where in the peer's stream an arrival belongs.
-    fn place(&self, arrival: &Arrival) -> Option<DataSeq> {
-        match self.mode {
-            Mode::Plain | Mode::Negotiating { .. } => Some(DataSeq(arrival.ssn - 1)),
-            Mode::Mptcp(keys) => {
-                let mapping = arrival.mapping?;
-                let offset = (arrival.ssn as u32).wrapping_sub(mapping.ssn);
-                if offset.saturating_add(arrival.payload.len()) > u32::from(mapping.len) {
-                    return None;
-                }
-                let start = keys.peer_position(mapping.dsn, self.receive.next())?;
-                Some(start + u64::from(offset))
-            }
-        }
-    }
-
-    /// Data without a mapping on a Multipath TCP connection: plain TCP where nothing else was ever confirmed, else the
-    /// subflow is reset (RFC 8684 §3.7).
-    fn refuse_unmapped(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
-        if self.may_fall_back(id) {
-            self.fall_back();
-            return self.take_arrivals(now, id, changes);
-        }
-        self.refuse_subflow(now, id, ResetReason::MptcpError);
-    }
-
     /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.
     fn refuse_segment(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
@@ -196,9 +236,14 @@ impl Connection {
 
     /// Resets a subflow for a violation and tells the peer why.
     pub(super) fn refuse_subflow(&mut self, now: Instant, id: SubflowId, reason: ResetReason) {
+        self.reset_subflow(now, id, &[MptcpOption::Reset { transient: false, reason }]);
+    }
+
+    /// Resets a subflow with these options.
+    pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
         let Some(subflow) = self.subflow_mut(id) else { return };
         let mut reset = subflow.tcp.reset_segment();
-        reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason });
+        reset.options.mptcp.extend_from_slice(options);
         subflow.tcp.abort();
         self.control.push_back(reset);
         self.lose_subflow(now, id);
@@ -324,6 +369,12 @@ impl Connection {
 
     /// Runs every timer that is due.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.run_timers(now);
+        self.schedule(now);
+        self.window_override = false;
+    }
+
+    fn run_timers(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             let id = SubflowId(i as u8);
             let due = self.subflows[i].as_ref().and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
@@ -346,6 +397,7 @@ impl Connection {
             self.joins_wanted = true;
         }
         self.repeat_announcements(now);
+        self.end_waiting_for_mappings(now);
         for subflow in self.subflows.iter_mut().flatten() {
             if subflow.third_ack_again.is_some_and(|t| t <= now) {
                 subflow.tcp.ack_now();
@@ -378,8 +430,6 @@ impl Connection {
         if self.death_deadline().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
-        self.schedule(now);
-        self.window_override = false;
     }
 
     fn probe_window(&mut self, now: Instant, times: u32) {

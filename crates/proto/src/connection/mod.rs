@@ -9,6 +9,7 @@ mod close;
 mod fallback;
 mod handshake;
 mod input;
+mod mapping;
 mod output;
 mod receive_queue;
 mod receive_window;
@@ -158,6 +159,8 @@ pub struct Connection {
     window_override: bool,
     /// Mainline's connection-level retransmission timer.
     data_timer: Option<Instant>,
+    /// When to look whether data has vanished, and the first byte not acknowledged when that was decided.
+    check: Option<(Instant, DataSeq)>,
     largest_send_window: u64,
     /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,
@@ -181,6 +184,11 @@ pub struct Connection {
     joins_lost: u32,
 
     challenges: Throttle,
+    /// DSS checksums are in use: one of both sides has asked for them.
+    checksum: bool,
+    /// The peer has sent a DATA_ACK.
+    data_ack_seen: bool,
+    farewell: fallback::Farewell,
 
     /// Segments outside of any subflow's stream: resets.
     control: VecDeque<Segment>,
@@ -338,6 +346,9 @@ impl Connection {
         for subflow in self.subflows.iter().flatten() {
             consider(subflow.tcp.poll_timeout());
             consider(subflow.third_ack_again);
+            if !subflow.tcp.is_closed() {
+                consider(subflow.mappings.deadline());
+            }
         }
         self.unechoed.iter().for_each(|u| consider(u.again));
         consider(self.data_timer);

@@ -3,10 +3,12 @@
 use super::handshake::{Mode, data_ack_number};
 use super::subflow::Join;
 use super::{Connection, DataFin, Role};
+use crate::seq::DataSeq;
 use crate::tcp::Outgoing;
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{CapableContent, CapableFlags, DataNumber, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
-use pathweave_wire::{Ecn, Segment, crypto};
+use pathweave_wire::DataChecksum;
+use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
+use pathweave_wire::{Ecn, Payload, Segment, crypto};
 
 /// Segments to send between two addresses.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +86,14 @@ impl Connection {
         if *out == Outgoing::Syn {
             return self.syn_options(subflow, segment);
         }
-        let Mode::Mptcp(keys) = self.mode else { return };
+        let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
+        let Mode::Mptcp(keys) = self.mode else {
+            // A repetition is what it was, so that no mapping ever changes.
+            if !matches!(out, Outgoing::Data { again: true, .. }) {
+                self.add_farewell(carries_data, segment);
+            }
+            return;
+        };
         // The third ACK of a join carries our HMAC, until the fourth ACK has come.
         if let Join::AwaitFourthAck { local_nonce, remote_nonce } = subflow.join {
             let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
@@ -98,14 +107,13 @@ impl Connection {
         if first && !ends_now && self.add_capable(out, segment) {
             return;
         }
-        let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
         let data_ack = Some(data_ack_number(keys.wire_data_ack(self.acknowledged_position()), carries_data));
         let mapping = match out {
             Outgoing::Data { ssn, data, .. } if data.start < data.end => Some(Mapping {
                 dsn: DataNumber::Long(keys.wire_dsn(data.start)),
                 ssn: *ssn as u32,
                 len: data.end.since(data.start) as u16,
-                checksum: None,
+                checksum: self.checksum_of(&segment.payload, keys.wire_dsn(data.start), *ssn as u32),
             }),
             _ => None,
         };
@@ -115,13 +123,15 @@ impl Connection {
             if announce_end {
                 // DATA_FIN without data: one octet, subflow sequence number 0 (RFC 8684 §3.3.3).
                 let dsn = DataNumber::Long(keys.wire_dsn(end));
-                dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum: None });
+                let checksum = self.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
+                dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
                 dss.data_fin = true;
                 if let Some(subflow) = self.subflows[i].as_mut() {
                     subflow.send_data_fin = false;
                 }
             }
             segment.options.dss = Some(dss);
+            self.add_farewell(carries_data, segment);
             self.add_announcement(now, segment);
         } else {
             segment.options.dss = Some(dss);
@@ -136,9 +146,19 @@ impl Connection {
             Outgoing::Data { .. } => return false,
             _ => None,
         };
-        let content = CapableContent::Ack { sender: keys.local, receiver: keys.remote, data_len, checksum: None };
-        let flags = CapableFlags { checksum_required: self.config.checksum, ..CapableFlags::default() };
+        let checksum = data_len.and_then(|_| self.checksum_of(&segment.payload, keys.wire_dsn(DataSeq(0)), 1));
+        let content = CapableContent::Ack { sender: keys.local, receiver: keys.remote, data_len, checksum };
+        let flags = self.capable_flags();
         segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
         true
+    }
+
+    /// The checksum of a mapping that covers a whole segment, where checksums are in use (RFC 8684 §3.3.1).
+    fn checksum_of(&self, payload: &Payload, dsn: u64, ssn: u32) -> Option<u16> {
+        self.checksum.then(|| {
+            let mut sum = DataChecksum::default();
+            sum.add_payload(payload);
+            sum.finish(dsn, ssn, payload.len() as u16)
+        })
     }
 }

@@ -18,16 +18,67 @@ const STALE_AFTER: u32 = 4;
 const DATA_RETRANSMISSION: u64 = 64 << 10;
 
 impl Connection {
+    /// The longest timeout of a subflow with data out.
+    fn longest_timeout(&self) -> Duration {
+        let busy = self.subflows.iter().flatten().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0);
+        busy.map(|s| s.tcp.rto()).max().unwrap_or(self.config.tcp.min_rto)
+    }
+
     /// Failure detection `linux`: mainline's connection-level retransmission timer runs while data is out, for as long as
     /// the longest timeout of a subflow.
     pub(super) fn arm_data_timer(&mut self, now: Instant) {
-        if self.fast_detection() || !self.is_mptcp() || self.send.assigned_bytes() == 0 {
+        if !self.is_mptcp() || self.send.assigned_bytes() == 0 {
             self.data_timer = None;
+            self.check = None;
+        } else if self.fast_detection() {
+            if self.check.is_none() {
+                self.check = Some((now + self.longest_timeout(), self.send.first_unacked()));
+            }
         } else if self.data_timer.is_none() {
-            let busy = self.subflows.iter().flatten().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0);
-            let longest = busy.map(|s| s.tcp.rto()).max().unwrap_or(self.config.tcp.min_rto);
-            self.data_timer = Some(now + longest);
+            self.data_timer = Some(now + self.longest_timeout());
         }
+    }
+
+    /// When [`Connection::handle_check`] wants to be called. It is no timer: mostly nothing comes of it.
+    pub(crate) fn poll_check(&self) -> Option<Instant> {
+        self.check.map(|(at, _)| at)
+    }
+
+    /// Failure detection `fast`: looks whether something has vanished. Returns whether there is anything to do now.
+    pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
+        let Some((_, from)) = self.check.take_if(|(at, _)| *at <= now) else { return false };
+        let found = from == self.send.first_unacked() && self.take_back_vanished();
+        if found {
+            self.schedule(now);
+        } else {
+            self.arm_data_timer(now);
+        }
+        found
+    }
+
+    /// Data whose every carrier has been acknowledged on its subflow, but that is not acknowledged at the data level: the
+    /// peer dropped it there, or a middlebox acknowledged what it did not deliver. "This timer will guard against
+    /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6).
+    fn take_back_vanished(&mut self) -> bool {
+        let first = self.send.first_unacked();
+        let Some((span, owners)) = self.send.span_at(first) else { return false };
+        let mut end = span.end.min(first + DATA_RETRANSMISSION);
+        for subflow in self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed()) {
+            for range in subflow.tcp.unacked_data().filter(|r| r.end > first) {
+                end = end.min(range.start.max(first));
+            }
+        }
+        if end <= first || self.reinject.iter().any(|r| r.start <= first && first < r.end) {
+            return false;
+        }
+        for owner in owners.iter() {
+            self.send.withdraw(first..end, owner);
+        }
+        if owners.is_empty() {
+            self.send.withdraw(first..end, SubflowId(0));
+        }
+        self.counters.reinjected_segments += 1;
+        true
     }
 
     /// The connection-level timer: the first data that is not acknowledged goes out again on a subflow that does not

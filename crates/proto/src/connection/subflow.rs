@@ -1,5 +1,6 @@
 //! A subflow as its connection sees it.
 
+use super::mapping::Mappings;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
 use crate::tcp::{Counters, Tcp};
@@ -57,6 +58,9 @@ pub(super) struct Subflow {
     pub(super) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(super) send_data_fin: bool,
+    /// A data sequence signal has come.
+    pub(super) data_signal_seen: bool,
+    pub(super) mappings: Mappings,
     /// The most that this subflow's acknowledgements offer: it opens as data arrives.
     pub(super) window_limit: u64,
 }
@@ -80,6 +84,8 @@ impl Subflow {
             first_bytes: 0,
             penalised_at: None,
             send_data_fin: false,
+            data_signal_seen: false,
+            mappings: Mappings::default(),
             window_limit: 0,
         }
     }

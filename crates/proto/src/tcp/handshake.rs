@@ -392,6 +392,7 @@ impl Tcp {
             ssn: seq,
             payload: core::mem::take(&mut segment.payload),
             mapping: segment.options.dss.and_then(|d| d.mapping),
+            data_fin: segment.options.dss.is_some_and(|d| d.data_fin),
         };
         self.counters.data_segments_received += 1;
         let had_fin = self.receiver.fin_in_order();

@@ -528,6 +528,12 @@ impl Tcp {
         self.queue.iter().filter(|s| s.len > 0).map(SentSegment::data)
     }
 
+    /// Everything up to `end` of the stream was queued here, in order: the subflow's sequence is the stream's.
+    pub(crate) fn is_whole_stream(&self, end: DataSeq) -> bool {
+        let data_end = self.queued_end - u64::from(self.fin_queued);
+        data_end == end.0 + 1 && self.queue.iter().filter(|s| s.len > 0).all(|s| s.dsn.0 + 1 == s.ssn)
+    }
+
     /// Halves the window and sets the threshold to it (penalisation).
     pub(crate) fn penalise(&mut self) {
         self.window.cwnd = (self.window.cwnd / 2).max(1);

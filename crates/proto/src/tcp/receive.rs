@@ -15,6 +15,8 @@ pub(crate) struct Arrival {
     pub(crate) payload: Payload,
     /// The mapping that came with it, for its first byte's segment.
     pub(crate) mapping: Option<Mapping>,
+    /// The mapping's last octet is a DATA_FIN, which is no data.
+    pub(crate) data_fin: bool,
 }
 
 #[derive(Debug)]

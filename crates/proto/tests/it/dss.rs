@@ -1,20 +1,8 @@
 //! Data sequence signals: mappings, DATA_ACK, DATA_FIN (RFC 8684 §3.3).
 
 use crate::pair::*;
-use pathweave_wire::mptcp::{CapableContent, DataNumber, MptcpOption};
-use pathweave_wire::{Flags, crypto};
-
-/// The initial data sequence number of one end, from the key that its handshake showed.
-fn idsn(pair: &Pair, side: Side) -> u64 {
-    let keys = pair.sent(side).flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
-        MptcpOption::Capable(c) => match c.content {
-            CapableContent::SynAck { sender } | CapableContent::Ack { sender, .. } => Some(sender),
-            CapableContent::Syn => None,
-        },
-        _ => None,
-    });
-    crypto::initial_data_sequence(keys.expect("the key was sent"))
-}
+use pathweave_wire::Flags;
+use pathweave_wire::mptcp::DataNumber;
 
 #[test]
 fn each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number() {
@@ -22,7 +10,7 @@ fn each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number() 
     pair.connect();
     pair.write(Client, 300_000);
     pair.run_until_received(Server, 300_000, secs(3));
-    let start = idsn(&pair, Client).wrapping_add(1);
+    let start = pair.idsn(Client).wrapping_add(1);
     let mut covered = vec![false; 300_000];
     for p in pair.data(Client) {
         let Some(mapping) = p.segment.options.dss.and_then(|d| d.mapping) else {
@@ -92,7 +80,7 @@ fn a_data_ack_beyond_what_was_sent_is_ignored() {
     pair.connect_with_subflows(2);
     let mut forged = pair.sent(Server).rev().find(|p| p.path == 0 && p.is_pure_ack()).expect("sent").segment.clone();
     let dss = forged.options.dss.as_mut().expect("it acknowledges");
-    let known = dss.data_ack.expect("a number").expand(idsn(&pair, Client));
+    let known = dss.data_ack.expect("a number").expand(pair.idsn(Client));
     dss.data_ack = Some(DataNumber::Long(known.wrapping_add(100_000)));
     forged.flags = Flags::ACK;
     pair.inject(Client, forged);

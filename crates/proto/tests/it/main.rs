@@ -11,6 +11,7 @@ mod ecn;
 mod fastclose;
 mod handshake;
 mod loss_recovery;
+mod mappings;
 mod mp_capable;
 mod mp_join;
 mod penalisation;

@@ -1,6 +1,8 @@
 //! What was sent, and the state in words where a test fails.
 
 use super::{Client, Packet, Pair, Server, Side};
+use pathweave_wire::crypto;
+use pathweave_wire::mptcp::{CapableContent, MptcpOption};
 
 impl Pair {
     /// Packets of one end, since the start.
@@ -31,6 +33,25 @@ impl Pair {
     /// The newest initial sequence number of one end on a path.
     pub(crate) fn isn(&self, side: Side, path: usize) -> u32 {
         self.isns[path][side as usize]
+    }
+
+    /// The initial data sequence number of one end, from the key that its handshake showed.
+    #[track_caller]
+    pub(crate) fn idsn(&self, side: Side) -> u64 {
+        let keys = self.sent(side).flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+            MptcpOption::Capable(c) => match c.content {
+                CapableContent::SynAck { sender } | CapableContent::Ack { sender, .. } => Some(sender),
+                CapableContent::Syn => None,
+            },
+            _ => None,
+        });
+        crypto::initial_data_sequence(keys.expect("the key was sent"))
+    }
+
+    /// The data sequence number of byte `at` of one end's stream.
+    #[track_caller]
+    pub(crate) fn wire_dsn(&self, side: Side, at: u64) -> u64 {
+        self.idsn(side).wrapping_add(1).wrapping_add(at)
     }
 
     pub(crate) fn describe(&self) -> String {

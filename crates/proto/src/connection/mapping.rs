@@ -1,0 +1,324 @@
+//! Mappings of data sequence numbers onto a subflow, where they do not come one with each segment (RFC 8684 §3.3.1), and
+//! their checksums.
+//!
+//! A segment whose own mapping covers it, no more and no less, never comes here. What comes here:
+//!
+//! * a mapping that reaches beyond its segment is kept until its data is there;
+//! * data without a mapping waits for one: "Implementations MAY hold onto such unmapped data for a short while". It waits for
+//!   a second and takes at most a receive window, beside the window that is offered; then the subflow is reset;
+//! * a mapping that overlaps a known one and differs from it is ignored: "A mapping is fixed";
+//! * where checksums are in use, data waits until all of its mapping is there, and is delivered only if the checksum is right.
+
+use super::Connection;
+use super::handshake::Mode;
+use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::Arrival;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::DataChecksum;
+use pathweave_wire::Payload;
+use pathweave_wire::mptcp::{DataNumber, Mapping, ResetReason};
+use std::collections::VecDeque;
+
+/// How long data waits for its mapping: the "short while" of RFC 8684 §3.3.1.
+const MAPPING_WAIT: Duration = Duration::from_secs(1);
+
+/// Why data of a subflow cannot be delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The subflow is broken.
+    Reset(ResetReason),
+    /// The checksum of the mapping that starts here, on the wire and in the subflow, is wrong.
+    Checksum { dsn: u64, ssn: u64 },
+}
+
+/// A mapping that was declared, some of whose data is missing.
+#[derive(Debug)]
+struct Known {
+    /// Its first byte in the subflow, not counting from the SYN modulo 2³² but without a wrap.
+    ssn: u64,
+    /// Bytes of the subflow: a DATA_FIN is not among them.
+    len: u64,
+    /// All 64 bits of the first byte's data sequence number, as on the wire.
+    dsn: u64,
+    option: Mapping,
+    data_fin: bool,
+    /// With checksums: what has come of it, in order.
+    sum: DataChecksum,
+    pieces: Vec<Payload>,
+    taken: u64,
+}
+
+impl Known {
+    fn end(&self) -> u64 {
+        self.ssn + self.len
+    }
+}
+
+/// What is known of one subflow's mappings beyond the segments that carried them.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    /// Sorted, disjoint.
+    known: VecDeque<Known>,
+    /// Data in order on the subflow that no known mapping covers: place in the subflow and contents, in order.
+    waiting: VecDeque<(u64, Payload)>,
+    waiting_bytes: u64,
+    waits_since: Option<Instant>,
+    /// A checksum was wrong on the only subflow: everything waits until the peer has agreed to plain TCP.
+    pub(super) failed: bool,
+}
+
+impl Mappings {
+    /// Nothing is kept: a segment's own mapping decides alone.
+    pub(super) fn is_idle(&self) -> bool {
+        self.known.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Data waits for a mapping.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// When data has waited long enough.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.waits_since.map(|t| t + MAPPING_WAIT)
+    }
+
+    /// It goes on waiting, from now on.
+    pub(super) fn wait_again(&mut self, now: Instant) {
+        self.waits_since = self.waits_since.map(|_| now);
+    }
+
+    /// All data that was not delivered, for a subflow that is plain TCP from now on.
+    pub(super) fn take_waiting(&mut self) -> Vec<(u64, Payload)> {
+        let Mappings { known, waiting, .. } = core::mem::take(self);
+        let mut all: Vec<(u64, Payload)> = waiting.into();
+        for known in known {
+            let mut at = known.ssn;
+            for piece in known.pieces {
+                let len = u64::from(piece.len());
+                all.push((at, piece));
+                at += len;
+            }
+        }
+        all.sort_by_key(|(at, _)| *at);
+        all
+    }
+
+    /// Keeps a mapping that covers some of `start..end` of the subflow. One that contradicts a known one is ignored.
+    fn learn(&mut self, option: Mapping, data_fin: bool, dsn: u64, (start, end): (u64, u64)) {
+        let Some(ssn) = near(option.ssn, start) else { return };
+        let len = u64::from(option.len).saturating_sub(u64::from(data_fin));
+        if ssn == 0 || ssn + len <= start || ssn >= end {
+            // RFC 8684 §3.3.1: it "MUST apply to some or all of the subflow sequence space in the TCP segment".
+            return;
+        }
+        let i = self.known.partition_point(|k| k.end() <= ssn);
+        if self.known.get(i).is_some_and(|k| k.ssn < ssn + len) {
+            return;
+        }
+        let sum = DataChecksum::default();
+        self.known.insert(i, Known { ssn, len, dsn, option, data_fin, sum, pieces: Vec::new(), taken: 0 });
+    }
+
+    /// The known mapping of the subflow's byte `at`, or where the next one starts.
+    fn covering(&mut self, at: u64) -> Result<&mut Known, u64> {
+        let i = self.known.partition_point(|k| k.end() <= at);
+        match self.known.get_mut(i) {
+            Some(k) if k.ssn <= at => Ok(k),
+            Some(k) => Err(k.ssn),
+            None => Err(u64::MAX),
+        }
+    }
+
+    fn wait(&mut self, now: Instant, at: u64, payload: Payload) {
+        self.waiting_bytes += u64::from(payload.len());
+        self.waits_since.get_or_insert(now);
+        self.waiting.push_back((at, payload));
+    }
+}
+
+/// The number nearest to `near` with these low 32 bits.
+fn near(low: u32, near: u64) -> Option<u64> {
+    near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
+}
+
+impl Connection {
+    /// Where a segment's data belongs, when its own mapping says all that there is to say.
+    pub(super) fn place(&self, id: SubflowId, arrival: &Arrival) -> Option<DataSeq> {
+        let Mode::Mptcp(keys) = self.mode else { return Some(DataSeq(arrival.ssn - 1)) };
+        let subflow = self.subflows.get(id.index())?.as_ref()?;
+        let mapping = arrival.mapping?;
+        let offset = (arrival.ssn as u32).wrapping_sub(mapping.ssn);
+        let covered = u64::from(offset) + u64::from(arrival.payload.len()) + u64::from(arrival.data_fin);
+        if self.checksum || covered != u64::from(mapping.len) || !subflow.mappings.is_idle() {
+            return None;
+        }
+        let start = keys.peer_position(mapping.dsn, self.receive.next())?;
+        Some(start + u64::from(offset))
+    }
+
+    /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
+    pub(super) fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &Arrival) -> Result<u64, Trouble> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        let (start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()));
+        let near = keys.wire_data_ack(self.receive.next().0);
+        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let mappings = &mut subflow.mappings;
+        if let Some(option) = arrival.mapping {
+            mappings.learn(option, arrival.data_fin, option.dsn.expand(near), (start, end));
+        }
+        if mappings.failed {
+            mappings.wait(now, start, arrival.payload.clone());
+        } else {
+            if mappings.covering(start).is_err() && self.may_fall_back(id) {
+                self.fall_back();
+                return Ok(self.insert_data(DataSeq(start - 1), arrival.payload.clone()));
+            }
+            let mut pending = VecDeque::from([(start, arrival.payload.clone())]);
+            let new = self.map_pieces(now, id, &mut pending)?;
+            return self.limit_waiting(id).map(|()| new);
+        }
+        self.limit_waiting(id).map(|()| 0)
+    }
+
+    /// A mapping on a segment without new data: it may be what data waits for.
+    pub(super) fn learn_late(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        option: Mapping,
+        data_fin: bool,
+    ) -> Result<u64, Trouble> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        let near = keys.wire_data_ack(self.receive.next().0);
+        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let mappings = &mut subflow.mappings;
+        let (Some(first), Some(last)) = (mappings.waiting.front(), mappings.waiting.back()) else { return Ok(0) };
+        let range = (first.0, last.0 + u64::from(last.1.len()));
+        mappings.learn(option, data_fin, option.dsn.expand(near), range);
+        self.try_waiting(now, id)
+    }
+
+    /// After a new mapping: delivers what it was missing for.
+    fn try_waiting(&mut self, now: Instant, id: SubflowId) -> Result<u64, Trouble> {
+        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let mappings = &mut subflow.mappings;
+        if mappings.failed {
+            return Ok(0);
+        }
+        let since = mappings.waits_since.take();
+        mappings.waiting_bytes = 0;
+        let mut pending = core::mem::take(&mut mappings.waiting);
+        let result = self.map_pieces(now, id, &mut pending);
+        if let Some(subflow) = self.subflow_mut(id)
+            && subflow.mappings.has_waiting()
+        {
+            subflow.mappings.waits_since = since;
+        }
+        result
+    }
+
+    /// Delivers what known mappings cover of `pending`; the rest waits.
+    fn map_pieces(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        pending: &mut VecDeque<(u64, Payload)>,
+    ) -> Result<u64, Trouble> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        let (mut new, mut end) = (0, 0);
+        while let Some((at, payload)) = pending.pop_front() {
+            let len = u64::from(payload.len());
+            end = at + len;
+            let next = self.receive.next();
+            let checksums = self.checksum;
+            let Some(subflow) = self.subflow_mut(id) else { return Ok(new) };
+            let mappings = &mut subflow.mappings;
+            let piece_end = match mappings.covering(at) {
+                Ok(known) => known.end().min(end),
+                Err(start) => start.min(end),
+            };
+            let take = (piece_end - at) as u32;
+            if piece_end < end {
+                pending.push_front((piece_end, payload.slice(take, (end - piece_end) as u32)));
+            }
+            let piece = payload.slice(0, take);
+            // With checksums, a mapping whose start has gone cannot be verified: as good as none.
+            let known = mappings.covering(at).ok().filter(|k| !checksums || k.ssn + k.taken == at);
+            let Some(known) = known else {
+                mappings.wait(now, at, piece);
+                continue;
+            };
+            if !checksums {
+                let dsn = known.dsn.wrapping_add(at - known.ssn);
+                if let Some(place) = keys.peer_position(DataNumber::Long(dsn), next) {
+                    new += self.insert_data(place, piece);
+                }
+                continue;
+            }
+            known.sum.add_payload(&piece);
+            known.pieces.push(piece);
+            known.taken += u64::from(take);
+            if known.taken < known.len {
+                continue;
+            }
+            match self.finish_mapping(now, id, at) {
+                Ok(delivered) => new += delivered,
+                Err(trouble) => {
+                    if let Some(subflow) = self.subflow_mut(id) {
+                        pending.drain(..).for_each(|(at, rest)| subflow.mappings.wait(now, at, rest));
+                    }
+                    return Err(trouble);
+                }
+            }
+        }
+        if let Some(subflow) = self.subflow_mut(id) {
+            let mappings = &mut subflow.mappings;
+            let first = mappings.waiting.front().map_or(end, |w| w.0);
+            mappings.known.retain(|k| k.end() > first.min(end));
+        }
+        Ok(new)
+    }
+
+    /// All data of the mapping around `at` is there: it is delivered, or not trusted.
+    fn finish_mapping(&mut self, now: Instant, id: SubflowId, at: u64) -> Result<u64, Trouble> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        let next = self.receive.next();
+        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let mappings = &mut subflow.mappings;
+        let Some(i) = mappings.known.iter().position(|k| k.ssn <= at && at < k.end()) else { return Ok(0) };
+        let Some(known) = mappings.known.remove(i) else { return Ok(0) };
+        let Known { option, dsn, ssn, .. } = known;
+        let right = option.checksum.is_some_and(|c| known.sum.matches(dsn, option.ssn, option.len, c));
+        if !right {
+            // Kept for the case that the peer agrees to plain TCP.
+            let mut place = ssn;
+            for piece in known.pieces {
+                let len = u64::from(piece.len());
+                mappings.wait(now, place, piece);
+                place += len;
+            }
+            return Err(Trouble::Checksum { dsn, ssn });
+        }
+        let (mut new, mut offset) = (0, 0);
+        for piece in known.pieces {
+            let len = u64::from(piece.len());
+            if let Some(place) = keys.peer_position(DataNumber::Long(dsn.wrapping_add(offset)), next) {
+                new += self.insert_data(place, piece);
+            }
+            offset += len;
+        }
+        if known.data_fin {
+            self.take_data_fin(id, Mapping { dsn: DataNumber::Long(dsn), ..option });
+        }
+        Ok(new)
+    }
+
+    /// "If a mapping for that subflow-level sequence space does not arrive within a receive window of data, that subflow
+    /// SHOULD be treated as broken, closed with a RST" (RFC 8684 §3.3.1).
+    fn limit_waiting(&mut self, id: SubflowId) -> Result<(), Trouble> {
+        let most = self.window.buffer();
+        let waiting = self.subflow_mut(id).map_or(0, |s| s.mappings.waiting_bytes);
+        if waiting > most { Err(Trouble::Reset(ResetReason::Middlebox)) } else { Ok(()) }
+    }
+}
