@@ -194,19 +194,23 @@ impl Connection {
     }
 
     /// Data that has waited too long for its mapping: "the subflow SHOULD be treated as broken and closed with a RST",
-    /// with the reason "Middlebox interference" (RFC 8684 §3.7). Where a checksum was wrong, MP_FAIL goes out again.
+    /// with the reason "Middlebox interference" (RFC 8684 §3.7), where another subflow can carry what it brings. Where a
+    /// checksum was wrong, MP_FAIL goes out again.
     pub(super) fn end_waiting_for_mappings(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             let Some(subflow) = self.subflows[i].as_mut() else { continue };
             if subflow.tcp.is_closed() || subflow.mappings.deadline().is_none_or(|t| t > now) {
                 continue;
             }
+            let id = SubflowId(i as u8);
             if subflow.mappings.failed && self.farewell.tries < FAIL_TRIES {
                 self.farewell.tries += 1;
                 subflow.mappings.wait_again(now);
                 subflow.tcp.signal();
-            } else {
-                self.refuse_subflow(now, SubflowId(i as u8), ResetReason::Middlebox);
+            } else if subflow.mappings.failed || self.subflows.iter().flatten().any(|s| s.id != id && s.usable()) {
+                self.refuse_subflow(now, id, ResetReason::Middlebox);
+            } else if let Some(subflow) = self.subflow_mut(id) {
+                subflow.mappings.wait_as_long_as_needed();
             }
         }
     }

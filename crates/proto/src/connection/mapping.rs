@@ -4,8 +4,9 @@
 //! A segment whose own mapping covers it, no more and no less, never comes here. What comes here:
 //!
 //! * a mapping that reaches beyond its segment is kept until its data is there;
-//! * data without a mapping waits for one: "Implementations MAY hold onto such unmapped data for a short while". It waits for
-//!   a second and takes at most a receive window, beside the window that is offered; then the subflow is reset;
+//! * data without a mapping waits for one: "Implementations MAY hold onto such unmapped data for a short while". It takes at
+//!   most a receive window, beside the window that is offered, and a second where another subflow lives; then the subflow
+//!   is reset. The kernel resets at once: it always has the mapping before the data;
 //! * a mapping that overlaps a known one and differs from it is ignored: "A mapping is fixed";
 //! * where checksums are in use, data waits until all of its mapping is there, and is delivered only if the checksum is right.
 
@@ -81,6 +82,11 @@ impl Mappings {
     /// When data has waited long enough.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.waits_since.map(|t| t + MAPPING_WAIT)
+    }
+
+    /// Only its amount ends its waiting.
+    pub(super) fn wait_as_long_as_needed(&mut self) {
+        self.waits_since = None;
     }
 
     /// It goes on waiting, from now on.

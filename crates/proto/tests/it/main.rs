@@ -4,10 +4,12 @@ mod pair;
 
 mod add_addr;
 mod blind_attacks;
+mod checksums;
 mod close;
 mod delayed_ack;
 mod dss;
 mod ecn;
+mod fallback;
 mod fastclose;
 mod handshake;
 mod loss_recovery;

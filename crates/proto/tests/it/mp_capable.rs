@@ -14,11 +14,6 @@ fn capable(packet: &Packet) -> Option<CapableContent> {
     })
 }
 
-fn strip(packet: &mut Packet) {
-    packet.segment.options.mptcp.clear();
-    packet.segment.options.dss = None;
-}
-
 #[test]
 fn keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again() {
     let mut pair = Pair::new(&[10], config());
@@ -83,49 +78,6 @@ fn a_client_that_does_not_speak_it_gets_plain_tcp() {
     pair.send_all(Client, 50_000);
     pair.run_until_received(Server, 50_000, secs(5));
     assert!(!pair.the(Server).is_mptcp());
-}
-
-/// A middlebox strips Multipath TCP's options from packets that `rule` says yes to; plain TCP must be left.
-#[track_caller]
-fn falls_back(rule: fn(&Packet) -> bool) {
-    for writer in [Client, Server] {
-        let mut pair = Pair::new(&[10, 20], config());
-        pair.apps[writer as usize].pending = 80_000;
-        pair.apps[writer as usize].close_after_writing = true;
-        pair.script(move |p| {
-            if rule(p) {
-                strip(p);
-            }
-            Fate::Pass
-        });
-        pair.open();
-        pair.run_until_received(writer.other(), 80_000, secs(10));
-        assert!(!pair.the(Client).is_mptcp(), "the client falls back where {writer:?} writes");
-        assert!(!pair.the(Server).is_mptcp(), "the server falls back where {writer:?} writes");
-        pair.close(writer.other());
-        pair.run_for(secs(100));
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
-    }
-}
-
-#[test]
-fn options_stripped_from_the_syn() {
-    falls_back(|p| p.is_syn() && p.from == Client);
-}
-
-#[test]
-fn options_stripped_from_the_syn_ack() {
-    falls_back(|p| p.is_syn() && p.from == Server);
-}
-
-#[test]
-fn options_stripped_from_all_but_syns() {
-    falls_back(|p| !p.is_syn());
-}
-
-#[test]
-fn options_stripped_from_what_the_client_sends_after_its_syn() {
-    falls_back(|p| !p.is_syn() && p.from == Client);
 }
 
 #[test]

@@ -86,6 +86,8 @@ pub(crate) struct Pair {
     pub(crate) log: Vec<Packet>,
     /// Data without contents.
     pub(crate) virtual_payload: bool,
+    /// Bytes that were changed on the way are no failure.
+    pub(crate) unchecked: bool,
     /// Whether the server's events are kept for the test.
     pub(crate) collect_events: bool,
     pub(crate) all_events: Vec<(ConnectionHandle, ConnectionEvent)>,
@@ -133,6 +135,7 @@ impl Pair {
             script: Box::new(|_| Fate::Pass),
             log: Vec::new(),
             virtual_payload: false,
+            unchecked: false,
             collect_events: false,
             all_events: Vec::new(),
             isns: vec![[0; 2]; delays.len()],
@@ -271,7 +274,8 @@ impl Pair {
         let received = &mut self.apps[side as usize].received;
         for byte in bytes {
             let at = received.len() as u64;
-            assert_eq!(*byte, byte_at(side.other(), at), "byte {at} of the stream to {side:?}");
+            let right = self.unchecked || *byte == byte_at(side.other(), at);
+            assert!(right, "byte {at} of the stream to {side:?} has changed");
             received.push(*byte);
         }
     }

@@ -1,0 +1,179 @@
+//! DSS checksums and what follows a wrong one (RFC 8684 §3.1, §3.3, §3.7).
+
+use crate::pair::*;
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_wire::Payload;
+use pathweave_wire::mptcp::{CapableContent, MpCapable, MptcpOption, ResetReason};
+
+fn with_checksums() -> ConnectionConfig {
+    ConnectionConfig { checksum: true, ..config() }
+}
+
+/// The checksum of a data segment's mapping.
+fn checksum(packet: &Packet) -> Option<u16> {
+    let capable = packet.segment.options.mptcp.iter().find_map(|o| match o {
+        MptcpOption::Capable(MpCapable { content: CapableContent::Ack { checksum, .. }, .. }) => Some(*checksum),
+        _ => None,
+    });
+    capable.unwrap_or_else(|| packet.segment.options.dss.and_then(|d| d.mapping).and_then(|m| m.checksum))
+}
+
+/// A middlebox changes the first byte of a segment.
+fn edit(packet: &mut Packet) {
+    if let Payload::Bytes(bytes) = &packet.segment.payload {
+        let mut edited = bytes.to_vec();
+        edited[0] ^= 0x20;
+        packet.segment.payload = Payload::Bytes(edited.into());
+    }
+}
+
+fn fails(packet: &Packet) -> bool {
+    packet.has_option(|o| matches!(o, MptcpOption::Fail { .. }))
+}
+
+#[test]
+fn they_are_used_if_either_side_asks() {
+    for (client, server) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut pair = Pair::new(&[10, 20], ConnectionConfig { checksum: client, ..config() });
+        pair.listen(ConnectionConfig { checksum: server, ..config() });
+        pair.connect();
+        pair.send_all(Client, 200_000);
+        pair.send_all(Server, 200_000);
+        pair.run_until_received(Server, 200_000, secs(5));
+        pair.run_until_received(Client, 200_000, secs(5));
+        let used = client || server;
+        let all = pair.log.iter().filter(|p| p.is_data() || p.is_data_fin());
+        assert!(all.clone().count() > 200 && all.clone().all(|p| checksum(p).is_some() == used));
+        // The third ACK says what was agreed.
+        let third = pair.log[2].segment.options.mptcp.first();
+        assert!(matches!(third, Some(MptcpOption::Capable(c)) if c.flags.checksum_required == used), "{third:?}");
+        pair.run_for(secs(100));
+        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+    }
+}
+
+#[test]
+fn virtual_data_counts_as_zeros() {
+    let mut pair = Pair::new(&[10, 20], with_checksums());
+    pair.virtual_payload = true;
+    pair.apps[1].reads = false;
+    pair.connect();
+    let client = pair.apps[0].handle.expect("open");
+    pair.hosts[0].write(pair.now, client, Payload::Virtual { start: 0, len: 100_001 });
+    pair.settle();
+    pair.run_until("all came", secs(2), |p| p.the(Server).received_bytes() == 100_001);
+}
+
+/// Bad-input row 23.
+#[test]
+fn a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered() {
+    for broken in [0, 1] {
+        let mut pair = Pair::new(&[10, 10], with_checksums());
+        pair.connect_with_subflows(2);
+        let mut dsn = None;
+        let seen = std::rc::Rc::new(std::cell::Cell::new(None));
+        let first = seen.clone();
+        pair.script(move |p| {
+            if p.from == Client && p.path == broken && p.is_data() && dsn.is_none() {
+                dsn = p.segment.options.dss.and_then(|d| d.mapping).map(|m| m.dsn.expand(0));
+                first.set(dsn);
+                edit(p);
+            }
+            Fate::Pass
+        });
+        pair.write(Client, 200_000);
+        // The harness checks that no changed byte is delivered.
+        pair.run_until_received(Server, 200_001, secs(5));
+        let reset = pair.sent(Server).find(|p| p.is_rst()).expect("a reset");
+        assert_eq!(reset.path, broken);
+        let reason = ResetReason::Middlebox;
+        let expected =
+            [MptcpOption::Fail { dsn: seen.get().expect("edited") }, MptcpOption::Reset { transient: false, reason }];
+        assert_eq!(reset.segment.options.mptcp, expected);
+        assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
+    }
+}
+
+/// Bad-input row 23: the stream goes on as plain TCP, changed bytes and all.
+#[test]
+fn a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping() {
+    for lost in [None, Some(Server), Some(Client)] {
+        let mut pair = Pair::new(&[10], with_checksums());
+        pair.unchecked = true;
+        pair.connect();
+        pair.write(Client, 20_000);
+        pair.write(Server, 20_000);
+        pair.run_for(ms(500));
+        let (mut edited, mut dropped) = (0, false);
+        pair.script(move |p| {
+            if p.from == Client && p.is_data() {
+                edited += 1;
+                if edited == 3 {
+                    edit(p);
+                }
+            }
+            if Some(p.from) == lost && fails(p) && !dropped {
+                dropped = true;
+                return Fate::Drop;
+            }
+            Fate::Pass
+        });
+        pair.send_all(Client, 100_000);
+        pair.run_for(secs(3));
+        assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp(), "{lost:?}");
+        assert!(pair.sent(Server).any(fails) && pair.sent(Client).any(fails), "{lost:?}");
+        let infinite = |p: &&Packet| p.segment.options.dss.is_some_and(|d| d.mapping.is_some_and(|m| m.len == 0));
+        assert_eq!(pair.data(Client).filter(infinite).count(), 1, "{lost:?}");
+        pair.send_all(Server, 50_000);
+        pair.run_until("all came", secs(5), |p| p.received(Server) == 120_000 && p.received(Client) == 70_000);
+        let changed =
+            pair.apps[1].received.iter().enumerate().filter(|(i, b)| **b != byte_at(Client, *i as u64)).count();
+        assert_eq!(changed, 1);
+        pair.run_for(secs(100));
+        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+    }
+}
+
+/// Bad-input row 24: "the receiver MUST close the subflow with a RST", with the reason "MPTCP-specific error"
+/// (RFC 8684 §3.3).
+#[test]
+fn one_that_is_there_or_missing_against_the_negotiation_is_a_reset() {
+    for negotiated in [false, true] {
+        let mut pair = Pair::new(&[10, 10], ConnectionConfig { checksum: negotiated, ..config() });
+        pair.connect_with_subflows(2);
+        let mut done = false;
+        pair.script(move |p| {
+            if p.from == Client && p.path == 1 && p.is_data() && !done {
+                done = true;
+                let mapping = p.segment.options.dss.as_mut().and_then(|d| d.mapping.as_mut()).expect("mapped");
+                mapping.checksum = if negotiated { None } else { Some(1) };
+            }
+            Fate::Pass
+        });
+        pair.write(Client, 200_000);
+        pair.run_until_received(Server, 200_001, secs(5));
+        let reset = pair.sent(Server).find(|p| p.is_rst()).expect("a reset");
+        let reason = ResetReason::MptcpError;
+        assert_eq!(reset.segment.options.mptcp, [MptcpOption::Reset { transient: false, reason }]);
+        assert_eq!(reset.path, 1);
+    }
+}
+
+/// Bad-input row 25.
+#[test]
+fn an_mp_fail_that_nothing_called_for_with_several_subflows_changes_nothing() {
+    let mut pair = Pair::new(&[10, 10], with_checksums());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    for (to, path) in [(Server, 0), (Client, 1)] {
+        let mut forged = pair.forge(to.other(), path);
+        forged.options.mptcp.push(MptcpOption::Fail { dsn: pair.wire_dsn(to, 0) });
+        let sent = pair.sent(to).count();
+        pair.inject(to, forged);
+        assert_eq!(pair.sent(to).count(), sent);
+    }
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_001, secs(2));
+    assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
+    assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
+}
