@@ -248,7 +248,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     // What is queued on a slow subflow comes when that has drained, by design.
     let queues = registry.scheduler(case.scheduler(registry)).is_some_and(|e| e.queues);
     // So does what is sent far ahead of the stream's next byte.
-    let ahead = ["toy-backwards", "toy-ahead"].contains(&case.scheduler(registry));
+    let ahead = ["toy-backwards", "toy-ahead", "dems"].contains(&case.scheduler(registry));
     // And several outages leave each subflow with its own backlog to repeat first.
     let outages = case.paths.iter().filter(|p| p.outage.is_some()).count();
     let lenient = queues || ahead || outages > 1 || case.is_slow() || case.may_lose_in_a_row();
