@@ -17,6 +17,31 @@ fn digest(document: &Document, scheduler: &str, seed: u64) -> String {
     result.digest
 }
 
+/// On every built-in scenario every scheduler delivers at least what the worst of the paths does alone.
+#[test]
+fn every_scheduler_delivers_on_every_built_in_scenario() {
+    let registry = Registry::builtin();
+    let mut failures = Vec::new();
+    for (scenario, _) in BUILTIN {
+        let mut document = builtin(scenario).expect("a built-in scenario");
+        document.set("duration", "10s").expect("a setting");
+        let goodput = |variant: &Variant| {
+            let result = pathweave_lab::run(&document, variant, 3, &registry, &NoFiles).expect("it runs");
+            assert_eq!(result.status, Status::Completed, "{scenario} {}", variant.label());
+            result.metrics.goodput_mbps
+        };
+        // Less the data sequence signals, 24 bytes of 1448.
+        let least = goodput(&Variant::PlainTcp(0)).min(goodput(&Variant::PlainTcp(1))) * 0.98;
+        for spec in SchedulerSpec::all(&registry) {
+            let got = goodput(&Variant::Scheduler(spec.clone()));
+            if got < least {
+                failures.push(format!("{scenario} {}: {got} Mbit/s of {least}", spec.name()));
+            }
+        }
+    }
+    assert_eq!(failures, Vec::<String>::new());
+}
+
 /// On which of the built-in scenarios, with these settings, two schedulers do not give the same run.
 fn differences(one: &str, other: &str, settings: &[&[(&str, &str)]]) -> Vec<String> {
     let mut differ = Vec::new();
