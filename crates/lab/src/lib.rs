@@ -8,4 +8,4 @@ pub mod scenario;
 pub mod sim;
 pub mod validation;
 
-pub use run::{RunError, run};
+pub use run::{RunError, run, run_watched};

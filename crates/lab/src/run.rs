@@ -36,8 +36,26 @@ pub fn run(
     registry: &Registry,
     files: &dyn Files,
 ) -> Result<RunResult, RunError> {
+    run_watched(document, variant, seed, registry, files, |_| {})
+}
+
+/// Does as [`run`], after `watch` has been given the simulation to look at: to take a capture, say. The result does not
+/// depend on it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    document: &Document,
+    variant: &Variant,
+    seed: u64,
+    registry: &Registry,
+    files: &dyn Files,
+    watch: impl FnOnce(&mut Simulation),
+) -> Result<RunResult, RunError> {
     let scenario = document.scenario(registry, variant).map_err(|e| RunError::Scenario(Box::new(e)))?;
-    let measured = Simulation::new(&scenario, seed, registry, files).map_err(RunError::Build)?.run();
+    let mut simulation = Simulation::new(&scenario, seed, registry, files).map_err(RunError::Build)?;
+    watch(&mut simulation);
+    let measured = simulation.run();
     Ok(RunResult {
         schema_version: SCHEMA_VERSION,
         scenario: scenario.name.clone(),

@@ -6,6 +6,7 @@ mod digest;
 mod hosts;
 mod meter;
 mod pool;
+mod through_bytes;
 
 use crate::scenario::Scenario;
 use build::World;
@@ -18,6 +19,7 @@ use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Segment};
 use pool::{Handle, Pool};
 use std::collections::VecDeque;
+use through_bytes::ThroughBytes;
 
 pub use build::BuildError;
 pub use meter::Measured;
@@ -38,6 +40,8 @@ pub struct Simulation {
     capture: Option<Capture>,
     /// What was recorded of the measured senders' decisions; nothing while nobody asks for it.
     trace: Option<VecDeque<Traced>>,
+    host_capture: Option<(usize, HostCapture)>,
+    through_bytes: Option<ThroughBytes>,
 }
 
 /// A recorded decision of a measured connection's sender.
@@ -53,6 +57,24 @@ pub struct Traced {
 
 /// Sees every packet at every link, as a capture would.
 pub type Capture = Box<dyn FnMut(&Tap, &Segment)>;
+
+/// A packet that a host sends or receives.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPacket<'a> {
+    /// When.
+    pub at: Instant,
+    /// Index of its path in the scenario.
+    pub path: usize,
+    /// The host sends it; otherwise it receives it.
+    pub sent: bool,
+    /// The packet.
+    pub segment: &'a Segment,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+}
+
+/// Sees what one host sends and receives, as a capture on it would.
+pub type HostCapture = Box<dyn FnMut(&HostPacket<'_>)>;
 
 impl Simulation {
     /// Builds the network, the hosts and the applications of a scenario.
@@ -79,6 +101,8 @@ impl Simulation {
             digest: digest::Digest::default(),
             capture: None,
             trace: None,
+            host_capture: None,
+            through_bytes: None,
         })
     }
 
@@ -151,6 +175,22 @@ impl Simulation {
         self.trace.as_mut()?.pop_front()
     }
 
+    /// Shows every packet that the sender of the first measured connection sends or receives to `capture` from now on.
+    /// Packets are shown in the order in which the host sees them: before any queue when it sends, and not at all when they
+    /// are lost or damaged on their way to it.
+    pub fn set_host_capture(&mut self, capture: HostCapture) {
+        let sender = self.apps.list.iter().find(|a| a.measured).map(|a| a.sender().host);
+        self.host_capture = sender.map(|host| (host, capture));
+    }
+
+    /// Passes every segment through its bytes from now on: a check of the codec and of the engine, which changes no result
+    /// (ARCHITECTURE.md, contract 8).
+    ///
+    /// Segments that do not come back as they were make the run panic.
+    pub fn set_through_bytes(&mut self) {
+        self.through_bytes = Some(ThroughBytes::default());
+    }
+
     /// When something happens next.
     fn next_event(&self) -> Option<Instant> {
         let hosts = self.hosts.iter().filter_map(Host::poll_timeout);
@@ -202,6 +242,7 @@ impl Simulation {
                         pathweave_netsim::Ecn::Ect1 => Ecn::Ect1,
                         pathweave_netsim::Ecn::Ce => Ecn::Ce,
                     };
+                    show_at_host(&mut self.host_capture, host, self.now, false, segment, ecn);
                     self.hosts[host].endpoint.handle_segment(self.now, ecn, segment);
                     self.drain(host);
                 }
@@ -229,8 +270,8 @@ impl Simulation {
     }
 
     fn send_all(&mut self, index: usize) -> bool {
-        let host = &mut self.hosts[index];
         let mut sent = false;
+        let host = &mut self.hosts[index];
         loop {
             let (slot, segment) = self.pool.next();
             let Some(ecn) = host.endpoint.poll_transmit_into(self.now, segment) else { break };
@@ -238,6 +279,10 @@ impl Simulation {
             let Some(&route) = host.routes.get(&(segment.src.ip(), segment.dst.ip())) else {
                 continue;
             };
+            if let Some(codec) = &mut self.through_bytes {
+                codec.pass(segment, ecn);
+            }
+            show_at_host(&mut self.host_capture, index, self.now, true, segment, ecn);
             let ecn = match ecn {
                 Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
                 Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
@@ -255,5 +300,21 @@ impl Simulation {
         let digest = self.digest.finish();
         let links = (0..self.network.graph().links() as u32).map(|i| *self.network.link_stats(LinkId(i))).collect();
         Measured { links, ..self.meter.finish(self.now, &self.hosts, &self.apps, digest) }
+    }
+}
+
+/// Shows a packet of host number `host` to the capture, where it is on this host.
+fn show_at_host(
+    capture: &mut Option<(usize, HostCapture)>,
+    host: usize,
+    at: Instant,
+    sent: bool,
+    segment: &Segment,
+    ecn: Ecn,
+) {
+    let Some((_, capture)) = capture.as_mut().filter(|(h, _)| *h == host) else { return };
+    let own = if sent { segment.src } else { segment.dst };
+    if let Some(path) = build::path_of(own.ip()) {
+        capture(&HostPacket { at, path, sent, segment, ecn });
     }
 }
