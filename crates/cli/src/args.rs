@@ -70,6 +70,17 @@ pub(crate) struct CompareOptions {
     /// How many runs at once [default: one per processor]. Results do not depend on it.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
+
+    /// Writes a capture of one run (one scenario, one scheduler, --seeds 1) for tshark and Wireshark.
+    ///
+    /// It shows what the sending host sends and receives, with an interface for each path: whole headers and options, the first
+    /// bytes of the data, which is zeros, and the time in nanoseconds.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Turns every segment into bytes and back on its way: a check of the codec and the engine, which changes no result.
+    #[arg(long)]
+    pub(crate) through_bytes: bool,
 }
 
 /// Shows why a scheduler did what it did: every decision of one run between two times.

@@ -4,6 +4,7 @@ use crate::args::CompareOptions;
 use crate::engine::Engine;
 use crate::execute::execute;
 use crate::failure::Failure;
+use crate::pcap::Capture;
 use crate::plan::{Plan, plans};
 use pathweave_lab::benefit::fill_aggregation_benefit;
 use pathweave_lab::results::{RunResult, Status};
@@ -25,14 +26,18 @@ const MOST_PROBLEMS: usize = 20;
 pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
     let page_path = page_path(options);
-    for path in options.jsonl.iter().filter(|_| !lines_on_stdout).chain(&page_path) {
+    for path in options.jsonl.iter().filter(|_| !lines_on_stdout).chain(&page_path).chain(&options.pcap) {
         check_folder(path)?;
     }
     let plans = plans(options, registry)?;
-    let mut results = execute(&plans, registry, engine, options.jobs)?;
+    let capture = options.pcap.as_deref().map(|path| Capture::create(path, &plans)).transpose()?;
+    let mut results = execute(&plans, registry, engine, options, capture.as_ref())?;
     fill_aggregation_benefit(&mut results);
 
     // What was computed is saved before anything is shown.
+    if let Some(capture) = &capture {
+        capture.finish()?;
+    }
     if let Some(path) = &options.jsonl {
         match lines_on_stdout {
             true => write_lines(io::stdout().lock(), &results).map_err(Failure::writing("standard output"))?,

@@ -32,7 +32,7 @@ fn options(scenarios: &[&str], schedulers: &str, jobs: usize) -> CompareOptions 
 fn results(options: &CompareOptions, engine: &Engine) -> Result<Vec<RunResult>, Failure> {
     let registry = Registry::builtin();
     let plans = plans(options, &registry)?;
-    let mut results = execute(&plans, &registry, engine, options.jobs)?;
+    let mut results = execute(&plans, &registry, engine, options, None)?;
     fill_aggregation_benefit(&mut results);
     Ok(results)
 }

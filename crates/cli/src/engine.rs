@@ -1,6 +1,8 @@
 //! What makes a result of a run.
 
+use crate::pcap::Capture;
 use pathweave_lab::results::{Manifest, Metrics, RunResult, SCHEMA_VERSION, Series, Status};
+use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, Files, Scenario, Variant};
 use pathweave_proto::Registry;
 
@@ -13,6 +15,10 @@ pub(crate) struct Run<'a> {
     pub(crate) seed: u64,
     pub(crate) registry: &'a Registry,
     pub(crate) files: &'a (dyn Files + Sync),
+    /// Its capture goes here.
+    pub(crate) capture: Option<Capture>,
+    /// Every segment becomes bytes on its way.
+    pub(crate) through_bytes: bool,
 }
 
 /// Makes runs.
@@ -20,7 +26,14 @@ pub(crate) type Engine = dyn Fn(&Run<'_>) -> RunResult + Sync;
 
 /// In the simulator. What can be wrong with the input was found when the plan was made.
 pub(crate) fn simulate(run: &Run<'_>) -> RunResult {
-    let result = pathweave_lab::run(run.document, run.variant, run.seed, run.registry, run.files);
+    let result = run_watched(run.document, run.variant, run.seed, run.registry, run.files, |simulation| {
+        if let Some(capture) = run.capture.clone() {
+            simulation.set_host_capture(Box::new(move |packet| capture.add(packet)));
+        }
+        if run.through_bytes {
+            simulation.set_through_bytes();
+        }
+    });
     result.unwrap_or_else(|error| failed(run, &error.to_string()))
 }
 

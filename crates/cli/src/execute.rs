@@ -1,7 +1,9 @@
 //! Runs spread over threads.
 
+use crate::args::CompareOptions;
 use crate::engine::{Engine, Run, failed};
 use crate::failure::Failure;
+use crate::pcap::Capture;
 use crate::plan::Plan;
 use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_lab::results::RunResult;
@@ -11,24 +13,28 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Makes all runs; the results are in the order of plans, variants and seeds, whatever the number of threads. A run in which the
-/// engine's own invariants break is a failed run.
+/// engine's own invariants break is a failed run. The first run is written to `capture`.
 pub(crate) fn execute(
     plans: &[Plan],
     registry: &Registry,
     engine: &Engine,
-    jobs: Option<NonZero<usize>>,
+    options: &CompareOptions,
+    capture: Option<&Capture>,
 ) -> Result<Vec<RunResult>, Failure> {
     let mut runs = Vec::new();
     for plan in plans {
         for (variant, scenario) in &plan.variants {
             for seed in &plan.seeds {
                 let (document, files) = (&plan.document, &plan.traces);
-                runs.push(Run { document, scenario, variant, seed: *seed, registry, files });
+                // A capture is of the first run; the others are plain TCP's.
+                let capture = capture.filter(|_| runs.is_empty()).cloned();
+                let through_bytes = options.through_bytes;
+                runs.push(Run { document, scenario, variant, seed: *seed, registry, files, capture, through_bytes });
             }
         }
     }
     let one = |run: &Run<'_>| caught(|| engine(run)).unwrap_or_else(|fault| failed(run, &fault));
-    spread(&runs, jobs, one)
+    spread(&runs, options.jobs, one)
 }
 
 /// What `work` gives; where the engine's own invariants break, what to say of it.

@@ -20,6 +20,7 @@ mod failure;
 mod files;
 mod list;
 mod manual;
+mod pcap;
 mod plan;
 mod validate;
 

@@ -28,6 +28,13 @@ pub(crate) struct Plan {
     pub(crate) seeds: Vec<u64>,
 }
 
+impl Plan {
+    /// How many schedulers there are among the variants.
+    pub(crate) fn schedulers(&self) -> usize {
+        self.variants.iter().filter(|(variant, _)| matches!(variant, Variant::Scheduler(_))).count()
+    }
+}
+
 /// All scenarios in the order given; schedulers in the order given, then plain TCP on path 0, 1, ...
 pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
     let schedulers = schedulers(options.schedulers.as_deref().unwrap_or("all"), registry)?;

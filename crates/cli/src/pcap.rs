@@ -1,0 +1,181 @@
+//! `--pcap`: a capture of one run, as one taken on the sending host would be (pcapng, nanoseconds, an interface for each path).
+
+use crate::failure::Failure;
+use crate::plan::Plan;
+use pathweave_lab::scenario::{Path as ScenarioPath, Scenario};
+use pathweave_lab::sim::HostPacket;
+use pathweave_wire::codec;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Bytes kept of each packet: all headers, which are at most 14 + 100, and little of the data, which is zeros.
+const SNAP_BYTES: usize = 160;
+/// An Ethernet header without VLAN.
+const ETHERNET_BYTES: usize = 14;
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+/// Timestamps in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+// Directions of a packet (pcapng, epb_flags).
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+/// A capture that runs can write to, on whatever thread they are.
+#[derive(Clone)]
+pub(crate) struct Capture(Arc<Mutex<Writer<BufWriter<File>>>>);
+
+struct Writer<W: Write> {
+    path: PathBuf,
+    out: PcapNgWriter<W>,
+    /// For each interface, whether its packets have an Ethernet header.
+    ethernet: Vec<bool>,
+    /// The packet under way, reused.
+    packet: Vec<u8>,
+    frame: Vec<u8>,
+    /// The first thing that went wrong; nothing is written after it.
+    error: Option<io::Error>,
+}
+
+/// The one run that a capture is of.
+///
+/// # Errors
+/// Where more than one run is asked for. Plain TCP, which always runs beside a scheduler, does not count.
+fn the_one_run(plans: &[Plan]) -> Result<(&Scenario, String), Failure> {
+    let count = |what: &str, n: usize| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (schedulers, seeds) = plans.first().map_or((0, 0), |p| (p.schedulers(), p.seeds.len()));
+    match plans {
+        [plan] if schedulers == 1 && seeds == 1 => {
+            let (variant, scenario) = &plan.variants[0];
+            Ok((scenario, format!("{}, {}, seed {}", plan.name, variant.label(), plan.seeds[0])))
+        }
+        _ => Err(Failure::Input(format!(
+            "--pcap: a capture is of one run: allowed: one scenario, one scheduler (--schedulers NAME) and --seeds 1, not {}, {} \
+             and {}",
+            count("scenario", plans.len()),
+            count("scheduler", schedulers),
+            count("seed", seeds)
+        ))),
+    }
+}
+
+impl Capture {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// Where the plans are not of one run, or the file cannot be written.
+    pub(crate) fn create(path: &Path, plans: &[Plan]) -> Result<Self, Failure> {
+        let (scenario, title) = the_one_run(plans)?;
+        let file = File::create(path).map_err(Failure::writing(path.display()))?;
+        let writer = Writer::new(path, BufWriter::new(file), scenario, &title);
+        Ok(Capture(Arc::new(Mutex::new(writer.map_err(|e| Failure::writing(path.display())(io_error(e)))?))))
+    }
+
+    /// Adds a packet; what goes wrong is told at the end.
+    pub(crate) fn add(&self, packet: &HostPacket<'_>) {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.error.is_none()
+            && let Err(error) = writer.add(packet)
+        {
+            writer.error = Some(error);
+        }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Where something could not be written.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = writer.error.take().map_or_else(|| writer.out.get_mut().flush(), Err);
+        result.map_err(Failure::writing(writer.path.display()))
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+impl<W: Write> Writer<W> {
+    fn new(path: &Path, out: W, scenario: &Scenario, title: &str) -> Result<Self, PcapError> {
+        let section = SectionHeaderBlock {
+            // The same bytes on every machine.
+            endianness: Endianness::Little,
+            options: vec![
+                SectionHeaderOption::Comment(title.to_owned().into()),
+                SectionHeaderOption::UserApplication(concat!("pathweave ", env!("CARGO_PKG_VERSION")).into()),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let mut out = PcapNgWriter::with_section_header(out, section)?;
+        let ethernet: Vec<bool> = scenario.paths.iter().map(|p| has_ethernet(scenario, p)).collect();
+        for (path, ethernet) in scenario.paths.iter().zip(&ethernet) {
+            out.write_pcapng_block(InterfaceDescriptionBlock {
+                linktype: if *ethernet { DataLink::ETHERNET } else { DataLink::RAW },
+                snaplen: SNAP_BYTES as u32,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(path.name.clone().into()),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            })?;
+        }
+        Ok(Writer { path: path.to_owned(), out, ethernet, packet: Vec::new(), frame: Vec::new(), error: None })
+    }
+
+    fn add(&mut self, packet: &HostPacket<'_>) -> io::Result<()> {
+        codec::encode(packet.segment, packet.ecn, &mut self.packet).map_err(io::Error::other)?;
+        self.frame.clear();
+        if self.ethernet.get(packet.path).is_some_and(|e| *e) {
+            let (src, dst) = (packet.segment.src.ip(), packet.segment.dst.ip());
+            self.frame.extend(hardware_address(dst));
+            self.frame.extend(hardware_address(src));
+            self.frame.extend(if src.is_ipv4() { ETHERTYPE_IPV4 } else { ETHERTYPE_IPV6 });
+        }
+        let original_len = (self.frame.len() + self.packet.len()) as u32;
+        let kept = self.packet.len().min(SNAP_BYTES - self.frame.len());
+        self.frame.extend_from_slice(&self.packet[..kept]);
+        let direction = if packet.sent { OUTBOUND } else { INBOUND };
+        let block = EnhancedPacketBlock {
+            interface_id: packet.path as u32,
+            timestamp: Duration::from_nanos(packet.at.as_nanos()),
+            original_len,
+            data: Cow::Borrowed(&self.frame),
+            options: vec![EnhancedPacketOption::Flags(direction)],
+        };
+        self.out.write_pcapng_block(block).map(drop).map_err(io_error)
+    }
+}
+
+/// A path whose first link counts at least an Ethernet header for each packet is captured with one.
+fn has_ethernet(scenario: &Scenario, path: &ScenarioPath) -> bool {
+    let first = path.up.first().and_then(|link| scenario.links.get(*link));
+    first.is_some_and(|link| link.settings.overhead as usize >= ETHERNET_BYTES)
+}
+
+/// A locally administered address made of the last four octets of an IP address.
+fn hardware_address(ip: IpAddr) -> [u8; 6] {
+    let octets = match ip {
+        IpAddr::V4(a) => a.octets(),
+        IpAddr::V6(a) => {
+            let [.., a, b, c, d] = a.octets();
+            [a, b, c, d]
+        }
+    };
+    [0x02, 0, octets[0], octets[1], octets[2], octets[3]]
+}
+
+#[cfg(test)]
+#[path = "pcap_tests.rs"]
+mod tests;
