@@ -17,6 +17,27 @@ pub struct Link {
     pub changes: Vec<Change>,
 }
 
+impl Link {
+    /// Whether packets take time on it, at any time: they wait for their turn, or they are under way.
+    pub(crate) fn takes_time(&self) -> bool {
+        let mut rate = &self.settings.rate;
+        let mut delay = self.settings.delay;
+        let mut always = *rate != Rate::Unlimited || !delay.is_zero();
+        for (i, change) in self.changes.iter().enumerate() {
+            match &change.change {
+                LinkChange::Rate(r) => rate = r,
+                LinkChange::Delay(d) => delay = *d,
+                _ => {}
+            }
+            // Changes of one time happen together.
+            if self.changes.get(i + 1).is_none_or(|next| next.at > change.at) {
+                always &= *rate != Rate::Unlimited || !delay.is_zero();
+            }
+        }
+        always
+    }
+}
+
 /// What one direction of a link does to packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSettings {

@@ -90,6 +90,12 @@ pub(super) fn build(
     }
     for (i, path) in scenario.paths.iter().enumerate() {
         let (client, server) = addresses(i);
+        if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
+            // All that is sent would arrive and be acknowledged at once, for ever.
+            let message =
+                "nothing takes time on it: allowed: a delay, or a rate that is not unlimited, at any time".into();
+            return Err(BuildError { place: path.name.clone(), message });
+        }
         let error = |e: net::GraphError| BuildError { place: path.name.clone(), message: e.to_string() };
         let links = |indices: &[usize]| -> Vec<LinkId> { indices.iter().map(|l| LinkId(*l as u32)).collect() };
         let up = network.add_route(&links(&path.up)).map_err(error)?;
