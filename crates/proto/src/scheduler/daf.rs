@@ -6,23 +6,26 @@
 //!
 //! * Situation 1, N_j was too large: the acknowledgement of F_j comes with a DATA_ACK below F_j. What was left to faster
 //!   subflows between the two had not arrived, and e_j falls by it (eq. 12).
-//! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at F_j. Each
-//!   segment of i that it acknowledges beyond F_j arrived before F_j, and e_j grows by it (eq. 13).
+//! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at data of j,
+//!   F_j or before it. Each segment of i beyond F_j that it acknowledges arrived before F_j, and e_j grows by it (eq. 13).
 //!
 //! Readings and deviations:
 //! * A subflow's SACK blocks cannot show holes in the data sequence. The paper's SACK on a subflow is an
 //!   acknowledgement that advances, has no SACK block and comes with a DATA_ACK below what it acknowledges.
 //! * The hole of situation 1 counts what faster subflows carry, and what nobody was given yet: that too was left to them.
-//! * Situation 2 counts segments, not acknowledgements, of which a receiver sends one for two segments. Only holes at F_j
-//!   count: those at later segments of j would count the same error once for each.
+//! * The hole of situation 1 begins with such data: where it begins with data of j that was sent after F_j, what lies between
+//!   may have arrived.
+//! * Situation 2 counts segments, not acknowledgements, of which a receiver sends one for two segments; and only segments
+//!   beyond F_j, since the hole may be at an earlier segment of j, from a round that also began too near. At segments that
+//!   were sent after F_j, though below it, holes do not tell whether F_j has arrived.
 //! * A loss on j makes F_j late whatever N_j was: the round does not count.
 //! * Deviations are kept in bytes, since segments differ in size between subflows.
 
 use super::forward::is_faster;
-use super::{Event, View};
+use super::{Event, SubflowView, View};
 use crate::connection::SendMap;
 use crate::parameter::{Kind, Parameter};
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 
 pub(crate) const ALPHA: Parameter = Parameter {
@@ -40,8 +43,19 @@ struct Round {
     /// Δ_j and e_j, bytes.
     offset: f64,
     deviation: f64,
-    /// F_j while it is not acknowledged, and the first unacknowledged byte of the stream when it was sent.
-    first: Option<(DataSeq, DataSeq)>,
+    /// While F_j is not acknowledged.
+    open: Option<Open>,
+}
+
+/// A round that its first segment's acknowledgement will end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Open {
+    /// F_j.
+    first: DataSeq,
+    /// The lowest byte that j was given in the round.
+    lowest: DataSeq,
+    /// The first unacknowledged byte of the stream when F_j was sent.
+    base: DataSeq,
 }
 
 /// The offsets of all subflows.
@@ -69,53 +83,50 @@ impl Feedback {
         self.carried.append(range.end.since(self.carried.written_end()));
         self.carried.assign(range.clone(), subflow);
         let Some(round) = self.rounds.get_mut(subflow.index()) else { return };
-        if round.first.is_none() {
-            round.first = Some((range.start, view.first_unacked()));
+        match &mut round.open {
+            Some(open) => open.lowest = open.lowest.min(range.start),
+            None => {
+                let first = range.start;
+                round.open = Some(Open { first, lowest: first, base: view.first_unacked() });
+            }
         }
     }
 
     fn acked(&mut self, k: SubflowId, mappings: &[Range<DataSeq>], data_ack: DataSeq, has_sack: bool, view: &View<'_>) {
-        self.too_small(k, mappings, data_ack, has_sack, view);
-        let Some((first, _)) = self.rounds.get(k.index()).and_then(|r| r.first) else { return };
+        let Some(own) = view.subflow(k) else { return };
+        if !has_sack {
+            self.too_small(own, mappings, data_ack, view);
+        }
+        let Some(Open { first, .. }) = self.rounds.get(k.index()).and_then(|r| r.open) else { return };
         if mappings.iter().any(|m| m.contains(&first)) {
-            let late = if has_sack { 0 } else { self.left_to_faster(k, data_ack..first, view) };
+            let late = if has_sack { 0 } else { self.left_to_faster(own, data_ack..first, view) };
             let round = &mut self.rounds[k.index()];
             round.offset += self.alpha * (round.deviation - late as f64);
-            (round.first, round.deviation) = (None, 0.0);
+            (round.open, round.deviation) = (None, 0.0);
         }
     }
 
     /// Situation 1: bytes of `hole` that faster subflows than `k` carry, or nobody does.
-    fn left_to_faster(&self, k: SubflowId, hole: Range<DataSeq>, view: &View<'_>) -> u64 {
-        let Some(own) = view.subflow(k) else { return 0 };
-        let others =
-            self.carried.spans_from(hole.start).take_while(|(r, _)| r.start < hole.end).filter(|(_, owners)| {
-                let faster = view.subflows.iter().filter(|i| is_faster(i, own));
-                !faster.map(|i| i.id).any(|id| owners.contains(id))
-            });
-        let others: u64 = others.map(|(r, _)| r.end.min(hole.end).since(r.start)).sum();
+    fn left_to_faster(&self, k: &SubflowView, hole: Range<DataSeq>, view: &View<'_>) -> u64 {
+        let is_left = |owners: SubflowSet| view.subflows.iter().any(|i| is_faster(i, k) && owners.contains(i.id));
+        let others = |(_, owners): &(_, SubflowSet)| !is_left(*owners);
+        if self.carried.span_at(hole.start).filter(others).is_some() {
+            return 0;
+        }
+        let spans = self.carried.spans_from(hole.start).take_while(|(r, _)| r.start < hole.end);
+        let others: u64 = spans.filter(others).map(|(r, _)| r.end.min(hole.end).since(r.start)).sum();
         hole.end.since(hole.start) - others
     }
 
     /// Situation 2.
-    fn too_small(
-        &mut self,
-        i: SubflowId,
-        mappings: &[Range<DataSeq>],
-        data_ack: DataSeq,
-        has_sack: bool,
-        view: &View<'_>,
-    ) {
-        if has_sack {
-            return;
-        }
-        let Some(own) = view.subflow(i) else { return };
-        let waits = |j: &&super::SubflowView| {
-            is_faster(own, j) && self.rounds.get(j.id.index()).is_some_and(|r| r.first.is_some_and(|f| f.0 == data_ack))
-        };
-        if let Some(j) = view.subflows.iter().find(waits) {
-            let early: u64 = mappings.iter().map(|m| m.end.since(m.start.max(data_ack))).sum();
-            self.rounds[j.id.index()].deviation += early as f64;
+    fn too_small(&mut self, i: &SubflowView, mappings: &[Range<DataSeq>], data_ack: DataSeq, view: &View<'_>) {
+        let Some((_, owners)) = self.carried.span_at(data_ack) else { return };
+        for j in view.subflows.iter().filter(|j| owners.contains(j.id) && is_faster(i, j)) {
+            let Some(round) = self.rounds.get_mut(j.id.index()) else { continue };
+            if let Some(open) = round.open.filter(|o| data_ack == o.first || data_ack < o.lowest) {
+                let early: u64 = mappings.iter().map(|m| m.end.since(m.start.max(open.first))).sum();
+                round.deviation += early as f64;
+            }
         }
     }
 
@@ -124,9 +135,9 @@ impl Feedback {
         let mut from = view.first_unacked();
         for s in view.subflows {
             let Some(round) = self.rounds.get_mut(s.id.index()) else { continue };
-            match round.first {
-                Some(_) if s.stale => (round.first, round.deviation) = (None, 0.0),
-                Some((_, base)) => from = from.min(base),
+            match round.open {
+                Some(_) if s.stale => (round.open, round.deviation) = (None, 0.0),
+                Some(Open { base, .. }) => from = from.min(base),
                 None => {}
             }
         }
@@ -143,7 +154,7 @@ impl Feedback {
             }
             Event::Lost { subflow, .. } => {
                 if let Some(round) = self.rounds.get_mut(subflow.index()) {
-                    (round.first, round.deviation) = (None, 0.0);
+                    (round.open, round.deviation) = (None, 0.0);
                 }
             }
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
@@ -269,6 +280,26 @@ mod tests {
         assert_eq!(f.of(J), (2.0, 0.0));
     }
 
+    /// Segments 4 and 5 of j, of two rounds, are late; 6 to 9 of i arrive before 5, which is the first of the second round.
+    #[test]
+    fn situation_2_counts_beyond_the_first_segment_also_while_an_earlier_one_is_missing() {
+        let mut f = Figure::new();
+        f.sent(J, 1..2).sent(J, 4..5).sent(I, 2..4).acked(J, 1..2, 1400, false).acked(I, 2..4, 4200, false);
+        f.sent(J, 5..6).sent(I, 6..10).acked(I, 6..8, 4200, false).acked(I, 8..10, 4200, false);
+        assert_eq!(f.of(J), (4.0, 0.0));
+    }
+
+    /// j was given 3 after 8, its first: whether 8 has arrived when 3 is missing is not known.
+    #[test]
+    fn holes_at_what_was_sent_after_the_first_segment_do_not_count() {
+        let mut f = Figure::new();
+        f.sent(J, 8..9).sent(J, 3..4).sent(I, 1..3).sent(I, 4..8).sent(I, 9..12);
+        f.acked(I, 1..3, 2800, false).acked(I, 4..8, 2800, false).acked(I, 9..12, 2800, false);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        f.acked(J, 8..9, 2800, false);
+        assert_eq!(f.of(J), (0.0, 0.0));
+    }
+
     #[test]
     fn later_holes_of_the_same_round_do_not_count_again() {
         let mut f = Figure::new();
@@ -318,7 +349,7 @@ mod tests {
         assert_eq!(f.of(J), (0.0, -0.25));
         f.bench.sub(J).stale = true;
         f.sent(I, 1..3).acked(I, 1..3, 4200, false);
-        assert_eq!(f.daf.rounds[usize::from(J)].first, None, "nothing may end its round");
+        assert_eq!(f.daf.rounds[usize::from(J)].open, None, "nothing may end its round");
         f.event(&Event::SubflowDown(SubflowId(J)));
         assert_eq!(f.of(J), (0.0, 0.0));
     }
