@@ -1,4 +1,4 @@
-//! Runs connections over simulated paths and says what that cost: `flow [tcp|mptcp] [SECONDS]`.
+//! Runs connections over simulated paths and says what that cost: `flow [tcp|mptcp] [SECONDS] [TIMES]`.
 //!
 //! It links the engine and the network only. One line comes out: data segments delivered, processor seconds, segments per
 //! processor second, peak resident memory.
@@ -13,13 +13,20 @@ fn main() {
         Some("mptcp") => Setup::mptcp(),
         Some(other) => panic!("{other} is neither tcp nor mptcp"),
     };
-    let seconds = arguments.get(1).map_or(100, |s| s.parse().unwrap_or_else(|e| panic!("seconds: {e}")));
+    let number = |i: usize, default: u64| {
+        let given = arguments.get(i).map(|text| text.parse().unwrap_or_else(|e| panic!("{text}: {e}")));
+        given.unwrap_or(default)
+    };
+    let (seconds, times) = (number(1, 100), number(2, 1));
     let before = cpu_seconds();
-    let mut world = World::new(&setup);
-    world.run_until(Instant::ZERO + Duration::from_secs(seconds));
-    let segments = world.data_segments_received();
-    let mbps = world.received_bytes() as f64 * 8e-6 / seconds as f64;
-    print!("{segments} segments, {mbps:.2} Mbit/s");
+    let (mut segments, mut bytes) = (0, 0);
+    for _ in 0..times {
+        let mut world = World::new(&setup);
+        world.run_until(Instant::ZERO + Duration::from_secs(seconds));
+        segments += world.data_segments_received();
+        bytes += world.received_bytes();
+    }
+    print!("{segments} segments, {:.2} Mbit/s", bytes as f64 * 8e-6 / (seconds * times) as f64);
     if let (Some(before), Some(after)) = (before, cpu_seconds()) {
         print!(", {:.2} CPU s, {:.0} segments per CPU s", after - before, segments as f64 / (after - before));
     }

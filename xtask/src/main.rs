@@ -3,6 +3,7 @@
 mod determinism;
 mod instructions;
 mod page;
+mod peers;
 mod results;
 mod run;
 mod setup;
@@ -17,6 +18,7 @@ const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
 cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
+cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
 cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
 cargo xtask results      writes docs/results/ and the README's table and picture anew";
@@ -39,6 +41,9 @@ fn main() -> ExitCode {
         }
         ["instructions", "--bless"] => {
             steps.step("instructions", |_| instructions::bless());
+        }
+        ["peers"] => {
+            steps.step("peers", |_| peers::compare());
         }
         ["wasm"] => {
             steps.step("wasm32", |_| determinism::build_wasm());

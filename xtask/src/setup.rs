@@ -30,6 +30,20 @@ pub(crate) fn install() -> Result<(), String> {
     Ok(())
 }
 
+/// ns-3, to be compared with, and a compiler for it.
+///
+/// # Errors
+/// Where they are missing and cannot be installed.
+pub(crate) fn install_ns3() -> Result<(), String> {
+    if !works(&mut program("g++", "--version")) {
+        apt("g++")?;
+    }
+    if !works(&mut program("dpkg-query", "--status libns3-dev")) {
+        apt("libns3-dev")?;
+    }
+    Ok(())
+}
+
 /// Node.js.
 ///
 /// # Errors

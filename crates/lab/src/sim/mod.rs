@@ -138,6 +138,13 @@ impl Simulation {
         connections.flat_map(|c| c.subflows()).map(|s| s.counters.data_segments_sent).sum()
     }
 
+    /// Data segments that the measured connections' receivers have received so far, without those that brought nothing
+    /// new.
+    pub fn data_segments_received(&self) -> u64 {
+        let counters = self.measured_ends().filter_map(|(_, receiver)| receiver).flat_map(|c| c.subflows());
+        counters.map(|s| s.counters.data_segments_received - s.counters.duplicate_segments_received).sum()
+    }
+
     /// Simulated time.
     pub fn now(&self) -> Instant {
         self.now

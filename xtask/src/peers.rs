@@ -1,0 +1,85 @@
+//! The same work in ns-3 and here, in turn, on this machine.
+//!
+//! Both report data segments delivered and the processor seconds of the run itself: ns-3 by getrusage, ours from
+//! /proc/self/stat, which has the same numbers in hundredths. The rounds alternate, so that what else runs on the machine
+//! slows both.
+
+use crate::run::{capture, cargo, program, run, target};
+use crate::setup;
+
+/// Rounds, and simulated seconds of each run.
+const ROUNDS: usize = 5;
+const SECONDS: &str = "100";
+/// How often ours is repeated within a round: the clock ticks in hundredths.
+const REPEATED: &str = "10";
+
+const LIBRARIES: &str = "core internet network point-to-point applications traffic-control";
+
+/// Builds both, runs them and prints the ratios.
+///
+/// # Errors
+/// Where something cannot be built or run.
+pub(crate) fn compare() -> Result<(), String> {
+    setup::install_ns3()?;
+    let ns3 = target().join("ns3");
+    let libraries: String = LIBRARIES.split(' ').map(|name| format!(" -lns3-{name}")).collect();
+    let compile = format!("-O3 -DNDEBUG -std=c++17 -o {} benches/peers/ns3.cc{libraries}", ns3.display());
+    run(&mut program("g++", &compile))?;
+    run(&mut cargo("build --release --package pathweave-benches --example flow"))?;
+    run(&mut cargo("build --release --package pathweave-lab --example flow"))?;
+    for (name, flows, work) in [("one TCP flow", "1", "tcp"), ("two flows, two subflows", "2", "mptcp")] {
+        let mut ratios = [Vec::new(), Vec::new()];
+        println!("{name}: ns-3, engine and network, whole simulator; data segments per CPU second");
+        for _ in 0..ROUNDS {
+            let peer = rate_of_ns3(&capture(&mut program(&ns3.display().to_string(), &format!("{flows} {SECONDS}")))?)?;
+            let mut ours = [0.0; 2];
+            for (rate, package) in ours.iter_mut().zip(["benches", "lab"]) {
+                let arguments = format!(
+                    "run --quiet --release --package pathweave-{package} --example flow -- {work} {SECONDS} {REPEATED}"
+                );
+                *rate = rate_of_ours(&capture(&mut cargo(&arguments))?)?;
+            }
+            println!("{peer:>10.0} {:>10.0} {:>10.0}", ours[0], ours[1]);
+            for (list, rate) in ratios.iter_mut().zip(ours) {
+                list.push(rate / peer);
+            }
+        }
+        let [engine, simulator] = ratios.map(median);
+        println!("median of the ratios: {engine:.1} engine and network, {simulator:.1} whole simulator");
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn rate_of_ns3(printed: &[u8]) -> Result<f64, String> {
+    let text = String::from_utf8_lossy(printed);
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    match numbers[..] {
+        [segments, seconds] if seconds > 0.0 => Ok(segments / seconds),
+        _ => Err(format!("ns-3 said {text:?}")),
+    }
+}
+
+fn rate_of_ours(printed: &[u8]) -> Result<f64, String> {
+    let text = String::from_utf8_lossy(printed);
+    let rate = text.split(", ").find_map(|part| part.strip_suffix(" segments per CPU s")?.parse().ok());
+    rate.ok_or_else(|| format!("the example said {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_programs_print_is_understood() {
+        assert_eq!(rate_of_ns3(b"811437 8.0\n"), Ok(811_437.0 / 8.0));
+        assert!(rate_of_ns3(b"811437\n").is_err());
+        let line = b"832550 segments, 96.44 Mbit/s, 0.40 CPU s, 2081375 segments per CPU s, 2.8 MB\n";
+        assert_eq!(rate_of_ours(line), Ok(2_081_375.0));
+        assert!(rate_of_ours(b"832550 segments, 96.44 Mbit/s").is_err());
+    }
+}
