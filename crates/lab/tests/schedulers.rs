@@ -123,8 +123,10 @@ fn on_one_path_all_are_single() {
     }
 }
 
-/// The data sequence numbers of each path's data segments as they leave, relative to the stream.
-fn sequences(scheduler: &str, scenario: &str) -> BTreeMap<usize, Vec<u64>> {
+/// What arrives over each path: when, in seconds, and which data sequence number.
+type Arrivals = BTreeMap<usize, Vec<(f64, u64)>>;
+
+fn arrivals(scheduler: &str, scenario: &str) -> Arrivals {
     let mut document = builtin(scenario).expect("a built-in scenario");
     document.set("connection.workload", "transfer:size=3MB").expect("a setting");
     document.set("duration", "60s").expect("a setting");
@@ -132,14 +134,15 @@ fn sequences(scheduler: &str, scenario: &str) -> BTreeMap<usize, Vec<u64>> {
     let variant = Variant::Scheduler(SchedulerSpec::parse(scheduler).expect("a scheduler"));
     let scenario = document.scenario(&registry, &variant).expect("it is complete");
     let mut sim = Simulation::new(&scenario, 1, &registry, &NoFiles).expect("it is complete");
-    let seen: Rc<RefCell<BTreeMap<usize, Vec<u64>>>> = Rc::default();
+    let seen: Rc<RefCell<Arrivals>> = Rc::default();
     let log = seen.clone();
     sim.set_capture(Box::new(move |tap, segment| {
         if let (Fate::Delivered, Some(dss)) = (tap.fate, segment.options.dss)
             && let Some(mapping) = dss.mapping
             && !segment.payload.is_empty()
         {
-            log.borrow_mut().entry(tap.link.index()).or_default().push(mapping.dsn.expand(0));
+            let arrival = (tap.at.as_nanos() as f64 / 1e9, mapping.dsn.expand(0));
+            log.borrow_mut().entry(tap.link.index()).or_default().push(arrival);
         }
     }));
     let measured = sim.run();
@@ -150,12 +153,31 @@ fn sequences(scheduler: &str, scenario: &str) -> BTreeMap<usize, Vec<u64>> {
 /// DEMS: the slow path's data comes from the tail, down; the fast path's from the head, up.
 #[test]
 fn dems_sends_backwards_on_the_slow_path() {
-    let paths = sequences("dems", "ethernet-wifi");
-    let steps = |numbers: &Vec<u64>| {
-        let down = numbers.windows(2).filter(|w| w[1] < w[0]).count();
-        (down as f64) / (numbers.len() - 1) as f64
+    let paths = arrivals("dems", "ethernet-wifi");
+    let down = |numbers: &Vec<(f64, u64)>| {
+        let steps = numbers.windows(2).filter(|w| w[1].1 < w[0].1).count();
+        steps as f64 / (numbers.len() - 1) as f64
     };
-    let [fast, slow] = paths.values().map(steps).collect::<Vec<_>>()[..] else { panic!("two links carry data") };
+    let [fast, slow] = paths.values().map(down).collect::<Vec<_>>()[..] else { panic!("two links carry data") };
     assert!(fast < 0.02, "{fast}");
     assert!(slow > 0.9, "{slow}");
+}
+
+/// DEMS, REMS Table 1: "all sub flows complete the task at same time": to some ms where queues are short; where the slow
+/// path's queue is over a second long and fills faster than its round-trip time says so, sooner than with `minrtt`.
+#[test]
+fn dems_finishes_on_both_paths_at_once() {
+    let apart = |scheduler: &str, scenario: &str| {
+        let paths = arrivals(scheduler, scenario);
+        let ends: Vec<f64> = paths.values().filter_map(|a| a.last()).map(|(at, _)| *at).collect();
+        (ends[1] - ends[0]).abs()
+    };
+    for scenario in ["cp-symmetric", "ethernet-wifi", "wifi-lte"] {
+        let dems = apart("dems", scenario);
+        assert!(dems < 0.01, "{scenario}: {dems} s");
+    }
+    for scenario in ["cp-asymmetric", "wlan-3g"] {
+        let (dems, minrtt) = (apart("dems", scenario), apart("minrtt", scenario));
+        assert!(dems < 0.7 * minrtt, "{scenario}: {dems} s, minrtt {minrtt} s");
+    }
 }

@@ -3,9 +3,10 @@
 //! A chunk of the stream is sent from both ends: the fastest subflow goes from its head forwards, the others from its
 //! tail backwards, so none needs what another has. All should finish at the receiver at the same time: a slower subflow
 //! leaves the gap in the middle to the faster ones when those deliver all of it before a segment on the slower one would
-//! arrive, now + gap/rate + delay against now + its own delay (rate: windows per round-trip time; delay: half of it).
-//! Where they meet, each goes on for `overlap` segments of what the other has sent there last, so that an error of this
-//! estimate, or a loss, does not hold the chunk up.
+//! arrive, gap/rate + delay against its own delay. The rate is a window per round-trip time; the delay is the
+//! round-trip time less half of the smallest seen, since what is queued is queued on the way there. Where the sides
+//! meet, each goes on for `overlap` segments of what the other has sent there last, so that an error of this estimate,
+//! or a loss, does not hold the chunk up.
 //!
 //! Readings and deviations. A chunk is the application's message where it marks its ends, at most `chunk` bytes; with
 //! `chunk` 0 and a stream without marks it is all that is written and inside the send window when the last chunk has
@@ -64,6 +65,11 @@ fn rate(s: &SubflowView) -> f64 {
     if srtt > 0.0 { f64::from(s.cwnd) * f64::from(s.mss) / srtt } else { 0.0 }
 }
 
+/// From the sender to the receiver, seconds.
+fn delay(s: &SubflowView) -> f64 {
+    s.srtt_or_zero().saturating_sub(s.min_rtt.unwrap_or_default().div(2)).as_secs_f64()
+}
+
 impl Dems {
     /// With the largest chunk in bytes (0: no limit) and the overlap in segments.
     pub fn new(chunk: u64, overlap: u64) -> Self {
@@ -111,7 +117,6 @@ impl Dems {
     fn tail(&self, view: &View<'_>, s: &SubflowView, gap: &Range<DataSeq>, last: &Range<DataSeq>) -> Option<Decision> {
         let faster = || view.candidates().filter(|f| minrtt::key(f) < minrtt::key(s));
         let left = last.end.since(gap.start) as f64;
-        let delay = |s: &SubflowView| s.srtt_or_zero().as_secs_f64() / 2.0;
         let faster_done = left / faster().map(rate).sum::<f64>() + faster().map(delay).fold(0.0, f64::max);
         if s.srtt.is_some() && faster().next().is_some() && faster_done < delay(s) {
             return None;
