@@ -18,7 +18,9 @@
 //! * Situation 2 counts segments, not acknowledgements, of which a receiver sends one for two segments; and only segments
 //!   beyond F_j, since the hole may be at an earlier segment of j, from a round that also began too near. At segments that
 //!   were sent after F_j, though below it, holes do not tell whether F_j has arrived.
-//! * A loss on j makes F_j late whatever N_j was: the round does not count.
+//! * A loss on j makes F_j late whatever N_j was: the round does not count. Nor does situation 1 in a round in which a faster
+//!   subflow lost something: the hole is what it lost, and what lies beyond that has arrived. The paper's scenario of random
+//!   loss takes 6 % longer where it counts (64 KiB of buffer, 1 % of loss).
 //! * Deviations are kept in bytes, since segments differ in size between subflows.
 
 use super::forward::is_faster;
@@ -56,6 +58,8 @@ struct Open {
     lowest: DataSeq,
     /// The first unacknowledged byte of the stream when F_j was sent.
     base: DataSeq,
+    /// A faster subflow has lost something since.
+    loss: bool,
 }
 
 /// The offsets of all subflows.
@@ -87,7 +91,7 @@ impl Feedback {
             Some(open) => open.lowest = open.lowest.min(range.start),
             None => {
                 let first = range.start;
-                round.open = Some(Open { first, lowest: first, base: view.first_unacked() });
+                round.open = Some(Open { first, lowest: first, base: view.first_unacked(), loss: false });
             }
         }
     }
@@ -97,9 +101,9 @@ impl Feedback {
         if !has_sack {
             self.too_small(own, mappings, data_ack, view);
         }
-        let Some(Open { first, .. }) = self.rounds.get(k.index()).and_then(|r| r.open) else { return };
+        let Some(Open { first, loss, .. }) = self.rounds.get(k.index()).and_then(|r| r.open) else { return };
         if mappings.iter().any(|m| m.contains(&first)) {
-            let late = if has_sack { 0 } else { self.left_to_faster(own, data_ack..first, view) };
+            let late = if has_sack || loss { 0 } else { self.left_to_faster(own, data_ack..first, view) };
             let round = &mut self.rounds[k.index()];
             round.offset += self.alpha * (round.deviation - late as f64);
             (round.open, round.deviation) = (None, 0.0);
@@ -130,6 +134,18 @@ impl Feedback {
         }
     }
 
+    fn lost(&mut self, i: SubflowId, view: &View<'_>) {
+        if let Some(round) = self.rounds.get_mut(i.index()) {
+            (round.open, round.deviation) = (None, 0.0);
+        }
+        let Some(own) = view.subflow(i) else { return };
+        for j in view.subflows.iter().filter(|j| is_faster(own, j)) {
+            if let Some(Round { open: Some(open), .. }) = self.rounds.get_mut(j.id.index()) {
+                open.loss = true;
+            }
+        }
+    }
+
     /// What no acknowledgement can ask for any more is forgotten; so are rounds that nothing ends.
     fn trim(&mut self, view: &View<'_>) {
         let mut from = view.first_unacked();
@@ -152,11 +168,7 @@ impl Feedback {
                 self.acked(*subflow, mappings, *data_ack, *has_sack, view);
                 self.trim(view);
             }
-            Event::Lost { subflow, .. } => {
-                if let Some(round) = self.rounds.get_mut(subflow.index()) {
-                    (round.open, round.deviation) = (None, 0.0);
-                }
-            }
+            Event::Lost { subflow, .. } => self.lost(*subflow, view),
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
                 self.carried.release(*id);
                 if let Some(round) = self.rounds.get_mut(id.index()) {
@@ -332,6 +344,17 @@ mod tests {
         let kind = super::super::LossKind::FastRecovery;
         f.event(&Event::Lost { subflow: SubflowId(J), kind }).acked(J, 8..9, 14_000, false).sent(J, 15..16);
         assert_eq!(f.of(J), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_hole_that_a_faster_subflow_s_loss_left_does_not_count() {
+        let lost = |id| Event::Lost { subflow: SubflowId(id), kind: super::super::LossKind::FastRecovery };
+        let mut f = Figure::new();
+        f.sent(I, 1..6).sent(J, 8..10).event(&lost(I)).acked(J, 8..9, 0, false);
+        assert_eq!(f.of(J), (0.0, 0.0));
+        // The next round is another matter.
+        f.sent(J, 14..15).acked(J, 14..15, 14_000, false);
+        assert_eq!(f.of(J), (0.0, -3.0 / 8.0));
     }
 
     #[test]
