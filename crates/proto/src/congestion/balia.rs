@@ -57,10 +57,9 @@ impl Controller for Balia {
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.reset();
         let alpha = rates(cx).map_or(1.0, |(rate, _, most, _)| most / rate);
-        let cwnd = cx.cwnd();
-        ((cwnd - cwnd / 2.0 * alpha.min(1.5)) as u32).max(2)
+        let cwnd = self.increase.exact(cx.window);
+        self.increase.threshold(cwnd - cwnd / 2.0 * alpha.min(1.5))
     }
 
     fn growth(&self, cx: &Context<'_>) -> Growth {

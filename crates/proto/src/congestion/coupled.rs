@@ -34,8 +34,9 @@ impl Controller for Coupled {
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.reset();
-        ((cx.cwnd() - cx.total_cwnd() / 2.0) as u32).max(2)
+        let cwnd = self.increase.exact(cx.window);
+        let total = cx.total_cwnd() - cx.cwnd() + cwnd;
+        self.increase.threshold(cwnd - total / 2.0)
     }
 
     fn growth(&self, cx: &Context<'_>) -> Growth {

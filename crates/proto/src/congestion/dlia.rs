@@ -60,7 +60,6 @@ impl Controller for Dlia {
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.reset();
         let this = self.since_loss;
         let decrease = match self.interval {
             Some(interval) if this > interval => (0.5 * interval / this).max(self.min_decrease),
@@ -68,7 +67,7 @@ impl Controller for Dlia {
         };
         self.interval = Some(self.interval.map_or(this, |interval| (7.0 * interval + this) / 8.0));
         self.since_loss = 0.0;
-        ((cx.cwnd() * (1.0 - decrease)) as u32).max(2)
+        self.increase.threshold(self.increase.exact(cx.window) * (1.0 - decrease))
     }
 
     fn growth(&self, cx: &Context<'_>) -> Growth {

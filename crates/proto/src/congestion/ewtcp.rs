@@ -38,8 +38,7 @@ impl Controller for Ewtcp {
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.reset();
-        (cx.window.cwnd / 2).max(2)
+        self.increase.threshold(self.increase.exact(cx.window) / 2.0)
     }
 
     fn growth(&self, cx: &Context<'_>) -> Growth {

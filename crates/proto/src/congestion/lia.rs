@@ -55,9 +55,8 @@ impl Controller for Lia {
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.reset();
         // RFC 6356 §3: "the decrease of the congestion window in case of a drop [is] the same" as RFC 5681's.
-        (cx.window.cwnd / 2).max(2)
+        self.increase.threshold(self.increase.exact(cx.window) / 2.0)
     }
 
     fn growth(&self, cx: &Context<'_>) -> Growth {
@@ -96,6 +95,22 @@ mod tests {
             flow.round();
         }
         assert_eq!(flow.cwnd(), 21, "one after four rounds, less what the growing window takes away");
+    }
+
+    /// The window of the equations is 20.5 when a loss halves it: 10.25, of which a quarter goes on to be collected.
+    #[test]
+    fn a_loss_halves_what_is_collected_too() {
+        let mut flow = Flow::new(Lia::default(), 20).threshold(10).with_path(path(20, 100));
+        flow.round();
+        flow.round();
+        assert_eq!((flow.cwnd(), flow.lose()), (20, 10));
+        for _ in 0..3 {
+            flow.round();
+        }
+        // The smaller window grows by α·10/30 = (20/30)·(10/30) = 2/9 a round: without the quarter it would take five.
+        assert_eq!(flow.cwnd(), 10);
+        flow.round();
+        assert_eq!(flow.cwnd(), 11);
     }
 
     /// n equal paths: α = 1/n and 1/n² per round, so all together 1/n.

@@ -165,6 +165,11 @@ impl AdditiveIncrease {
 }
 
 /// Collects fractions of segments until they make a whole one. Coupled controllers may also shrink a window so.
+///
+/// The window and what is collected are together the window of the equations, which is a real number (in RFC 6356 a number
+/// of bytes). A loss takes its part of both. Discarding the fraction, as kernels that count segments do, costs a window that
+/// grows by a quarter of a segment a round as much at each loss as one that grows by a segment: two subflows would take a
+/// fifth less than one TCP flow at a shared bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FractionalIncrease {
     credit: f64,
@@ -181,9 +186,17 @@ impl FractionalIncrease {
         window.cwnd = cwnd.clamp(1.0, f64::from(Window::NO_THRESHOLD)) as u32;
     }
 
-    /// Forgets what has been collected, as at the start of a recovery.
-    pub fn reset(&mut self) {
-        self.credit = 0.0;
+    /// The window with what has been collected, in segments.
+    pub fn exact(&self, window: &Window) -> f64 {
+        f64::from(window.cwnd) + self.credit
+    }
+
+    /// The whole segments of a threshold after a loss, at least 2; its fraction goes on to be collected, so that a window
+    /// that grows slowly does not lose most of a segment at each loss.
+    pub fn threshold(&mut self, exact: f64) -> u32 {
+        let whole = libm::floor(exact).max(2.0);
+        self.credit = (exact - whole).max(0.0);
+        whole as u32
     }
 }
 

@@ -80,10 +80,8 @@ impl Controller for MVeno {
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.reset();
-        let cwnd = cx.window.cwnd;
-        let left = if self.congested(cx) { cwnd / 2 } else { (u64::from(cwnd) * 4 / 5) as u32 };
-        left.max(2)
+        let left = if self.congested(cx) { 0.5 } else { 0.8 };
+        self.increase.threshold(self.increase.exact(cx.window) * left)
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>) {
