@@ -17,6 +17,7 @@ use steps::Steps;
 const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
+cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
 cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
 cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
@@ -44,6 +45,10 @@ fn main() -> ExitCode {
         }
         ["peers"] => {
             steps.step("peers", |_| peers::compare());
+        }
+        ["fairness"] => {
+            let test = "test --release --package pathweave-lab --test fairness -- --ignored --nocapture";
+            steps.step("fairness", |counts| count_tests(&mut cargo(test), counts));
         }
         ["wasm"] => {
             steps.step("wasm32", |_| determinism::build_wasm());

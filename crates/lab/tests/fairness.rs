@@ -10,8 +10,7 @@ use pathweave_units::random::Random;
 const SCENARIO: &str = include_str!("fairness/shared-bottleneck.toml");
 
 /// Controllers, and where the median over the seeds of the connection's rate over the TCP flow's must lie.
-const BANDS: [(&str, f64, f64); 4] =
-    [("lia", 0.8, 1.2), ("olia", 0.8, 1.2), ("balia", 0.8, 1.2), ("reno", 1.7, 2.3)];
+const BANDS: [(&str, f64, f64); 4] = [("lia", 0.8, 1.2), ("olia", 0.8, 1.2), ("balia", 0.8, 1.2), ("reno", 1.7, 2.3)];
 
 /// The latest start of a flow.
 const LATEST_START_MS: u64 = 5_000;
