@@ -1,6 +1,7 @@
 //! The same scenario and seed give the same bytes: twice, on one thread and two, in debug and release, on this machine and
 //! in WebAssembly (ARCHITECTURE.md, contract 7).
 
+use crate::results::SCENARIOS;
 use crate::run::{capture, cargo, program, run, target};
 use crate::setup;
 use crate::steps::Steps;
@@ -40,6 +41,8 @@ fn digests(wasm: bool) -> Result<(), String> {
     let release = capture(&mut Command::new(target().join("release/digests")))?;
     let debug = capture(&mut Command::new(target().join("debug/digests")))?;
     compare(("release", &release), ("debug", &debug))?;
+    let bytes = capture(Command::new(target().join("release/digests")).arg("--through-bytes"))?;
+    compare(("release", &release), ("through bytes", &bytes))?;
     if !wasm {
         return Err("there is no WebAssembly module to compare with".into());
     }
@@ -72,6 +75,27 @@ fn json_lines() -> Result<(), String> {
         return Err("no line came".into());
     }
     println!("{count} lines are the same in all four");
+    Ok(())
+}
+
+/// Segments that travel as bytes change no result: every built-in scenario with every scheduler and seeds 1 to 20
+/// (ARCHITECTURE.md, contract 8). The command must have been built.
+///
+/// # Errors
+/// The first result that differs.
+pub(crate) fn through_bytes() -> Result<(), String> {
+    // A scenario at a time, so that few results are in memory.
+    for scenario in SCENARIOS {
+        let command = format!("compare {scenario} --schedulers all --seeds 20 --jsonl -");
+        let pathweave = || Command::new(target().join("release/pathweave"));
+        let values = capture(pathweave().args(command.split(' ')))?;
+        let bytes = capture(pathweave().args(command.split(' ')).arg("--through-bytes"))?;
+        compare(("values", &values), ("bytes", &bytes))?;
+        match lines(&values).len() {
+            0 => return Err("no line came".into()),
+            count => println!("{count} runs are the same"),
+        }
+    }
     Ok(())
 }
 

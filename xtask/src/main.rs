@@ -1,5 +1,6 @@
 //! The project's own chores and checks: `cargo xtask test` runs them all.
 
+mod captures;
 mod determinism;
 mod instructions;
 mod page;
@@ -20,6 +21,8 @@ cargo xtask determinism  the same runs twice, on one thread and two, debug and r
 cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
 cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
 cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
+cargo xtask captures     captures of all built-in scenarios, read by tshark
+cargo xtask through-bytes  all built-in scenarios, schedulers and 20 seeds with segments that travel as bytes (not in test)
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
 cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
 cargo xtask results      writes docs/results/ and the README's table and picture anew";
@@ -49,6 +52,19 @@ fn main() -> ExitCode {
         ["fairness"] => {
             let test = "test --release --package pathweave-lab --test fairness -- --ignored --nocapture";
             steps.step("fairness", |counts| count_tests(&mut cargo(test), counts));
+        }
+        ["captures"] => {
+            steps.step("tshark", |_| setup::tshark());
+            steps.step("captures", |_| {
+                results::build()?;
+                captures::check()
+            });
+        }
+        ["through-bytes"] => {
+            steps.step("through bytes", |_| {
+                results::build()?;
+                determinism::through_bytes()
+            });
         }
         ["wasm"] => {
             steps.step("wasm32", |_| determinism::build_wasm());
@@ -91,6 +107,7 @@ fn test(steps: &mut Steps) {
     if let Some(table) = table {
         steps.step("README", |_| results::check_readme(&table));
     }
+    steps.step("captures", |_| captures::check());
     steps.step("instructions", |_| instructions::check());
     steps.step("benchmarks compile", |_| run(&mut cargo("bench --workspace --bench * --no-run")));
 }

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-const SCENARIOS: [&str; 6] = ["wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte"];
+/// Every built-in scenario.
+pub(crate) const SCENARIOS: [&str; 6] =
+    ["wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte"];
 /// Receive buffers of CP Figs. 5 to 8, KB.
 const BUFFERS: [u32; 10] = [40, 60, 80, 100, 150, 200, 300, 400, 600, 1000];
 const BUFFER_SCHEDULERS: &str = "minrtt,linux,blest";
@@ -25,12 +27,20 @@ fn text(command: &mut Command) -> Result<String, String> {
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
+/// Builds the command.
+///
+/// # Errors
+/// Where it does not build.
+pub(crate) fn build() -> Result<(), String> {
+    run(&mut cargo("build --release --package pathweave"))
+}
+
 /// What `pathweave compare` says, and the page that it writes.
 ///
 /// # Errors
 /// Where it does not end well.
 pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
-    run(&mut cargo("build --release --package pathweave"))?;
+    build()?;
     let folder = target().join("compare");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let page = folder.join("pathweave-report.html");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// rustfmt, Clippy, the WebAssembly target, Node.js and Valgrind. Chromium is looked for where a page is opened.
+/// rustfmt, Clippy, the WebAssembly target, Node.js, Valgrind and tshark. Chromium is looked for where a page is opened.
 ///
 /// # Errors
 /// What is missing and cannot be installed.
@@ -26,8 +26,17 @@ pub(crate) fn install() -> Result<(), String> {
     if !works(&mut program("valgrind", "--version")) {
         apt("valgrind")?;
     }
-    println!("rustfmt, Clippy, {WASM}, Node.js and Valgrind are there");
+    tshark()?;
+    println!("rustfmt, Clippy, {WASM}, Node.js, Valgrind and tshark are there");
     Ok(())
+}
+
+/// tshark, which reads captures.
+///
+/// # Errors
+/// Where it is missing and cannot be installed.
+pub(crate) fn tshark() -> Result<(), String> {
+    if works(&mut program("tshark", "--version")) { Ok(()) } else { apt("tshark") }
 }
 
 /// ns-3, to be compared with, and a compiler for it.

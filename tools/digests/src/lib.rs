@@ -5,6 +5,7 @@
 //! `run.mjs` prints the same lines from. `cargo xtask determinism` compares the two.
 
 use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
+use pathweave_lab::sim::Simulation;
 use pathweave_proto::Registry;
 
 /// How much of each scenario is run.
@@ -30,8 +31,20 @@ impl Case {
     /// # Panics
     /// Where the run cannot start, which is a defect of this list.
     pub fn line(&self) -> String {
+        self.line_watched(|_| {})
+    }
+
+    /// The same, with segments that travel as bytes: the same line (ARCHITECTURE.md, contract 8).
+    ///
+    /// # Panics
+    /// As [`Case::line`], and where a segment does not come back from its bytes as it was.
+    pub fn line_through_bytes(&self) -> String {
+        self.line_watched(Simulation::set_through_bytes)
+    }
+
+    fn line_watched(&self, watch: impl FnOnce(&mut Simulation)) -> String {
         let registry = Registry::builtin();
-        match pathweave_lab::run(&self.document, &self.variant, self.seed, &registry, &NoFiles) {
+        match pathweave_lab::run_watched(&self.document, &self.variant, self.seed, &registry, &NoFiles, watch) {
             Ok(r) => {
                 format!("{} {} {}{} {:?} {}", r.scenario, r.scheduler, self.note, r.seed, r.status, r.digest)
             }
