@@ -8,4 +8,4 @@ mod pool;
 mod world;
 
 pub use cost::{cpu_seconds, peak_resident_bytes};
-pub use world::{Setup, World};
+pub use world::{Setup, World, minrtt_and_reno};

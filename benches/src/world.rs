@@ -5,6 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_netsim::{LinkConfig, LinkRandom, NetEvent, Network, QueueLimit, RouteId};
 use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::parameter::Values;
+use pathweave_proto::registry::{ControllerEntry, SchedulerEntry};
 use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Registry};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
@@ -55,25 +56,26 @@ impl Setup {
     }
 
     fn config(&self) -> ConnectionConfig {
-        let registry = Registry::builtin();
-        let scheduler = registry.scheduler("minrtt").expect("minrtt is built in");
-        let congestion = registry.controller("reno").expect("reno is built in");
+        let (scheduler, congestion) = minrtt_and_reno();
         ConnectionConfig {
             mptcp: self.mptcp,
             send_buffer: self.buffer,
             receive_buffer: ReceiveBuffer::Fixed(self.buffer),
-            ..ConnectionConfig::new(
-                Chosen {
-                    entry: *scheduler,
-                    values: Values::parse(scheduler.parameters, &[]).unwrap_or_else(|e| panic!("{e}")),
-                },
-                Chosen {
-                    entry: *congestion,
-                    values: Values::parse(congestion.parameters, &[]).unwrap_or_else(|e| panic!("{e}")),
-                },
-            )
+            ..ConnectionConfig::new(scheduler, congestion)
         }
     }
+}
+
+/// The scheduler and the controller of all that is measured here.
+pub fn minrtt_and_reno() -> (Chosen<SchedulerEntry>, Chosen<ControllerEntry>) {
+    let registry = Registry::builtin();
+    let values = |parameters| Values::parse(parameters, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let scheduler = *registry.scheduler("minrtt").expect("minrtt is built in");
+    let congestion = *registry.controller("reno").expect("reno is built in");
+    (
+        Chosen { entry: scheduler, values: values(scheduler.parameters) },
+        Chosen { entry: congestion, values: values(congestion.parameters) },
+    )
 }
 
 /// A host.
