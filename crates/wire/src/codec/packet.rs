@@ -1,10 +1,10 @@
-//! IP and TCP headers, with etherparse.
+//! IP and TCP headers. They are written here and read with etherparse, which knows their many ways to be wrong.
 
 use super::{DecodeError, EncodeError, decode_options, encode_options};
-use crate::checksum::sum_of;
+use crate::checksum::{add_sums, sum_of};
 use crate::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment};
 use core::net::{IpAddr, SocketAddr};
-use etherparse::{IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6Header, TcpHeader, TcpSlice};
+use etherparse::{IpEcn, IpNumber, IpSlice, TcpSlice};
 
 /// The longest headers: IPv6 40, TCP 20, options 40 bytes.
 pub const MAX_HEADER_BYTES: usize = 100;
@@ -15,6 +15,11 @@ const MAX_PAYLOAD_BYTES: usize = 65_535;
 static ZEROS: [u8; MAX_PAYLOAD_BYTES] = [0; MAX_PAYLOAD_BYTES];
 /// RFC 1700's default time to live, which Linux has too.
 const HOP_LIMIT: u8 = 64;
+const PROTOCOL_TCP: u8 = 6;
+/// Headers without options.
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+const TCP_BYTES: usize = 20;
 
 /// A decoded packet.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,60 +60,51 @@ pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), Enco
 pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, EncodeError> {
     let payload = bytes_of(&segment.payload)?;
     let too_long = EncodeError::Payload { len: segment.payload.len() };
-    let mut tcp = tcp_header(segment)?;
-    let tcp_len = tcp.header_len() + payload.len();
-    let ip_len = match (segment.src.ip(), segment.dst.ip()) {
+    let mut options = [0; MAX_OPTION_BYTES];
+    let options_len = encode_options(&segment.options, &mut options)?;
+    let tcp_len = u16::try_from(TCP_BYTES + options_len + payload.len()).map_err(|_| too_long)?;
+    let pseudo = add_sums(u16::from(PROTOCOL_TCP), tcp_len);
+    let (ip_len, addresses) = match (segment.src.ip(), segment.dst.ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            let len = u16::try_from(tcp_len).map_err(|_| too_long)?;
-            let mut ip =
-                Ipv4Header::new(len, HOP_LIMIT, IpNumber::TCP, src.octets(), dst.octets()).map_err(|_| too_long)?;
-            ip.ecn = codepoint(ecn);
+            let len = tcp_len.checked_add(IPV4_BYTES as u16).ok_or(too_long)?;
+            out[0] = 0x45;
+            out[1] = codepoint(ecn);
+            out[2..4].copy_from_slice(&len.to_be_bytes());
             // Never to be fragmented, so its identification need not differ from others' (RFC 6864 §4).
-            ip.dont_fragment = true;
-            ip.header_checksum = ip.calc_header_checksum();
-            tcp.checksum = tcp.calc_checksum_ipv4_raw(src.octets(), dst.octets(), payload).map_err(|_| too_long)?;
-            put(&ip.to_bytes(), out)
+            out[4..8].copy_from_slice(&[0, 0, 0x40, 0]);
+            out[8..12].copy_from_slice(&[HOP_LIMIT, PROTOCOL_TCP, 0, 0]);
+            out[12..16].copy_from_slice(&src.octets());
+            out[16..20].copy_from_slice(&dst.octets());
+            let checksum = !sum_of(&out[..IPV4_BYTES]);
+            out[10..12].copy_from_slice(&checksum.to_be_bytes());
+            (IPV4_BYTES, 12..20)
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
-            let mut ip = Ipv6Header {
-                next_header: IpNumber::TCP,
-                hop_limit: HOP_LIMIT,
-                source: src.octets(),
-                destination: dst.octets(),
-                ..Ipv6Header::default()
-            };
-            ip.set_payload_length(tcp_len).map_err(|_| too_long)?;
-            ip.set_ecn(codepoint(ecn));
-            tcp.checksum = tcp.calc_checksum_ipv6_raw(src.octets(), dst.octets(), payload).map_err(|_| too_long)?;
-            put(&ip.to_bytes(), out)
+            // Version 6, the ECN bits at the end of the traffic class, no flow label.
+            out[..4].copy_from_slice(&[0x60, codepoint(ecn) << 4, 0, 0]);
+            out[4..6].copy_from_slice(&tcp_len.to_be_bytes());
+            out[6..8].copy_from_slice(&[PROTOCOL_TCP, HOP_LIMIT]);
+            out[8..24].copy_from_slice(&src.octets());
+            out[24..40].copy_from_slice(&dst.octets());
+            (IPV6_BYTES, 8..40)
         }
         _ => return Err(EncodeError::Addresses),
     };
-    Ok(ip_len + put(&tcp.to_bytes(), &mut out[ip_len..]))
-}
-
-fn put(header: &[u8], out: &mut [u8]) -> usize {
-    out[..header.len()].copy_from_slice(header);
-    header.len()
-}
-
-/// All but the checksum.
-fn tcp_header(segment: &Segment) -> Result<TcpHeader, EncodeError> {
-    let mut options = [0; MAX_OPTION_BYTES];
-    let len = encode_options(&segment.options, &mut options)?;
-    let mut tcp = TcpHeader::new(segment.src.port(), segment.dst.port(), segment.seq, segment.window);
-    tcp.acknowledgment_number = segment.ack;
-    let set = |flag| segment.flags.contains(flag);
-    tcp.fin = set(Flags::FIN);
-    tcp.syn = set(Flags::SYN);
-    tcp.rst = set(Flags::RST);
-    tcp.psh = set(Flags::PSH);
-    tcp.ack = set(Flags::ACK);
-    tcp.urg = set(Flags::URG);
-    tcp.ece = set(Flags::ECE);
-    tcp.cwr = set(Flags::CWR);
-    tcp.set_options_raw(&options[..len]).map_err(|_| EncodeError::Options { len })?;
-    Ok(tcp)
+    // RFC 9293 §3.1: the pseudo-header has the addresses, the protocol and the length.
+    let pseudo = add_sums(pseudo, sum_of(&out[addresses]));
+    let tcp = &mut out[ip_len..];
+    tcp[..2].copy_from_slice(&segment.src.port().to_be_bytes());
+    tcp[2..4].copy_from_slice(&segment.dst.port().to_be_bytes());
+    tcp[4..8].copy_from_slice(&segment.seq.to_be_bytes());
+    tcp[8..12].copy_from_slice(&segment.ack.to_be_bytes());
+    let header_len = TCP_BYTES + options_len;
+    tcp[12..14].copy_from_slice(&[(header_len / 4) as u8 * 16, segment.flags.bits()]);
+    tcp[14..16].copy_from_slice(&segment.window.to_be_bytes());
+    tcp[16..20].fill(0);
+    tcp[TCP_BYTES..header_len].copy_from_slice(&options[..options_len]);
+    let checksum = !add_sums(add_sums(pseudo, sum_of(&tcp[..header_len])), sum_of(payload));
+    tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+    Ok(ip_len + header_len)
 }
 
 /// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet, as Ethernet pads short ones, are passed
@@ -126,20 +122,20 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
         return Err(DecodeError::Protocol);
     }
     let tcp = TcpSlice::from_slice(content.payload).map_err(|_| DecodeError::Tcp)?;
-    let (ecn, expected) = match &ip {
+    let (ecn, addresses) = match &ip {
         IpSlice::Ipv4(ip) => {
             let header = ip.header();
             if sum_of(header.slice()) != 0xffff {
                 return Err(DecodeError::Checksum);
             }
-            (header.ecn(), tcp.calc_checksum_ipv4(header.source(), header.destination()))
+            (header.ecn(), &header.slice()[12..20])
         }
-        IpSlice::Ipv6(ip) => {
-            let header = ip.header();
-            (header.ecn(), tcp.calc_checksum_ipv6(header.source(), header.destination()))
-        }
+        IpSlice::Ipv6(ip) => (ip.header().ecn(), &ip.header().slice()[8..40]),
     };
-    if !expected.is_ok_and(|sum| same_sum(sum, tcp.checksum())) {
+    // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
+    let len = u16::try_from(content.payload.len()).map_err(|_| DecodeError::Ip)?;
+    let pseudo = add_sums(sum_of(addresses), add_sums(u16::from(PROTOCOL_TCP), len));
+    if add_sums(pseudo, sum_of(content.payload)) != 0xffff {
         return Err(DecodeError::Checksum);
     }
     let segment = Segment {
@@ -147,7 +143,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
         dst: SocketAddr::new(ip.destination_addr(), tcp.destination_port()),
         seq: tcp.sequence_number(),
         ack: tcp.acknowledgment_number(),
-        flags: flags_of(&tcp),
+        flags: Flags::from_bits(tcp.slice()[13]),
         window: tcp.window_size(),
         options: decode_options(tcp.options()),
         payload: Payload::EMPTY,
@@ -155,36 +151,13 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
     Ok(Packet { segment, ecn: ecn_of(ecn), payload: content.payload.get(tcp.header_slice().len()..).unwrap_or(&[]) })
 }
 
-/// In ones' complement, 0 and 0xffff are one number.
-fn same_sum(a: u16, b: u16) -> bool {
-    a == b || (a ^ b == 0xffff && (a == 0 || b == 0))
-}
-
-fn flags_of(tcp: &TcpSlice<'_>) -> Flags {
-    let mut flags = Flags::NONE;
-    for (set, flag) in [
-        (tcp.fin(), Flags::FIN),
-        (tcp.syn(), Flags::SYN),
-        (tcp.rst(), Flags::RST),
-        (tcp.psh(), Flags::PSH),
-        (tcp.ack(), Flags::ACK),
-        (tcp.urg(), Flags::URG),
-        (tcp.ece(), Flags::ECE),
-        (tcp.cwr(), Flags::CWR),
-    ] {
-        if set {
-            flags |= flag;
-        }
-    }
-    flags
-}
-
-fn codepoint(ecn: Ecn) -> IpEcn {
+/// RFC 3168 §5.
+fn codepoint(ecn: Ecn) -> u8 {
     match ecn {
-        Ecn::NotEct => IpEcn::NotEct,
-        Ecn::Ect1 => IpEcn::Ect1,
-        Ecn::Ect0 => IpEcn::Ect0,
-        Ecn::Ce => IpEcn::CongestionExperienced,
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
     }
 }
 
