@@ -149,10 +149,15 @@ pub struct ConnectionConfig {
     pub path_manager: PathManager,
     /// Further local addresses join the peer's initial address where it announces no other.
     pub join_initial_address: bool,
+    /// The peer may not join our initial address and port: the C flag (RFC 8684 §3.1).
+    pub protect_initial_address: bool,
     /// A further subflow is opened only when no living one is left (RFC 6897 §3: single-path mode).
     pub single_path: bool,
     /// DSS checksums are asked for (RFC 8684 §3.3).
     pub checksum: bool,
+    /// A subflow on which nothing came for so long is probed (RFC 9293 §3.8.4); zero: never. Without any answer the
+    /// connection ends after `close_timeout`.
+    pub keep_alive: Duration,
     /// How long a connection survives without any living subflow, and how long a close may take.
     pub close_timeout: Duration,
     /// The most subflows.
@@ -176,8 +181,10 @@ impl ConnectionConfig {
             failure_detection: FailureDetection::Fast,
             path_manager: PathManager::Default,
             join_initial_address: false,
+            protect_initial_address: false,
             single_path: false,
             checksum: false,
+            keep_alive: Duration::ZERO,
             close_timeout: Duration::from_secs(60),
             max_subflows: 8,
         }

@@ -41,6 +41,10 @@ impl Demux {
         };
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.v4.len() + self.other.len()
+    }
+
     pub(crate) fn remove(&mut self, pair: (SocketAddr, SocketAddr)) {
         match packed(pair) {
             Some(key) => self.v4.remove(&key),

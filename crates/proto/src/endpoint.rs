@@ -1,7 +1,9 @@
 //! Many connections behind a set of addresses: demultiplexing, listeners, tokens, timers.
 
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Trace, Transmit, join, names_capable};
+use crate::connection::{
+    Connection, ConnectionEvent, LATE_JOIN, Numbers, PathMeta, Trace, Transmit, join, names_capable,
+};
 use crate::demux::Demux;
 use crate::parameter::ParameterError;
 use crate::seq::SubflowId;
@@ -262,7 +264,7 @@ impl Endpoint {
         let connection = self.slots[handle.index as usize].connection.as_deref_mut()?;
         let payload = connection.read(now, max)?;
         // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
-        if connection.acknowledges_now() || connection.at_end() {
+        if connection.acknowledges_now() || connection.at_end() || connection.error().is_some() {
             self.touch(handle.index);
         }
         Some(payload)
@@ -284,6 +286,9 @@ impl Endpoint {
         if let Some((index, subflow)) = self.by_addresses.get(key)
             && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
         {
+            if subflow == LATE_JOIN {
+                return self.handle_late_join(now, index, ecn, segment);
+            }
             if connection.has_subflow(subflow, key) {
                 connection.handle_segment(now, subflow, ecn, segment);
                 return self.after_input(index);
@@ -303,7 +308,7 @@ impl Endpoint {
 
     fn handle_syn(&mut self, now: Instant, syn: &Segment) {
         if let (Some(MpJoin::Syn { token, .. }), false) = (join(syn), names_capable(syn)) {
-            return self.handle_join(syn, *token);
+            return self.handle_join(now, syn, *token);
         }
         let key = self.fresh_key();
         let numbers = self.numbers();
@@ -323,27 +328,49 @@ impl Endpoint {
 
     /// Makes room for one more handshake: one that is still waiting after so many newer ones is forgotten.
     fn limit_half_open(&mut self) {
-        while self.half_open.len() >= self.half_open_limit.max(1) {
-            let Some(oldest) = self.half_open.pop_front() else { break };
-            if self.connection(oldest).is_some_and(|c| !c.is_connected()) {
+        while let Some(oldest) = self.half_open.front().copied() {
+            let waits = self.connection(oldest).is_some_and(|c| !c.is_connected());
+            if waits && self.half_open.len() < self.half_open_limit.max(1) {
+                break;
+            }
+            self.half_open.pop_front();
+            if waits {
                 self.release(oldest.index);
             }
         }
     }
 
-    fn handle_join(&mut self, syn: &Segment, token: Token) {
+    fn handle_join(&mut self, now: Instant, syn: &Segment, token: Token) {
         let numbers = self.numbers();
         let found = self.by_token.get(&token).copied();
         let connection = found.and_then(|i| self.slots[i as usize].connection.as_deref_mut());
         let (Some(index), Some(connection)) = (found, connection) else {
             return self.refuse(syn, Some(ResetReason::MptcpError));
         };
-        match connection.accept_join(syn, numbers) {
+        match connection.accept_join(now, syn, numbers) {
             Ok(subflow) => {
                 self.register(index, (syn.dst, syn.src), subflow);
                 self.touch(index);
             }
             Err(reason) => self.refuse(syn, Some(reason)),
+        }
+    }
+
+    /// A join that found no name for its subflow gets one once it has proved to be the peer's.
+    fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &mut Segment) {
+        let addresses = (segment.dst, segment.src);
+        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
+        match connection.take_late_join(now, segment) {
+            Some(id) => {
+                connection.handle_segment(now, id, ecn, segment);
+                self.register(index, addresses, id);
+                self.after_input(index);
+            }
+            None if connection.has_subflow(LATE_JOIN, addresses) => self.touch(index),
+            None => {
+                self.by_addresses.remove(addresses);
+                self.touch(index);
+            }
         }
     }
 
@@ -519,6 +546,14 @@ impl Endpoint {
             self.by_token.remove(&token);
         }
         self.free.push(index);
+    }
+
+    /// Entries of all tables, places for connections that are free now included: what an endpoint costs beside its open
+    /// connections.
+    pub fn footprint(&self) -> usize {
+        let waiting = self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len();
+        let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();
+        self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting
     }
 
     /// Connections that exist.

@@ -32,7 +32,9 @@ impl Connection {
             failure_detection: self.failure_detection,
             path_manager: self.path_manager,
             join_initial_address: self.join_initial_address,
+            protect_initial_address: self.protect_initial_address,
             checksum: self.checksum,
+            keep_alive: self.keep_alive,
             close_timeout: self.close_timeout,
             max_subflows: u8::try_from(self.max_subflows).unwrap_or(u8::MAX),
         })

@@ -60,9 +60,11 @@ pub(crate) fn default_connection() -> Connection {
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,
         join_initial_address: false,
+        protect_initial_address: false,
         path_mode: PathMode::Primary,
         max_subflows: 8,
         checksum: false,
+        keep_alive: Duration::ZERO,
         close_timeout: Duration::from_secs(60),
         tcp: TcpConfig::default(),
     }

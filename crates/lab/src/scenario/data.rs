@@ -112,12 +112,16 @@ pub struct Connection {
     pub path_manager: PathManager,
     /// Further local addresses join the peer's initial address where it announces no other.
     pub join_initial_address: bool,
+    /// No further subflow may join the address that was connected to.
+    pub protect_initial_address: bool,
     /// How the paths are used.
     pub path_mode: PathMode,
     /// The most subflows.
     pub max_subflows: u32,
     /// DSS checksums are asked for.
     pub checksum: bool,
+    /// A subflow on which nothing came for so long is probed; zero: never.
+    pub keep_alive: Duration,
     /// How long a connection survives without a living subflow, and how long a close may take.
     pub close_timeout: Duration,
     /// Transport settings of each subflow.

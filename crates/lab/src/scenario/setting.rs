@@ -162,9 +162,12 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     PathManagerForm, path_manager as "path_manager", "Which subflows the client opens";
     Bool, join_initial_address as "join_initial_address",
         "Further local addresses join the peer's initial address where it announces no other";
+    Bool, protect_initial_address as "protect_initial_address",
+        "No further subflow may join the address that was connected to";
     PathModeForm, path_mode as "path_mode", "All paths at once, the others as backups, or one at a time";
     Whole<1, 32>, max_subflows as "max_subflows", "The most subflows";
     Bool, checksum as "checksum", "DSS checksums";
+    Time, keep_alive as "keep_alive", "A subflow on which nothing came for so long is probed; 0s: never";
     PositiveTime, close_timeout as "close_timeout", "Survival without a living subflow, and longest close";
     Whole<576, 65535>, tcp.mtu as "mtu", "Largest IP packet, bytes";
     Whole<1, 1000>, tcp.initial_window as "initial_window", "Initial congestion window, segments";

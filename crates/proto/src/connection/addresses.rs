@@ -1,11 +1,12 @@
-//! Announcing addresses, and taking those that the peer announces (RFC 8684 §3.4.1).
+//! Announcing and removing addresses, and taking what the peer announces and removes (RFC 8684 §3.4); priorities of subflows
+//! (§3.3.8).
 
 use super::handshake::{Keys, Mode};
-use super::{Connection, DataFin, Role};
+use super::{Connection, DataFin, PathMeta, Role};
 use crate::seq::SubflowId;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{AddressId, MptcpOption};
+use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption};
 use pathweave_wire::{Segment, crypto};
 
 /// How often an announcement is repeated without an echo.
@@ -80,12 +81,22 @@ impl Connection {
     }
 
     /// Takes an ADD_ADDR with a right HMAC and echoes it; takes the echo of one of ours.
-    pub(super) fn take_address(&mut self, id: AddressId, address: IpAddr, port: Option<u16>, hmac: Option<u64>) {
+    pub(super) fn take_address(
+        &mut self,
+        now: Instant,
+        id: AddressId,
+        address: IpAddr,
+        port: Option<u16>,
+        hmac: Option<u64>,
+    ) {
         let Mode::Mptcp(keys) = self.mode else { return };
         let Some(hmac) = hmac else {
             self.unechoed.retain(|u| u.id != id);
             return;
         };
+        if !self.addresses_taken.allows(now) {
+            return;
+        }
         let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
         let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
         if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
@@ -105,5 +116,68 @@ impl Connection {
             self.remote_addresses.push((id, remote));
             self.joins_wanted = true;
         }
+    }
+
+    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If an
+    /// Address ID is not known, the receiver will silently ignore the request" (RFC 8684 §3.4.2).
+    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
+        for id in ids {
+            self.initial_removed |= *id == AddressId(0);
+            // The first one stays in the list, because its port is the connection's.
+            self.remote_addresses.retain(|(known, _)| known != id || *id == AddressId(0));
+            for i in 0..self.subflows.len() {
+                if self.subflows[i].as_ref().is_some_and(|s| s.remote_id == *id && !s.tcp.is_closed()) {
+                    self.probe_for_removal(now, SubflowId(i as u8));
+                }
+            }
+        }
+    }
+
+    /// This host has a further address from now on: a server announces it, a client joins from it.
+    pub fn add_address(&mut self, address: IpAddr, meta: PathMeta) {
+        let used = |id: u8| self.local_addresses.iter().any(|(known, _, _)| known.0 == id);
+        let Some(id) = (1..=u8::MAX).find(|id| !used(*id)) else { return };
+        if self.local_addresses.iter().any(|(_, known, _)| *known == address) {
+            return;
+        }
+        self.local_addresses.push((AddressId(id), address, meta));
+        match (self.mode, self.role) {
+            (Mode::Mptcp(keys), Role::Server) => {
+                let hmac = crypto::add_address_hmac(keys.local, keys.remote, AddressId(id), address, None);
+                let option = MptcpOption::AddAddress { id: AddressId(id), address, port: None, hmac: Some(hmac) };
+                self.announce.push_back(option);
+            }
+            _ => self.joins_wanted = true,
+        }
+    }
+
+    /// This host loses an address: the peer is told, and subflows from there end. "A subflow that is still functioning MUST be
+    /// closed with a FIN exchange as in regular TCP" (RFC 8684 §3.4.2).
+    pub fn remove_address(&mut self, now: Instant, address: IpAddr) {
+        let Some(i) = self.local_addresses.iter().position(|(_, known, _)| *known == address) else { return };
+        let (id, _, _) = self.local_addresses.remove(i);
+        self.unechoed.retain(|u| u.id != id);
+        if self.is_mptcp() {
+            self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
+        }
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].as_ref().is_some_and(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
+                self.retire_subflow(now, SubflowId(i as u8));
+            }
+        }
+        self.schedule(now);
+    }
+
+    /// Makes a subflow a backup, or one like the others, here and at the peer (MP_PRIO, RFC 8684 §3.3.8).
+    pub fn set_backup(&mut self, now: Instant, id: SubflowId, backup: bool) {
+        let mptcp = self.is_mptcp();
+        if let Some(subflow) = self.subflow_mut(id) {
+            subflow.backup = backup;
+            if mptcp {
+                subflow.send_priority = Some(backup);
+                subflow.tcp.signal();
+            }
+        }
+        self.schedule(now);
     }
 }

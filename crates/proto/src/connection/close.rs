@@ -1,7 +1,7 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
-use super::subflow::Join;
+use super::subflow::{Join, Subflow};
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
@@ -10,6 +10,7 @@ use pathweave_wire::mptcp::{Key, Mapping, MptcpOption};
 impl Connection {
     /// Ends our direction after all that was written. The peer's direction goes on.
     pub fn close(&mut self, now: Instant) {
+        self.abandoned |= self.error.is_some();
         if self.data_fin == DataFin::NotRequested {
             self.data_fin = DataFin::Requested;
             for subflow in self.subflows.iter_mut().flatten() {
@@ -35,6 +36,7 @@ impl Connection {
             self.control.push_back(reset);
         }
         self.abort_subflows();
+        self.abandoned = true;
         self.fail(ConnectionError::Aborted);
     }
 
@@ -103,11 +105,57 @@ impl Connection {
         if self.is_mptcp() && self.is_over() {
             self.close_subflows(now);
         }
-        let over = self.connected && self.subflows.iter().flatten().all(|s| s.tcp.is_closed() || s.tcp.in_time_wait());
-        if over && !self.closed_reported && self.error.is_none() {
+        let ended = |s: &Subflow| s.tcp.is_closed() || s.tcp.in_time_wait();
+        if !self.connected || self.error.is_some() || self.closed_reported {
+            return;
+        }
+        if self.is_mptcp() && !self.is_over() {
+            return self.forget_ended_subflows(now);
+        }
+        if self.subflows.iter().flatten().all(ended) {
             self.closed_reported = true;
             self.events.push_back(ConnectionEvent::Closed);
         }
+    }
+
+    /// Subflows that have ended in order while the connection goes on: the peer wanted no more of them, but one is needed.
+    fn forget_ended_subflows(&mut self, now: Instant) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].as_ref().is_some_and(|s| s.tcp.is_closed() && !s.down) {
+                self.end_subflow(now, SubflowId(i as u8));
+                if self.is_orphaned() {
+                    self.plan_join(now);
+                }
+            }
+        }
+    }
+
+    /// "A FIN in MPTCP only affects the subflow on which it is sent" (RFC 8684 §3.3.3). Where others can go on, this one ends
+    /// in our direction too; the last one still carries what we have to send.
+    pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
+        if self.is_over() || self.receive.complete() {
+            return;
+        }
+        let others = self.subflows.iter().flatten().any(|s| s.id != id && s.usable());
+        if others || self.send.assigned_bytes() + self.send.unassigned_bytes() == 0 {
+            self.retire_subflow(now, id);
+        }
+        self.progress_at = now;
+    }
+
+    /// Ends our direction of a subflow after what it has sent; what it has not goes to others.
+    pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        for range in subflow.tcp.take_unsent() {
+            self.send.withdraw(range, id);
+        }
+        subflow.tcp.close(now);
+    }
+
+    /// No subflow is left to carry anything, but the stream has not ended: "the MPTCP connection is treated as closed only
+    /// after a timeout" (RFC 8684 §3.3.3).
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.is_mptcp() && !self.is_over() && self.subflows.iter().flatten().all(|s| !s.usable())
     }
 
     /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.

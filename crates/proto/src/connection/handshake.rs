@@ -9,11 +9,11 @@ use crate::parameter::ParameterError;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{State, Tcp};
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
-    AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
+    AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token,
 };
 use pathweave_wire::{Flags, Segment, crypto};
 
@@ -63,6 +63,10 @@ pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
 /// RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent".
 const CHALLENGES: u32 = 10;
 const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
+
+/// Announcements of the peer that are taken at most: so many in so long. Others are as good as lost.
+const ADDRESSES: u32 = 32;
+const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 
 /// The least time between repetitions of a third ACK.
 pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
@@ -114,6 +118,17 @@ impl Keys {
     pub(super) fn wire_data_ack(&self, next: u64) -> u64 {
         self.remote_idsn.wrapping_add(1).wrapping_add(next)
     }
+}
+
+/// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in the list.
+fn numbered(local: &[(AddressId, IpAddr, PathMeta)], initial: IpAddr) -> Vec<(AddressId, IpAddr, PathMeta)> {
+    let mut list = local.to_vec();
+    if let Some(i) = list.iter().position(|a| a.1 == initial) {
+        let first = list[0].0;
+        list[0].0 = list[i].0;
+        list[i].0 = first;
+    }
+    list
 }
 
 /// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
@@ -173,6 +188,8 @@ impl Connection {
             last_offered: window.first(),
             window,
             end_reported: false,
+            initial_local: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            late_joins: Default::default(),
             local_addresses: Vec::new(),
             remote_addresses: Vec::new(),
             announce: Default::default(),
@@ -189,6 +206,9 @@ impl Connection {
             counters: Default::default(),
             next_output: 0,
             closed_reported: false,
+            abandoned: false,
+            initial_removed: false,
+            addresses_taken: Throttle::new(ADDRESSES, ADDRESS_PERIOD),
             trace: None,
             changes: Default::default(),
             views: Vec::new(),
@@ -208,7 +228,8 @@ impl Connection {
     ) -> Result<Self, ParameterError> {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let mut c = Connection::new(config, Role::Client, mode, now)?;
-        c.local_addresses = local.to_vec();
+        c.local_addresses = numbered(local, addresses.0.ip());
+        c.initial_local = addresses.0;
         c.remote_addresses.push((AddressId(0), addresses.1));
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
         let tcp = Tcp::connect(c.tcp_config(), controller, addresses, numbers.isn, c.window.largest());
@@ -230,7 +251,8 @@ impl Connection {
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let mut c = Connection::new(config, Role::Server, mode, now)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
-        c.local_addresses = local.to_vec();
+        c.local_addresses = numbered(local, syn.dst.ip());
+        c.initial_local = syn.dst;
         c.remote_addresses.push((AddressId(0), syn.src));
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
         let tcp = Tcp::accept(c.tcp_config(), controller, syn, numbers.isn, c.window.largest());
@@ -239,7 +261,7 @@ impl Connection {
         Ok(c)
     }
 
-    fn tcp_config(&self) -> crate::config::TcpConfig {
+    pub(super) fn tcp_config(&self) -> crate::config::TcpConfig {
         let mut tcp = self.config.tcp.clone();
         if self.config.mptcp && self.fast_detection() {
             // A dark path is probed for as long as the connection lives: it may come back.
@@ -248,16 +270,16 @@ impl Connection {
         tcp
     }
 
-    fn meta_of(&self, address: IpAddr) -> PathMeta {
+    pub(super) fn meta_of(&self, address: IpAddr) -> PathMeta {
         self.local_addresses.iter().find(|a| a.1 == address).map(|a| a.2).unwrap_or_default()
     }
 
-    fn local_id_of(&self, address: IpAddr) -> AddressId {
+    pub(super) fn local_id_of(&self, address: IpAddr) -> AddressId {
         self.local_addresses.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
     }
 
     /// A name for a new subflow, where the limit allows one.
-    fn free_slot(&mut self) -> Option<SubflowId> {
+    pub(super) fn free_slot(&mut self) -> Option<SubflowId> {
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
         for (i, slot) in self.subflows.iter_mut().enumerate() {
             // A dead subflow's name is free once no byte refers to it.
@@ -305,7 +327,9 @@ impl Connection {
                 .any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == local && s.tcp.remote == remote)
         };
         let initial = self.remote_addresses.first().copied();
-        let joinable = |remote: &&(AddressId, SocketAddr)| !(keys.no_join_to_initial && Some(**remote) == initial);
+        // RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port".
+        let closed_initial = keys.no_join_to_initial || self.initial_removed;
+        let joinable = |remote: &&(AddressId, SocketAddr)| !(closed_initial && Some(**remote) == initial);
         let mut joins = Vec::new();
         match self.config.path_manager {
             PathManager::Default => {
@@ -314,7 +338,8 @@ impl Connection {
                 for (i, (_, local, _)) in self.local_addresses.iter().enumerate() {
                     let announced = self.remote_addresses.iter().filter(joinable).nth(i);
                     let only_initial = self.remote_addresses.len() == 1 && self.config.join_initial_address;
-                    let Some((_, remote)) = announced.or(initial.as_ref().filter(|_| only_initial)) else { continue };
+                    let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
+                    let Some((_, remote)) = announced.or(alone) else { continue };
                     let used = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == *local);
                     if !used && local.is_ipv4() == remote.is_ipv4() {
                         joins.push((SocketAddr::new(*local, 0), *remote));
@@ -358,27 +383,6 @@ impl Connection {
         }
         self.subflows[id.index()] = Some(subflow);
         Some(id)
-    }
-
-    /// Answers a SYN with MP_JOIN whose token is ours.
-    pub(crate) fn accept_join(&mut self, syn: &Segment, numbers: Numbers) -> Result<SubflowId, ResetReason> {
-        let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else {
-            return Err(ResetReason::MptcpError);
-        };
-        if !self.is_mptcp() || self.error.is_some() {
-            return Err(ResetReason::MptcpError);
-        }
-        let id = self.free_slot().ok_or(ResetReason::Prohibited)?;
-        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values)
-            .map_err(|_| ResetReason::LackOfResources)?;
-        let tcp = Tcp::accept(self.tcp_config(), controller, syn, numbers.isn, self.window.largest());
-        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
-        let mut subflow = Subflow::new(id, tcp, pending, self.meta_of(syn.dst.ip()));
-        subflow.backup |= backup;
-        subflow.local_id = self.local_id_of(syn.dst.ip());
-        subflow.remote_id = address_id;
-        self.subflows[id.index()] = Some(subflow);
-        Ok(id)
     }
 
     /// Takes the Multipath TCP handshake options of an arriving segment, before TCP sees it. (RFC 8684 §3.2,
@@ -517,7 +521,11 @@ impl Connection {
 
     /// The flags of our MP_CAPABLE: a SYN asks for checksums where we want them, what follows says whether they are in use.
     pub(super) fn capable_flags(&self) -> CapableFlags {
-        CapableFlags { checksum_required: self.checksum || self.config.checksum, ..CapableFlags::default() }
+        CapableFlags {
+            checksum_required: self.checksum || self.config.checksum,
+            no_join_to_initial_address: self.config.protect_initial_address,
+            ..CapableFlags::default()
+        }
     }
 
     /// Options of a SYN or SYN/ACK.

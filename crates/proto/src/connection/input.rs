@@ -73,6 +73,9 @@ impl Connection {
         self.raise_if_usable(now, id);
         if changes.acceptable {
             self.data_ack_seen |= acknowledges;
+            if let Some(subflow) = self.subflow_mut(id) {
+                subflow.heard(now);
+            }
             let mut result = self.take_options(now, id, segment, changes.current);
             if result.is_ok() {
                 result = self.take_arrivals(now, id, &changes);
@@ -144,7 +147,8 @@ impl Connection {
 
     fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), Trouble> {
         match *option {
-            MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(id, address, port, hmac),
+            MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
+            MptcpOption::RemoveAddress { ids } => self.take_removal(now, ids.as_slice()),
             MptcpOption::Priority { backup } => {
                 if let Some(subflow) = self.subflow_mut(subflow) {
                     subflow.backup = backup;
@@ -192,6 +196,11 @@ impl Connection {
         let len = u64::from(payload.len());
         if at + len > self.window.edge() + WINDOW_SLACK {
             // "DSN out of window (during normal operation): drop the data; do not send Data ACKs" (RFC 8684 §3.8).
+            return 0;
+        }
+        if at > self.receive.next() && self.receive.is_overfull(self.window.buffer()) {
+            // "A receiver has the freedom to drop segments after acknowledgment at the subflow level -- for example, due to
+            // memory constraints when many segments arrive out of order" (RFC 8684 §3.3.2).
             return 0;
         }
         let new = self.receive.insert(at, payload);
@@ -325,9 +334,13 @@ impl Connection {
                 self.handle_subflow_timeout(id);
             }
         }
-        if changes.fin && !self.is_mptcp() {
-            self.receive.set_end(self.receive.next());
-            self.report_end();
+        if changes.fin {
+            if self.is_mptcp() {
+                self.follow_subflow_fin(now, id);
+            } else {
+                self.receive.set_end(self.receive.next());
+                self.report_end();
+            }
         }
         if changes.gave_up
             && let Some(subflow) = self.subflow_mut(id)
@@ -398,6 +411,7 @@ impl Connection {
         }
         self.repeat_announcements(now);
         self.end_waiting_for_mappings(now);
+        self.run_probes(now);
         for subflow in self.subflows.iter_mut().flatten() {
             if subflow.third_ack_again.is_some_and(|t| t <= now) {
                 subflow.tcp.ack_now();

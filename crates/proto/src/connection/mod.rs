@@ -2,15 +2,17 @@
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
 //! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
-//! retransmission, failure detection), `trace` (decisions, for people to read), `close` (DATA_FIN and the end).
+//! retransmission, failure detection), `trace` (decisions, for people to read), `joins` (answering MP_JOIN), `close` (DATA_FIN and the end).
 
 mod addresses;
 mod close;
 mod fallback;
 mod handshake;
 mod input;
+mod joins;
 mod mapping;
 mod output;
+mod probe;
 mod receive_queue;
 mod receive_window;
 mod reinject;
@@ -22,6 +24,7 @@ mod throttle;
 mod trace;
 
 pub(crate) use handshake::{Numbers, join, names_capable};
+pub(crate) use joins::LATE_JOIN;
 pub use output::Transmit;
 pub use schedule::ScheduleError;
 pub use send_map::SendMap;
@@ -174,8 +177,14 @@ pub struct Connection {
     end_reported: bool,
 
     // Addresses.
+    /// Where the first subflow starts: its port is the connection's.
+    initial_local: SocketAddr,
+    late_joins: VecDeque<Subflow>,
     local_addresses: Vec<(AddressId, IpAddr, PathMeta)>,
     remote_addresses: Vec<(AddressId, SocketAddr)>,
+    /// The peer has removed the address that it was first reached at.
+    initial_removed: bool,
+    addresses_taken: Throttle,
     announce: VecDeque<MptcpOption>,
     unechoed: Vec<addresses::Unechoed>,
     joins_wanted: bool,
@@ -196,6 +205,8 @@ pub struct Connection {
     counters: ConnectionCounters,
     next_output: usize,
     closed_reported: bool,
+    /// The application has closed a connection that failed, or aborted it.
+    abandoned: bool,
     /// What was decided and not yet polled; nothing while nobody asks for it.
     trace: Option<VecDeque<Trace>>,
 
@@ -266,7 +277,9 @@ impl Connection {
     /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
     pub(crate) fn is_released(&self) -> bool {
         let closed = self.subflows.iter().flatten().all(|s| s.tcp.is_closed());
-        closed && self.control.is_empty() && self.events.is_empty() && (self.error.is_some() || self.receive.drained())
+        // After a failure what came in order before it can still be read, until the application closes.
+        let failed = self.error.is_some() && (self.abandoned || self.receive.ready_bytes() == 0);
+        closed && self.control.is_empty() && self.events.is_empty() && (failed || self.receive.drained())
     }
 
     /// Bytes that [`Connection::write`] takes now.
@@ -348,6 +361,7 @@ impl Connection {
             consider(subflow.third_ack_again);
             if !subflow.tcp.is_closed() {
                 consider(subflow.mappings.deadline());
+                consider(subflow.next_probe(self.config.keep_alive));
             }
         }
         self.unechoed.iter().for_each(|u| consider(u.again));
@@ -371,14 +385,18 @@ impl Connection {
             && (self.send.assigned_bytes() > 0
                 || matches!(self.data_fin, DataFin::Sent(_))
                 || self.window_probe.is_some()
+                || self.is_orphaned()
                 || self.is_closing());
         waiting.then(|| self.progress_at + self.config.close_timeout)
     }
 
     /// Whether `id` is the subflow between these addresses, local and remote.
     pub(crate) fn has_subflow(&self, id: SubflowId, (local, remote): (SocketAddr, SocketAddr)) -> bool {
-        let subflow = self.subflows.get(id.index()).and_then(Option::as_ref);
-        subflow.is_some_and(|s| s.tcp.local == local && s.tcp.remote == remote)
+        let is_it = |s: &Subflow| s.tcp.local == local && s.tcp.remote == remote;
+        if id == LATE_JOIN {
+            return self.late_joins.iter().any(is_it);
+        }
+        self.subflows.get(id.index()).and_then(Option::as_ref).is_some_and(is_it)
     }
 
     fn subflow_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {

@@ -132,6 +132,7 @@ impl Connection {
             }
             segment.options.dss = Some(dss);
             self.add_farewell(carries_data, segment);
+            self.add_priority(i, segment);
             self.add_announcement(now, segment);
         } else {
             segment.options.dss = Some(dss);
@@ -151,6 +152,19 @@ impl Connection {
         let flags = self.capable_flags();
         segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
         true
+    }
+
+    /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.
+    fn add_priority(&mut self, i: usize, segment: &mut Segment) {
+        let Some(subflow) = self.subflows[i].as_mut() else { return };
+        let Some(backup) = subflow.send_priority else { return };
+        let option = MptcpOption::Priority { backup };
+        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
+            segment.options.mptcp.push(option);
+            subflow.send_priority = None;
+        } else {
+            subflow.tcp.signal();
+        }
     }
 
     /// The checksum of a mapping that covers a whole segment, where checksums are in use (RFC 8684 §3.3.1).

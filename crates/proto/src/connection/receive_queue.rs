@@ -41,6 +41,10 @@ impl ReceiveQueue {
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
+    /// Pieces that wait take more memory than a window of full segments could: nothing more is held.
+    pub(crate) fn is_overfull(&self, window: u64) -> bool {
+        crate::tcp::exceeds_memory(self.held.len(), self.held_bytes, window)
+    }
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes
     }

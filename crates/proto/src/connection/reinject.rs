@@ -164,12 +164,17 @@ impl Connection {
         }
     }
 
-    /// A subflow is over: everything that it alone carried is carried again.
+    /// A subflow is over: everything that it alone carried is carried again, and it is joined again.
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflow_mut(id) else { return };
-        if subflow.down {
-            return;
+        if self.subflow_mut(id).is_some_and(|s| !s.down) {
+            self.end_subflow(now, id);
+            self.plan_join(now);
         }
+    }
+
+    /// A subflow is over.
+    pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflow_mut(id) else { return };
         subflow.down = true;
         let was_up = subflow.up;
         self.hand_over(id);
@@ -178,11 +183,10 @@ impl Connection {
             self.tell(now, |_| Event::SubflowDown(id));
             self.events.push_back(super::ConnectionEvent::SubflowDown(id));
         }
-        self.plan_join(now);
     }
 
     /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one carries data.
-    fn plan_join(&mut self, now: Instant) {
+    pub(super) fn plan_join(&mut self, now: Instant) {
         match self.joins_lost {
             0 => self.joins_wanted = true,
             n => self.join_retry = Some(now + JOIN_RETRY.saturating_mul(1 << (n - 1).min(2))),

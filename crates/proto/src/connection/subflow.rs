@@ -1,6 +1,7 @@
 //! A subflow as its connection sees it.
 
 use super::mapping::Mappings;
+use super::probe::Probe;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
 use crate::tcp::{Counters, Tcp};
@@ -58,6 +59,11 @@ pub(super) struct Subflow {
     pub(super) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(super) send_data_fin: bool,
+    /// The last acceptable segment, and probes since then.
+    pub(super) heard_at: Instant,
+    pub(super) probe: Option<Probe>,
+    /// MP_PRIO that is to be sent.
+    pub(super) send_priority: Option<bool>,
     /// A data sequence signal has come.
     pub(super) data_signal_seen: bool,
     pub(super) mappings: Mappings,
@@ -84,6 +90,9 @@ impl Subflow {
             first_bytes: 0,
             penalised_at: None,
             send_data_fin: false,
+            heard_at: Instant::ZERO,
+            probe: None,
+            send_priority: None,
             data_signal_seen: false,
             mappings: Mappings::default(),
             window_limit: 0,

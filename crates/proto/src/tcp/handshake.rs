@@ -249,8 +249,11 @@ impl Tcp {
         }
     }
 
-    /// The segment acknowledges something after our SYN.
+    /// The segment acknowledges something after our SYN, which is more than a FIN.
     pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
+        if self.queued_end - u64::from(self.fin_queued) <= 1 {
+            return false;
+        }
         let beyond_syn = segment.ack.wrapping_sub(self.isn.wrapping_add(1)) as i32 > 0;
         segment.flags.contains(Flags::ACK) && beyond_syn && self.is_established()
     }
@@ -283,6 +286,7 @@ impl Tcp {
         peers: Peers<'_>,
         changes: &mut Changes,
     ) {
+        self.receiver.held_window = acceptable;
         let next = self.receiver.next();
         let delta = segment.seq.wrapping_sub(self.peer_isn.wrapping_add(next as u32)) as i32;
         let seq = next.checked_add_signed(i64::from(delta));

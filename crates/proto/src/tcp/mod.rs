@@ -13,7 +13,7 @@ mod sent;
 mod timers;
 mod transmit;
 
-pub(crate) use receive::Arrival;
+pub(crate) use receive::{Arrival, exceeds_memory};
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};

@@ -48,6 +48,15 @@ const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
 /// Blocks that an acknowledgement surely has room for: before another one comes to the front, what waits goes out.
 const EXPECTED_BLOCKS: usize = 2;
 
+/// What a piece that waits takes beside its bytes, and what small windows may take in any case, bytes.
+const PIECE_OVERHEAD: u64 = 256;
+const LEAST_MEMORY: u64 = 64 << 10;
+
+/// Whether so many pieces of so many bytes take more memory than a window of full segments could: twice the window.
+pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
+    pieces as u64 * PIECE_OVERHEAD + bytes > window.saturating_mul(2).saturating_add(LEAST_MEMORY)
+}
+
 /// What the acknowledgement policy has to know of the rest of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings {
@@ -66,6 +75,8 @@ pub(crate) struct Receiver {
     /// Out-of-order segments: sorted, disjoint.
     held: VecDeque<Held>,
     held_bytes: u64,
+    /// The window that bounds the memory of what is held.
+    pub(crate) held_window: u64,
     /// Out-of-order ranges, the one that changed last first (RFC 2018 §4).
     blocks: ArrayVec<(u64, u64), 4>,
     duplicate: Option<(u64, u64)>,
@@ -121,6 +132,7 @@ impl Receiver {
             next: 0,
             held: VecDeque::new(),
             held_bytes: 0,
+            held_window: 0,
             blocks: ArrayVec::new(),
             duplicate: None,
             fin: false,
@@ -175,7 +187,7 @@ impl Receiver {
     }
 
     /// Takes a segment's data (`ssn` is its first byte), appends what is in order now to `out`.
-    pub(crate) fn receive(&mut self, mut arrival: Arrival, mut fin: bool, out: &mut Vec<Arrival>) -> Received {
+    pub(crate) fn receive(&mut self, mut arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) -> Received {
         let (start, len) = (arrival.ssn, u64::from(arrival.payload.len()));
         let end = start + len + u64::from(fin);
         self.full_segment = self.full_segment.max(len as u32);
@@ -186,6 +198,10 @@ impl Receiver {
             return Received::Duplicate;
         }
         if start > self.next {
+            if exceeds_memory(self.held.len(), self.held_bytes, self.held_window) {
+                // Dropped before it is reported, so that nothing that was reported is ever taken back (RFC 2018 §8).
+                return Received::Duplicate;
+            }
             return self.hold(arrival, fin);
         }
         if start < self.next {
@@ -193,16 +209,34 @@ impl Receiver {
             let cut = (self.next - start).min(len) as u32;
             trim_front(&mut arrival, cut);
         }
-        // What is already held wins over a repetition of it, so that delivered bytes never change.
-        if let Some(first) = self.held.front()
+        let had_held = !self.held.is_empty();
+        // What is already held wins over a repetition of it, so that delivered bytes never change: the segment fills the gaps
+        // between.
+        while let Some(first) = self.held.front()
             && first.arrival.ssn < end
         {
-            let keep = first.arrival.ssn.saturating_sub(arrival.ssn).min(u64::from(arrival.payload.len())) as u32;
-            fin = fin && first.arrival.ssn >= end;
-            trim_back(&mut arrival, keep);
+            let before = first.arrival.ssn.saturating_sub(arrival.ssn).min(u64::from(arrival.payload.len())) as u32;
+            let rest = arrival.payload.len() - before;
+            let mut piece = arrival.clone();
+            trim_back(&mut piece, before);
+            self.accept(piece, false, out);
+            self.release_held(out);
+            trim_front(&mut arrival, before);
+            let past = self.next.saturating_sub(arrival.ssn).min(u64::from(rest)) as u32;
+            trim_front(&mut arrival, past);
         }
-        let had_held = !self.held.is_empty();
-        self.accept(arrival, fin, out);
+        if end > self.next {
+            self.accept(arrival, fin, out);
+        }
+        self.release_held(out);
+        let next = self.next;
+        self.blocks.retain(|b| b.1 > next);
+        self.filled_hole = had_held && self.held.is_empty();
+        Received::InOrder
+    }
+
+    /// Moves to `out` what is in order now.
+    fn release_held(&mut self, out: &mut Vec<Arrival>) {
         while self.held.front().is_some_and(|h| h.arrival.ssn <= self.next) {
             let Some(mut held) = self.held.pop_front() else { break };
             self.held_bytes -= u64::from(held.arrival.payload.len());
@@ -213,10 +247,6 @@ impl Receiver {
             trim_front(&mut held.arrival, cut);
             self.accept(held.arrival, held.fin, out);
         }
-        let next = self.next;
-        self.blocks.retain(|b| b.1 > next);
-        self.filled_hole = had_held && self.held.is_empty();
-        Received::InOrder
     }
 
     fn accept(&mut self, arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) {

@@ -167,3 +167,103 @@ fn abort_tells_the_peer_at_once() {
         assert!(all_gone(&pair));
     }
 }
+
+/// Bad-input row 22.
+#[test]
+fn the_end_of_one_subflow_is_not_the_end_of_the_stream() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let mut fin = pair.forge(Client, 1);
+    fin.flags |= pathweave_wire::Flags::FIN;
+    pair.inject(Server, fin);
+    assert!(!pair.the(Server).at_end());
+    // The server ends its direction of that subflow too.
+    assert!(pair.sent(Server).any(|p| p.is_fin() && p.path == 1));
+    assert_eq!(pair.usable(Server), 1);
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_001, secs(5));
+}
+
+/// Bad-input row 22: "A DATA_FIN ... is only DATA_ACKed once all data has been successfully received" (RFC 8684 §3.3.3).
+#[test]
+fn the_first_data_fin_counts_and_waits_for_the_data_before_it() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let end = |pair: &Pair, at: u64| {
+        let dsn = pathweave_wire::mptcp::DataNumber::Long(pair.wire_dsn(Client, at));
+        let mapping = pathweave_wire::mptcp::Mapping { dsn, ssn: 0, len: 1, checksum: None };
+        let mut forged = pair.forge(Client, 1);
+        forged.options.dss =
+            Some(pathweave_wire::mptcp::Dss { data_ack: None, mapping: Some(mapping), data_fin: true });
+        forged
+    };
+    for at in [5001, 1, 3000, 9000] {
+        let forged = end(&pair, at);
+        pair.inject(Server, forged);
+        assert!(!pair.the(Server).at_end());
+    }
+    let acked = |pair: &Pair| {
+        let last = pair.sent(Server).rev().find_map(|p| p.segment.options.dss?.data_ack).expect("a DATA_ACK");
+        last.expand(pair.wire_dsn(Client, 0)).wrapping_sub(pair.wire_dsn(Client, 0))
+    };
+    assert_eq!(acked(&pair), 1);
+    pair.write(Client, 8000);
+    pair.run_until("the end is reached", secs(1), |p| p.the(Server).at_end());
+    // What lies beyond the first end is no part of the stream.
+    assert_eq!((pair.received(Server), acked(&pair)), (5001, 5002));
+}
+
+#[test]
+fn without_a_data_fin_the_connection_ends_only_after_a_timeout() {
+    // RFC 8684 §3.3.3: "If all subflows have been closed with a FIN exchange but no DATA_FIN has been received and
+    // acknowledged, the MPTCP connection is treated as closed only after a timeout."
+    let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(20), ..config() });
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(ms(500));
+    pair.kill(0);
+    let mut fin = pair.forge(Client, 0);
+    fin.flags |= pathweave_wire::Flags::FIN;
+    let mut last = fin.clone();
+    pair.inject(Server, fin);
+    last.flags = pathweave_wire::Flags::ACK;
+    last.seq = last.seq.wrapping_add(1);
+    last.ack = last.ack.wrapping_add(1);
+    pair.inject(Server, last);
+    let start = pair.now;
+    pair.run_for(secs(100));
+    assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Closed), None);
+    let failed = pair.happened(Server, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
+    assert_eq!(failed.expect("it ended").since(start), secs(20));
+    assert_eq!(pair.hosts[1].connections(), 0);
+}
+
+#[test]
+fn what_came_before_a_failure_can_still_be_read() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config);
+        pair.apps[1].reads = false;
+        pair.connect();
+        pair.write(Client, 50_000);
+        pair.run_for(secs(1));
+        pair.command(Client, |c, now| c.abort(now));
+        pair.run_for(secs(100));
+        assert_eq!(pair.the(Server).error(), Some(ConnectionError::Reset));
+        assert_eq!(pair.read(Server, 20_000), 20_000);
+        assert_eq!(pair.hosts[1].connections(), 1);
+        assert_eq!(pair.read(Server, 50_000), 30_000);
+        assert_eq!(pair.hosts[1].connections(), 0, "all is read");
+
+        let mut pair = Pair::new(&[10], pair.config.clone());
+        pair.apps[1].reads = false;
+        pair.connect();
+        pair.write(Client, 50_000);
+        pair.run_for(secs(1));
+        pair.command(Client, |c, now| c.abort(now));
+        pair.run_for(secs(1));
+        pair.close(Server);
+        assert_eq!(pair.hosts[1].connections(), 0, "the application wants no more of it");
+    }
+}

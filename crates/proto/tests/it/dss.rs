@@ -74,6 +74,7 @@ fn the_data_fin_takes_the_number_after_the_data_and_is_acknowledged_before_any_f
     }
 }
 
+/// Bad-input row 20.
 #[test]
 fn a_data_ack_beyond_what_was_sent_is_ignored() {
     let mut pair = Pair::new(&[10, 20], config());

@@ -2,7 +2,7 @@
 
 use crate::pair::*;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
-use pathweave_wire::mptcp::{Key, MptcpOption};
+use pathweave_wire::mptcp::{CapableContent, Key, MptcpOption};
 use pathweave_wire::{Flags, Segment};
 
 fn failure(pair: &Pair, side: Side) -> Option<ConnectionError> {
@@ -12,6 +12,7 @@ fn failure(pair: &Pair, side: Side) -> Option<ConnectionError> {
     })
 }
 
+/// Bad-input row 26.
 #[test]
 fn it_carries_the_receivers_key_and_ends_all_subflows() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -27,6 +28,29 @@ fn it_carries_the_receivers_key_and_ends_all_subflows() {
     assert_eq!(pair.apps[1].events.iter().filter(|(_, e)| matches!(e, ConnectionEvent::Failed(_))).count(), 1);
 }
 
+/// Bad-input row 26, with the option on an acknowledgement: "Host B answers on the same subflow with a TCP RST and tears down
+/// all subflows also through sending TCP RST signals" (RFC 8684 §3.5).
+#[test]
+fn on_an_acknowledgement_it_is_answered_by_resets() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    let key = pair.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+        MptcpOption::Capable(c) => match c.content {
+            CapableContent::SynAck { sender } => Some(sender),
+            _ => None,
+        },
+        _ => None,
+    });
+    let mut forged = pair.forge(Client, 0);
+    forged.options.mptcp.push(MptcpOption::FastClose { receiver: key.expect("the server's key") });
+    pair.inject(Server, forged);
+    assert_eq!(failure(&pair, Server), Some(ConnectionError::Reset));
+    let paths: Vec<usize> = pair.sent(Server).filter(|p| p.is_rst()).map(|p| p.path).collect();
+    assert_eq!(paths, [0, 1]);
+    assert_eq!(pair.hosts[1].connections(), 0);
+}
+
+/// Bad-input row 26.
 #[test]
 fn a_wrong_key_is_ignored() {
     let mut pair = Pair::new(&[10, 20], config());

@@ -2,7 +2,8 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, PathManager};
-use pathweave_wire::mptcp::{MpJoin, MptcpOption};
+use pathweave_wire::mptcp::{AddressId, CapableContent, MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::{Segment, crypto};
 
 fn join(packet: &Packet) -> Option<MpJoin> {
     packet.segment.options.mptcp.iter().find_map(|o| match o {
@@ -103,48 +104,209 @@ fn a_refused_join_is_not_tried_again_at_once() {
     pair.run_until_received(Server, 2000, secs(1));
 }
 
-#[test]
-fn an_unknown_token_is_refused_with_a_reason() {
+/// The reason of the last reset on path 1.
+#[track_caller]
+fn reason(pair: &Pair, from: Side) -> ResetReason {
+    let reset = pair.sent(from).rev().find(|p| p.is_rst() && p.path == 1).expect("a reset");
+    let reason = reset.segment.options.mptcp.iter().find_map(|o| match o {
+        MptcpOption::Reset { reason, .. } => Some(*reason),
+        _ => None,
+    });
+    reason.expect("a reset says why")
+}
+
+/// Changes what joins say, and sees that only the join fails.
+#[track_caller]
+fn refused(refuses: Side, change: impl Fn(&mut MpJoin) -> bool + 'static) {
     let mut pair = Pair::new(&[10, 20], config());
-    pair.script(|p| {
-        for o in &mut p.segment.options.mptcp {
-            if let MptcpOption::Join(MpJoin::Syn { token, .. }) = o {
-                token.0 ^= 1;
-            }
-        }
+    pair.script(move |p| {
+        p.segment.options.mptcp.retain_mut(|o| match o {
+            MptcpOption::Join(join) => change(join),
+            _ => true,
+        });
         Fate::Pass
     });
     pair.connect();
     pair.write(Client, 10_000);
-    pair.run_for(secs(1));
-    let reset = pair.sent(Server).find(|p| p.is_rst() && p.path == 1).expect("a reset");
-    assert!(reset.has_option(|o| matches!(o, MptcpOption::Reset { .. })));
+    pair.run_for(secs(2));
+    assert_eq!(reason(&pair, refuses), ResetReason::MptcpError);
+    assert_eq!((pair.usable(Client), pair.usable(Server)), (1, 1));
     pair.write(Client, 10_000);
     pair.run_until_received(Server, 20_000, secs(1));
+    assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
 }
 
+/// Bad-input row 11: "send RST (analogous to TCP's behavior on an unknown port)" (RFC 8684 §3.8).
 #[test]
-fn a_wrong_hmac_resets_only_that_subflow() {
-    for spoiled in [1, 2] {
-        let mut pair = Pair::new(&[10, 20], config());
-        pair.script(move |p| {
-            for o in &mut p.segment.options.mptcp {
-                match o {
-                    MptcpOption::Join(MpJoin::SynAck { hmac, .. }) if spoiled == 1 => *hmac ^= 1,
-                    MptcpOption::Join(MpJoin::Ack { hmac }) if spoiled == 2 => hmac[0] ^= 1,
-                    _ => {}
-                }
-            }
-            Fate::Pass
-        });
+fn an_unknown_token_is_refused() {
+    refused(Server, |join| {
+        if let MpJoin::Syn { token, .. } = join {
+            token.0 ^= 1;
+        }
+        true
+    });
+}
+
+/// Bad-input row 11.
+#[test]
+fn a_wrong_hmac_is_refused() {
+    refused(Client, |join| {
+        if let MpJoin::SynAck { hmac, .. } = join {
+            *hmac ^= 1;
+        }
+        true
+    });
+    refused(Server, |join| {
+        if let MpJoin::Ack { hmac } = join {
+            hmac[19] ^= 1;
+        }
+        true
+    });
+}
+
+/// Bad-input row 11.
+#[test]
+fn an_answer_without_mp_join_is_refused() {
+    refused(Client, |join| !matches!(join, MpJoin::SynAck { .. }));
+    refused(Server, |join| !matches!(join, MpJoin::Ack { .. }));
+}
+
+/// A SYN with MP_JOIN for the server's connection, from another port.
+fn join_syn(pair: &Pair, port: u16) -> Segment {
+    let keys = pair.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+        MptcpOption::Capable(c) => match c.content {
+            CapableContent::SynAck { sender } => Some(sender),
+            _ => None,
+        },
+        _ => None,
+    });
+    let mut syn = pair.log[0].segment.clone();
+    syn.src.set_port(port);
+    let token = crypto::token(keys.expect("the server's key"));
+    let join = MpJoin::Syn { backup: false, address_id: AddressId(9), token, nonce: u32::from(port) };
+    syn.options.mptcp = vec![MptcpOption::Join(join)];
+    syn
+}
+
+/// The answer to a SYN: refused, and why.
+#[track_caller]
+fn answer(pair: &mut Pair, syn: Segment) -> Option<ResetReason> {
+    pair.inject(Server, syn);
+    let answer = pair.sent(Server).next_back().expect("an answer");
+    answer.is_rst().then(|| match answer.segment.options.mptcp[..] {
+        [MptcpOption::Reset { reason, .. }] => reason,
+        ref other => panic!("{other:?}"),
+    })
+}
+
+/// Bad-input row 12.
+#[test]
+fn a_join_over_the_limit_is_refused() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.listen(ConnectionConfig { max_subflows: 2, ..config() });
+    pair.connect_with_subflows(2);
+    let syn = join_syn(&pair, 7000);
+    assert_eq!(answer(&mut pair, syn), Some(ResetReason::Prohibited));
+}
+
+/// Bad-input row 12.
+#[test]
+fn a_join_before_the_connection_is_established_is_refused() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    pair.run_for(ms(15));
+    let syn = join_syn(&pair, 7000);
+    assert_eq!(answer(&mut pair, syn), Some(ResetReason::MptcpError));
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 10_000, secs(1));
+    assert!(pair.the(Server).is_mptcp());
+}
+
+/// Bad-input row 12: "the sender of this option will not accept additional MPTCP subflows to the source address and port"
+/// (RFC 8684 §3.1).
+#[test]
+fn a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried() {
+    for c_flag in [false, true] {
+        let mut pair = Pair::new(&[10, 20], ConnectionConfig { path_manager: PathManager::NDiffPorts(2), ..config() });
+        pair.listen(ConnectionConfig { protect_initial_address: c_flag, ..config() });
         pair.connect();
-        pair.write(Client, 10_000);
-        pair.run_for(secs(2));
-        assert!(pair.log.iter().any(|p| p.is_rst() && p.path == 1));
-        assert_eq!((pair.usable(Client), pair.usable(Server)), (1, 1));
-        pair.write(Client, 10_000);
-        pair.run_until_received(Server, 20_000, secs(1));
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        let joins = pair.sent(Client).filter(|p| p.is_syn() && join(p).is_some()).count();
+        assert_eq!(joins, usize::from(!c_flag));
+        let syn = join_syn(&pair, 7000);
+        assert_eq!(answer(&mut pair, syn), c_flag.then_some(ResetReason::Prohibited));
+        // Another address may be joined.
+        let mut other = join_syn(&pair, 7001);
+        other.dst.set_ip(pair.paths[1].addresses[1]);
+        other.src.set_ip(pair.paths[1].addresses[0]);
+        assert_eq!(answer(&mut pair, other), None);
     }
+}
+
+/// Bad-input row 12.
+#[test]
+fn a_join_to_a_port_that_was_not_announced_is_refused() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    for port in [81, 1, 49_152] {
+        let mut syn = join_syn(&pair, 7000);
+        syn.dst.set_port(port);
+        assert_eq!(answer(&mut pair, syn), Some(ResetReason::Prohibited));
+    }
+}
+
+/// Bad-input row 13.
+#[test]
+fn a_third_ack_that_comes_again_changes_nothing() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    let third = pair.log.iter().find(|p| matches!(join(p), Some(MpJoin::Ack { .. }))).expect("sent").segment.clone();
+    for spoil in [false, true] {
+        let mut again = third.clone();
+        if let (true, Some(MptcpOption::Join(MpJoin::Ack { hmac }))) = (spoil, again.options.mptcp.first_mut()) {
+            hmac[0] ^= 1;
+        }
+        for _ in 0..5 {
+            let sent = pair.sent(Server).count();
+            pair.inject(Server, again.clone());
+            assert_eq!(pair.sent(Server).skip(sent).filter(|p| p.is_pure_ack()).count(), 1);
+        }
+        assert_eq!(pair.the(Server).subflows().count(), 2);
+    }
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_001, secs(2));
+    assert!(pair.log.iter().all(|p| !p.is_rst()));
+}
+
+/// Bad-input row 14.
+#[test]
+fn a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.listen(ConnectionConfig { max_subflows: 2, ..config() });
+    pair.kill(1);
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(ms(500));
+    let flood = join_syn(&pair, 1);
+    pair.revive(1);
+    let mut joined = None;
+    for n in 0..6000u32 {
+        // One in each ms, 40 in the round trip of the peer's own join, which is tried again within a second.
+        pair.run_for(ms(1));
+        let mut syn = flood.clone();
+        syn.src.set_port(1000 + n as u16);
+        let now = pair.now;
+        pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut syn);
+        while pair.hosts[1].poll_transmit(now).is_some() {}
+        assert!(pair.the(Server).subflows().count() <= 2);
+        if pair.usable(Client) == 2 && pair.usable(Server) == 2 {
+            joined.get_or_insert(n);
+        }
+    }
+    assert!(joined.is_some_and(|n| n <= 2000), "{joined:?}\n{}", pair.describe());
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 101_000, secs(2));
 }
 
 #[test]

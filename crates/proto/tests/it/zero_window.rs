@@ -37,6 +37,7 @@ fn no_byte_beyond_the_window_is_sent_and_a_read_opens_it() {
     }
 }
 
+/// Bad-input row 31.
 #[test]
 fn a_lost_window_update_is_probed_for() {
     for mptcp in [false, true] {

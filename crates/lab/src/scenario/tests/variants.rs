@@ -134,7 +134,8 @@ fn every_setting_of_the_engine_can_be_written() {
 least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         quick_acks = 0\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
-        max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true";
+        max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true\nprotect_initial_address = true\n\
+        keep_alive = \"30s\"";
     assert_eq!(lines.lines().count(), CONNECTION.len());
     let c = connection(&with_connection(lines), &Variant::AsWritten);
     assert_eq!((c.start, c.direction, c.path_mode), (Duration::from_secs(1), Direction::Download, PathMode::Backup));
@@ -155,6 +156,8 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         failure_detection,
         path_manager,
         join_initial_address,
+        protect_initial_address,
+        keep_alive,
         checksum,
         close_timeout,
         max_subflows,
@@ -167,12 +170,14 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
             && !single_path
             && pr
             && join_initial_address
+            && protect_initial_address
             && checksum
     );
     assert_eq!((scheduler.entry.name, scheduler.values.integer("path"), congestion.entry.name), ("single", 1, "cubic"));
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
     assert_eq!((close_timeout, max_subflows), (Duration::from_secs(5), 3));
+    assert_eq!(keep_alive, Duration::from_secs(30));
     let expected = TcpConfig {
         least_window_shift: 3,
         mtu: 1400,

@@ -14,6 +14,7 @@ use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, L
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
+use std::collections::BTreeMap;
 
 /// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +48,6 @@ pub(crate) fn at_ms(n: u64) -> Instant {
 type Script = Box<dyn FnMut(&mut Packet) -> Fate>;
 
 struct Flying {
-    at: Instant,
-    number: usize,
     to: Side,
     path: usize,
     ecn: Ecn,
@@ -81,7 +80,8 @@ pub(crate) struct Pair {
     pub(crate) apps: [App; 2],
     pub(crate) paths: Vec<Path>,
     pub(crate) config: ConnectionConfig,
-    flying: Vec<Flying>,
+    /// By the time of arrival and their numbers.
+    flying: BTreeMap<(Instant, usize), Flying>,
     script: Script,
     pub(crate) log: Vec<Packet>,
     /// Data without contents.
@@ -131,7 +131,7 @@ impl Pair {
             apps: [App { reads: true, ..App::default() }, App { reads: true, ..App::default() }],
             paths,
             config: config.clone(),
-            flying: Vec::new(),
+            flying: BTreeMap::new(),
             script: Box::new(|_| Fate::Pass),
             log: Vec::new(),
             virtual_payload: false,
@@ -362,13 +362,13 @@ impl Pair {
         };
         for at in arrivals {
             let Packet { ecn, segment, .. } = packet.clone();
-            self.flying.push(Flying { at, number, to: from.other(), path, ecn, segment });
+            self.flying.insert((at, number), Flying { to: from.other(), path, ecn, segment });
         }
     }
 
     pub(crate) fn next_event(&self) -> Option<Instant> {
         let timers = self.hosts.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.flying.iter().map(|f| f.at)).min()
+        timers.chain(self.flying.keys().map(|(at, _)| *at).take(1)).min()
     }
 
     /// Goes on to the next thing that happens, not beyond `limit`. Returns whether anything was left.
@@ -379,10 +379,10 @@ impl Pair {
             return false;
         };
         self.now = self.now.max(next);
-        if let Some(i) = (0..self.flying.len()).min_by_key(|i| (self.flying[*i].at, self.flying[*i].number))
-            && self.flying[i].at <= self.now
+        if let Some(first) = self.flying.first_entry()
+            && first.key().0 <= self.now
         {
-            let Flying { to, ecn, mut segment, .. } = self.flying.remove(i);
+            let Flying { to, ecn, mut segment, .. } = first.remove();
             self.hosts[to as usize].handle_segment(self.now, ecn, &mut segment);
         } else {
             for host in &mut self.hosts {

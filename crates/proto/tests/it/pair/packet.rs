@@ -87,7 +87,7 @@ impl Pair {
     /// A path goes dark, with all that is on it.
     pub(crate) fn kill(&mut self, path: usize) {
         self.paths[path].up = false;
-        self.flying.retain(|f| f.path != path);
+        self.flying.retain(|_, f| f.path != path);
     }
 
     pub(crate) fn revive(&mut self, path: usize) {

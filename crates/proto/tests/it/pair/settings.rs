@@ -24,6 +24,8 @@ pub(crate) fn config() -> ConnectionConfig {
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,
         join_initial_address: true,
+        protect_initial_address: false,
+        keep_alive: pathweave_units::Duration::ZERO,
         single_path: false,
         checksum: false,
         close_timeout: secs(60),

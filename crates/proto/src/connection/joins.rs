@@ -1,0 +1,117 @@
+//! Answering MP_JOIN (RFC 8684 §3.2).
+//!
+//! A join takes one of the names of subflows once it is answered. A flood of joins with the connection's token, which is sent
+//! in clear, takes all names; joins beyond them wait apart, a bounded number of them, and the first that proves to be the
+//! peer's takes the name of one that has not.
+
+use super::subflow::{Join, Subflow};
+use super::{Connection, handshake};
+use crate::seq::SubflowId;
+use crate::tcp::{Outgoing, State, Tcp};
+use core::net::SocketAddr;
+use handshake::{Mode, Numbers, join};
+use pathweave_units::Instant;
+use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::{Flags, Segment, crypto};
+
+/// Stands for a join that waits for a name.
+pub(crate) const LATE_JOIN: SubflowId = SubflowId(u8::MAX);
+/// How many joins wait for a name.
+const LATE_JOINS: usize = 64;
+
+impl Subflow {
+    /// The peer has not proved yet that this join is its own.
+    fn is_unproved(&self) -> bool {
+        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == State::SynReceived
+    }
+}
+
+impl Connection {
+    /// Answers a SYN with MP_JOIN whose token is ours: the subflow's name, or [`LATE_JOIN`].
+    ///
+    /// # Errors
+    /// The reason for the reset that refuses it.
+    pub(crate) fn accept_join(
+        &mut self,
+        now: Instant,
+        syn: &Segment,
+        numbers: Numbers,
+    ) -> Result<SubflowId, ResetReason> {
+        let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else {
+            return Err(ResetReason::MptcpError);
+        };
+        if !self.is_mptcp() || self.error().is_some() {
+            return Err(ResetReason::MptcpError);
+        }
+        // RFC 8684 §3.1, C: "the sender of this option will not accept additional MPTCP subflows to the source address and
+        // port". No other port than the connection's is ever announced.
+        let protected = self.config.protect_initial_address && syn.dst == self.initial_local;
+        let taken = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed() && !s.is_unproved()).count();
+        let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
+        if protected || syn.dst.port() != self.initial_local.port() || taken >= limit {
+            return Err(ResetReason::Prohibited);
+        }
+        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values)
+            .map_err(|_| ResetReason::LackOfResources)?;
+        let tcp = Tcp::accept(self.tcp_config(), controller, syn, numbers.isn, self.window.largest());
+        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
+        let id = self.free_slot();
+        let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.meta_of(syn.dst.ip()));
+        subflow.backup |= backup;
+        subflow.local_id = self.local_id_of(syn.dst.ip());
+        subflow.remote_id = address_id;
+        if let Some(id) = id {
+            self.subflows[id.index()] = Some(subflow);
+            return Ok(id);
+        }
+        self.answer_late_join(now, &mut subflow);
+        if self.late_joins.len() >= LATE_JOINS {
+            self.late_joins.pop_front();
+        }
+        self.late_joins.push_back(subflow);
+        Ok(LATE_JOIN)
+    }
+
+    fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
+        let mut answer = Segment::default();
+        subflow.tcp.header(now, &Outgoing::Syn, self.window.first(), &mut answer);
+        self.syn_options(subflow, &mut answer);
+        subflow.tcp.finish(&mut answer);
+        self.control.push_back(answer);
+    }
+
+    /// Takes a segment for a join that waits for a name. Returns the name, once its HMAC was right.
+    pub(crate) fn take_late_join(&mut self, now: Instant, segment: &Segment) -> Option<SubflowId> {
+        let addresses: (SocketAddr, SocketAddr) = (segment.dst, segment.src);
+        let i = self.late_joins.iter().position(|s| (s.tcp.local, s.tcp.remote) == addresses)?;
+        let mut subflow = self.late_joins.remove(i)?;
+        if segment.flags.contains(Flags::SYN) {
+            // Its answer was lost.
+            self.answer_late_join(now, &mut subflow);
+            self.late_joins.push_back(subflow);
+            return None;
+        }
+        if !subflow.tcp.is_plausible(segment, self.window.buffer()) || segment.flags.contains(Flags::RST) {
+            return None;
+        }
+        let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };
+        let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else { return None };
+        let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
+        if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
+            let mut reset = segment.resetting_answer();
+            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError });
+            self.control.push_back(reset);
+            return None;
+        }
+        let unproved = self.subflows.iter().flatten().find(|s| s.is_unproved()).map(|s| s.id);
+        let Some(id) = self.free_slot().or(unproved) else {
+            let mut reset = segment.resetting_answer();
+            reset.options.mptcp.push(MptcpOption::Reset { transient: true, reason: ResetReason::Prohibited });
+            self.control.push_back(reset);
+            return None;
+        };
+        subflow.id = id;
+        self.subflows[id.index()] = Some(subflow);
+        Some(id)
+    }
+}

@@ -1,0 +1,99 @@
+//! REMOVE_ADDR (RFC 8684 §3.4.2), and addresses that come and go.
+
+use crate::pair::*;
+use pathweave_proto::connection::PathMeta;
+use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption, ResetReason};
+
+fn removal(packet: &Packet) -> bool {
+    packet.has_option(|o| matches!(o, MptcpOption::RemoveAddress { .. }))
+}
+
+#[test]
+fn the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order() {
+    for owner in [Client, Server] {
+        let mut pair = Pair::new(&[10, 10], config());
+        pair.connect_with_subflows(2);
+        pair.write(Client, 500_000);
+        pair.run_for(ms(60));
+        let address = pair.paths[1].addresses[owner as usize];
+        pair.command(owner, |c, now| c.remove_address(now, address));
+        pair.run_until_received(Server, 500_001, secs(5));
+        pair.run_for(secs(100));
+        let removed = pair.sent(owner).find(|p| removal(p)).expect("a removal");
+        assert_eq!(removed.path, 0, "it goes over a path that stays");
+        assert!(pair.log.iter().all(|p| !p.is_rst()));
+        assert_eq!((pair.usable(Client), pair.usable(Server)), (1, 1), "{owner:?}");
+        let joins = pair.sent(Client).filter(|p| p.is_syn() && p.path == 1).count();
+        assert_eq!(joins, 1, "nobody joins it again");
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 501_001, secs(1));
+    }
+}
+
+#[test]
+fn an_address_that_comes_later_is_announced_and_joined() {
+    let mut pair = Pair::new(&[10, 20], config());
+    let only_first = |pair: &Pair, side| pair.local_addresses(side)[..1].to_vec();
+    let server = only_first(&pair, Server);
+    pair.hosts[1].listen(PORT, config(), &server);
+    let (client, remote) = (pair.paths[0].addresses[0], pair.paths[0].addresses[1]);
+    let local = core::net::SocketAddr::new(client, 0);
+    let addresses = pair.local_addresses(Client);
+    let to = core::net::SocketAddr::new(remote, PORT);
+    let opened = pair.hosts[0].connect(pair.now, local, to, config(), &addresses);
+    pair.apps[0].handle = Some(opened.expect("the settings are right"));
+    pair.settle();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    assert_eq!(pair.usable(Client), 1);
+    let address = pair.paths[1].addresses[1];
+    pair.command(Server, |c, _| c.add_address(address, PathMeta::default()));
+    pair.run_until("joined", secs(2), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
+}
+
+/// Bad-input row 28.
+#[test]
+fn a_removal_of_an_unknown_address_is_ignored() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let mut forged = pair.forge(Server, 0);
+    forged.options.mptcp.push(MptcpOption::RemoveAddress { ids: AddressIds::one(AddressId(77)) });
+    let sent = pair.log.len();
+    pair.inject(Client, forged);
+    pair.run_for(secs(10));
+    assert_eq!(pair.log.len(), sent);
+    assert_eq!(pair.usable(Client), 2);
+}
+
+/// Bad-input row 28: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path, and if a
+/// response is received, the path SHOULD NOT be removed" (RFC 8684 §3.4.2).
+#[test]
+fn a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset() {
+    for answers in [true, false] {
+        let mut pair = Pair::new(&[10, 10], config());
+        pair.connect_with_subflows(2);
+        pair.run_for(ms(500));
+        let mut forged = pair.forge(Server, 0);
+        let ids = AddressIds::new(&[AddressId(0), AddressId(1)]).expect("two");
+        forged.options.mptcp.push(MptcpOption::RemoveAddress { ids });
+        if !answers {
+            pair.kill(1);
+        }
+        let sent = pair.log.len();
+        pair.inject(Client, forged);
+        let probes = pair.log.iter().skip(sent).filter(|p| p.from == Client && p.is_pure_ack()).count();
+        assert_eq!(probes, 2, "each path is probed at once");
+        pair.run_for(secs(20));
+        // Both addresses are gone for new joins; what answers stays, also as the last path.
+        assert_eq!(pair.usable(Client), if answers { 2 } else { 1 });
+        let resets: Vec<_> = pair.sent(Client).filter(|p| p.is_rst()).collect();
+        assert_eq!(resets.len(), usize::from(!answers));
+        assert!(resets.iter().all(|p| p.path == 1
+            && p.has_option(|o| matches!(o, MptcpOption::Reset { reason: ResetReason::Unspecified, .. }))));
+        let joins = pair.sent(Client).filter(|p| p.is_syn() && p.path == 1).count();
+        assert_eq!(joins, 1);
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 1001, secs(1));
+    }
+}

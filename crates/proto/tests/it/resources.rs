@@ -1,0 +1,117 @@
+//! What an attacker, or many connections, may cost.
+
+use crate::pair::*;
+use pathweave_proto::Connection;
+use pathweave_wire::Payload;
+use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
+
+/// Bad-input row 35: what is held is bounded, nothing that was reported is taken back, and the stream is whole.
+#[test]
+fn one_byte_segments_with_gaps_take_bounded_memory() {
+    for mptcp in [false, true] {
+        let mut pair = Pair::new(&[10], if mptcp { config() } else { tcp_config() });
+        pair.connect();
+        pair.write(Client, 1);
+        pair.run_for(ms(500));
+        let next = pair.forge(Client, 0);
+        let ssn = next.seq.wrapping_sub(pair.isn(Client, 0));
+        for n in 0..50_000u32 {
+            let mut forged = next.clone();
+            let offset = 2 * n + 1;
+            forged.seq = forged.seq.wrapping_add(offset);
+            forged.payload = Payload::Bytes(vec![byte_at(Client, 1 + u64::from(offset))].into());
+            if mptcp {
+                let dsn = DataNumber::Long(pair.wire_dsn(Client, 1 + u64::from(offset)));
+                let mapping = Mapping { dsn, ssn: ssn.wrapping_add(offset), len: 1, checksum: None };
+                forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+            }
+            let now = pair.now;
+            pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged);
+            while pair.hosts[1].poll_transmit(now).is_some() {}
+        }
+        // Twice a window of 1 MiB with its slack of 16 KiB, and 64 KiB more, at 257 bytes a piece.
+        let held = pair.subflow(Server, 0).held_bytes;
+        assert_eq!(held, (2 * (1 << 20) + 2 * (16 << 10) + (64 << 10)) / 257 + 1, "{mptcp}");
+        pair.write(Client, 200_000);
+        pair.run_until_received(Server, 200_001, secs(10));
+        assert_eq!(pair.subflow(Server, 0).held_bytes, 0);
+    }
+}
+
+/// The same at the data level: in order on the subflow, with gaps in the stream. What is dropped was acknowledged on the
+/// subflow, so that the connection repeats it.
+#[test]
+fn gaps_at_the_data_level_take_bounded_memory() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let mut forged = pair.forge(Client, 1);
+    for n in 0..50_000u64 {
+        let ssn = forged.seq.wrapping_sub(pair.isn(Client, 1));
+        let at = 2 + 2 * n;
+        let mapping = Mapping { dsn: DataNumber::Long(pair.wire_dsn(Client, at)), ssn, len: 1, checksum: None };
+        forged.payload = Payload::Bytes(vec![byte_at(Client, at)].into());
+        forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+        let now = pair.now;
+        pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged.clone());
+        while pair.hosts[1].poll_transmit(now).is_some() {}
+        forged.seq = forged.seq.wrapping_add(1);
+    }
+    assert_eq!(pair.the(Server).out_of_order_bytes(), (2 * (1 << 20) + (64 << 10)) / 257 + 1);
+    pair.write(Client, 200_000);
+    pair.run_until_received(Server, 200_001, secs(30));
+}
+
+/// Opens `n` connections at once, sends 2,000 bytes on each, closes them; returns when all is forgotten.
+fn open_and_close(pair: &mut Pair, n: usize) -> usize {
+    let handles: Vec<_> = (0..n)
+        .map(|_| {
+            pair.apps[0].handle = None;
+            pair.open();
+            pair.apps[0].handle.expect("open")
+        })
+        .collect();
+    pair.run_for(secs(1));
+    let now = pair.now;
+    for handle in &handles {
+        pair.hosts[0].with(*handle, |c: &mut Connection| {
+            assert!(c.is_connected());
+            c.write(now, Payload::Virtual { start: 0, len: 2000 });
+            c.close(now);
+        });
+    }
+    pair.settle();
+    pair.run_for(secs(1));
+    let most = pair.hosts[1].connections();
+    for (handle, _) in core::mem::take(&mut pair.all_events) {
+        while pair.hosts[1].read(pair.now, handle, u64::MAX).is_some() {}
+        let now = pair.now;
+        pair.hosts[1].with(handle, |c: &mut Connection| {
+            if c.at_end() {
+                assert_eq!(c.received_bytes(), 2000);
+                c.close(now);
+            }
+        });
+    }
+    pair.settle();
+    pair.run_for(secs(130));
+    pair.clear_log();
+    most
+}
+
+/// The endpoint's tables are as large after 10,000 connections as after the first 1,000 that were open at once.
+#[test]
+fn ten_thousand_connections_a_thousand_at_once_leave_nothing_behind() {
+    let mut pair = Pair::new(&[5, 8], config());
+    pair.virtual_payload = true;
+    pair.apps[1].reads = false;
+    pair.apps[0].reads = false;
+    pair.collect_events = true;
+    let mut sizes = Vec::new();
+    for _ in 0..10 {
+        assert_eq!(open_and_close(&mut pair, 1000), 1000);
+        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+        sizes.push([pair.hosts[0].footprint(), pair.hosts[1].footprint()]);
+    }
+    assert!(sizes.iter().all(|s| *s == sizes[0]), "{sizes:?}");
+}
