@@ -1,8 +1,12 @@
 //! ADD_ADDR: the server's further addresses (RFC 8684 §3.4.1).
 
 use crate::pair::*;
+use core::net::IpAddr;
 use pathweave_proto::config::{ConnectionConfig, PathManager};
-use pathweave_wire::mptcp::MptcpOption;
+use pathweave_proto::connection::PathMeta;
+use pathweave_wire::mptcp::{AddressId, CapableContent, Key, MptcpOption};
+use pathweave_wire::{Segment, crypto};
+use std::collections::BTreeSet;
 
 /// Only announced addresses are joined.
 fn config_by_announcement() -> ConnectionConfig {
@@ -65,6 +69,7 @@ fn an_announcement_that_comes_twice_does_no_harm() {
     assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
 }
 
+/// Bad-input row 27.
 #[test]
 fn a_wrong_hmac_is_ignored_without_an_echo() {
     let mut pair = Pair::new(&[10, 20], config_by_announcement());
@@ -89,4 +94,106 @@ fn a_full_mesh_joins_every_pair_that_has_a_route() {
     pair.connect();
     pair.write(Client, 1000);
     pair.run_until("joined", secs(2), |p| p.usable(Client) == 3 && p.usable(Server) == 3);
+}
+
+/// The keys of client and server.
+fn keys(pair: &Pair) -> (Key, Key) {
+    let found = pair.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+        MptcpOption::Capable(c) => match c.content {
+            CapableContent::Ack { sender, receiver, .. } => Some((sender, receiver)),
+            _ => None,
+        },
+        _ => None,
+    });
+    found.expect("the keys were sent")
+}
+
+/// An announcement of the server with a right HMAC.
+fn announce(pair: &Pair, id: u8, address: IpAddr) -> Segment {
+    let (client, server) = keys(pair);
+    let hmac = Some(crypto::add_address_hmac(server, client, AddressId(id), address, None));
+    let mut segment = pair.forge(Server, 0);
+    segment.options.mptcp.push(MptcpOption::AddAddress { id: AddressId(id), address, port: None, hmac });
+    segment
+}
+
+/// Bad-input row 27.
+#[test]
+fn addresses_that_nobody_else_has_are_ignored_without_an_echo() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let own = pair.paths[0].addresses[0].to_string();
+    for address in ["127.0.0.1", "224.0.0.5", "0.0.0.0", "::1", "ff02::1", "::", own.as_str()] {
+        let forged = announce(&pair, 5, address.parse().expect("an address"));
+        let sent = pair.log.len();
+        pair.inject(Client, forged);
+        pair.run_for(secs(1));
+        assert_eq!(pair.log.len(), sent, "{address}");
+    }
+    // The same with an address that is one is echoed.
+    let forged = announce(&pair, 5, "10.9.9.9".parse().expect("an address"));
+    pair.inject(Client, forged);
+    assert!(pair.sent(Client).next_back().is_some_and(echo));
+}
+
+/// Bad-input row 27: "flood": 32 a second are taken, and as many are remembered.
+#[test]
+fn a_flood_of_announcements_is_capped_and_rate_limited() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let echoes = |pair: &Pair| pair.sent(Client).filter(|p| echo(p)).count();
+    for second in 1..=3 {
+        for n in 0..200u8 {
+            let forged = announce(&pair, n, IpAddr::from([10, 9, second as u8, n]));
+            pair.inject(Client, forged);
+        }
+        assert_eq!(echoes(&pair), 32 * second);
+        pair.run_for(secs(2));
+    }
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 11_000, secs(1));
+}
+
+/// Bad-input row 30: what does not fit beside the rest of 40 bytes waits for another segment. The harness sees that nothing
+/// is longer.
+#[test]
+fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
+    let config = ConnectionConfig { checksum: true, ..config() };
+    let mut pair = Pair::ipv6(&[10, 20], config);
+    // Losses both ways: acknowledgements carry SACK blocks beside data sequence signals and timestamps.
+    let mut n = 0u32;
+    pair.script(move |p| {
+        n += 1;
+        if p.is_data() && n.is_multiple_of(7) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.apps[0].pending = 300_000;
+    pair.apps[1].pending = 300_000;
+    pair.connect();
+    pair.run_until("joined", secs(3), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
+    let id = pair.subflow(Server, 0).id;
+    for i in 0..10u16 {
+        pair.command(Server, |c, now| c.set_backup(now, id, i % 2 == 1));
+        let further = IpAddr::from([0xfd00, 0, 0, 77, 0, 0, 0, i + 1]);
+        pair.command(Server, |c, _| c.add_address(further, PathMeta::default()));
+        pair.run_for(ms(30));
+    }
+    pair.close(Client);
+    pair.run_until("all came", secs(60), |p| p.received(Server) == 300_000 && p.received(Client) == 300_000);
+    pair.run_for(secs(5));
+    let announced: BTreeSet<IpAddr> = pair
+        .sent(Server)
+        .flat_map(|p| &p.segment.options.mptcp)
+        .filter_map(|o| match o {
+            MptcpOption::AddAddress { address, hmac: Some(_), .. } => Some(*address),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(announced.len(), 11);
+    let priorities = pair.sent(Server).filter(|p| p.has_option(|o| matches!(o, MptcpOption::Priority { .. }))).count();
+    assert!(priorities >= 2, "{priorities}");
+    assert!(pair.log.iter().any(|p| p.segment.options.wire_len() == 40));
 }

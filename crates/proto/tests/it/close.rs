@@ -22,6 +22,7 @@ fn ends_in_order(pair: &mut Pair) {
     assert_eq!(pair.next_event(), None);
 }
 
+/// Bad-input row 36.
 #[test]
 fn either_side_first_or_both_at_once() {
     for config in [tcp_config(), config()] {
@@ -45,6 +46,7 @@ fn either_side_first_or_both_at_once() {
     }
 }
 
+/// Bad-input row 36.
 #[test]
 fn a_half_closed_connection_still_carries_the_other_direction() {
     for config in [tcp_config(), config()] {

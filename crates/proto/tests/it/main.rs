@@ -23,5 +23,6 @@ mod random;
 mod reinjection;
 mod remove_addr;
 mod resources;
+mod schedulers;
 mod sequence_numbers;
 mod zero_window;

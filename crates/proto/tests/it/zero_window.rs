@@ -155,3 +155,26 @@ fn nagle_holds_a_short_tail_only_while_a_short_segment_is_out() {
         assert!(!nagle || pair.data(Client).map(|p| p.len()).eq([10, 40]));
     }
 }
+
+/// Bad-input row 36: "A TCP receiver SHOULD NOT shrink the window", but a sender "MUST be robust against window shrinking"
+/// (RFC 9293 §3.8.6).
+#[test]
+fn a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses() {
+    for mptcp in [false, true] {
+        let mut pair = Pair::new(&[10, 20], with_buffer(200_000, mptcp));
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        let end = pair.now + secs(5);
+        pair.script(move |p| {
+            if p.from == Server && !p.is_syn() && p.at < end {
+                p.segment.window = 0;
+            }
+            Fate::Pass
+        });
+        pair.write(Client, 600_000);
+        pair.run_until_received(Server, 601_000, secs(60));
+        assert_eq!((pair.the(Client).error(), pair.the(Server).error()), (None, None));
+        assert!(pair.log.iter().all(|p| !p.is_rst()));
+    }
+}

@@ -1,0 +1,98 @@
+//! Schedulers and subflows that go away, and schedulers that break the rules.
+
+use crate::pair::*;
+use pathweave_proto::config::{Chosen, ConnectionConfig};
+use pathweave_proto::connection::ScheduleError;
+use pathweave_proto::parameter::Values;
+use pathweave_proto::registry::SchedulerEntry;
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, View, WindowUse};
+use pathweave_proto::{Registry, SubflowId};
+use pathweave_wire::Flags;
+
+/// Bad-input row 32: a subflow is reset in the middle of the transfer, with whatever state its scheduler keeps about it.
+#[test]
+fn a_reset_in_the_middle_of_scheduling_leaves_no_trace_of_its_subflow() {
+    for entry in Registry::builtin().schedulers() {
+        for after in [1, 15, 60, 61, 95] {
+            let mut pair = Pair::new(&[10, 25, 15], with_scheduler(config(), entry.name));
+            pair.connect_with_subflows(3);
+            pair.write(Client, 600_000);
+            pair.run_for(ms(after));
+            for path in [0, 1] {
+                for (to, from) in [(Server, Client), (Client, Server)] {
+                    let mut reset = pair.forge(from, path);
+                    // The number that the receiver expects exactly.
+                    let seen = pair.sent(to).rev().find(|p| p.path == path).expect("used").segment.ack;
+                    reset.flags = Flags::RST;
+                    reset.seq = seen;
+                    reset.options = Default::default();
+                    pair.inject(to, reset);
+                }
+            }
+            pair.run_until_received(Server, 600_001, secs(60));
+            assert_eq!(pair.the(Client).error(), None, "{}", entry.name);
+        }
+    }
+}
+
+/// Always the same answer.
+struct Stubborn(fn(&View<'_>) -> Decision);
+
+impl Scheduler for Stubborn {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        (self.0)(view)
+    }
+}
+
+fn stubborn(
+    build: fn(&Values) -> Result<Box<dyn Scheduler>, pathweave_proto::parameter::ParameterError>,
+) -> ConnectionConfig {
+    let entry = SchedulerEntry {
+        name: "stubborn",
+        source: "tests",
+        summary: "",
+        parameters: &[],
+        queues: false,
+        duplicates: false,
+        build,
+    };
+    let values = Values::parse(&[], &[]).expect("no parameters");
+    ConnectionConfig { scheduler: Chosen { entry, values }, ..config() }
+}
+
+fn to(subflow: u8, view: &View<'_>) -> Decision {
+    let range = view.sendable().unwrap_or_else(|| panic!("asked without anything to send"));
+    Decision::Assign(Assign {
+        subflow: SubflowId(subflow),
+        range,
+        window: WindowUse::Respect,
+        reason: Reason::new("always"),
+    })
+}
+
+/// Bad-input row 33: the error is typed, and the default takes over.
+#[test]
+fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the_stream() {
+    let unknown = stubborn(|_| Ok(Box::new(Stubborn(|view| to(31, view)))));
+    let second = stubborn(|_| Ok(Box::new(Stubborn(|view| to(1, view)))));
+    let nothing = stubborn(|_| Ok(Box::new(Stubborn(|_| Decision::nothing_to_send()))));
+    for (config, error) in [
+        (unknown, ScheduleError::UnknownSubflow(SubflowId(31))),
+        (second, ScheduleError::UnknownSubflow(SubflowId(1))),
+        (nothing, ScheduleError::EndlessWait),
+    ] {
+        let mut pair = Pair::new(&[10, 20], config);
+        pair.connect_with_subflows(2);
+        pair.write(Client, 300_000);
+        pair.run_for(ms(50));
+        // The second subflow dies, and stays dead.
+        pair.kill(1);
+        let mut seen = false;
+        let end = pair.now + secs(20);
+        while pair.received(Server) < 300_001 && pair.step(end) {
+            seen |= pair.the(Client).schedule_error() == Some(error);
+        }
+        assert_eq!((pair.received(Server), seen), (300_001, true), "{error}");
+        assert!(pair.the(Client).counters().invalid_decisions > 0);
+    }
+}
