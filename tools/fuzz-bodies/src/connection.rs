@@ -16,6 +16,10 @@ use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
 const STEPS: usize = 150;
 /// The most that one write hands over, bytes.
 const WRITE: u32 = 30_000;
+/// The larger of the two receive buffers, bytes.
+const RECEIVE_BUFFER: u64 = 200_000;
+/// What the rounding of the window field may add, bytes.
+const SLACK: u64 = 1 << 14;
 
 #[derive(Arbitrary, Debug)]
 struct Settings {
@@ -148,6 +152,10 @@ pub fn connection(data: &[u8]) {
         let Ok(step) = Step::arbitrary(&mut u) else { break };
         tampered |= matches!(step, Step::Change { .. } | Step::Inject { .. });
         carry_out(&mut world, step, settings.bytes);
+        for i in 0..2 {
+            let held = world.connection(i).map_or(0, |c| c.out_of_order_bytes());
+            assert!(held <= RECEIVE_BUFFER + SLACK, "{held} bytes are held, the buffer has room for {RECEIVE_BUFFER}");
+        }
     }
     let until = world.now + Duration::from_secs(300);
     world.settle(until);
@@ -170,7 +178,7 @@ fn config(settings: &Settings, side: usize) -> ConnectionConfig {
     config.path_manager = path_manager(settings.path_manager);
     config.pr = settings.pr;
     config.send_buffer = 200_000;
-    config.receive_buffer = ReceiveBuffer::Fixed(if settings.small_buffer { 5000 } else { 200_000 });
+    config.receive_buffer = ReceiveBuffer::Fixed(if settings.small_buffer { 5000 } else { RECEIVE_BUFFER });
     if settings.linux_detection {
         config.failure_detection = FailureDetection::Linux;
     }
