@@ -8,6 +8,7 @@ mod peers;
 mod results;
 mod run;
 mod setup;
+mod specs;
 mod steps;
 
 use run::{cargo, count_tests, run};
@@ -25,6 +26,7 @@ cargo xtask captures     captures of all built-in scenarios, read by tshark
 cargo xtask through-bytes  all built-in scenarios, schedulers and 20 seeds with segments that travel as bytes (not in test)
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
 cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
+cargo xtask specs        writes the tables of specs/ anew
 cargo xtask results      writes docs/results/ and the README's table and picture anew";
 
 fn main() -> ExitCode {
@@ -72,6 +74,9 @@ fn main() -> ExitCode {
         ["page", file] => {
             steps.step("page", |_| page::check(Path::new(file)));
         }
+        ["specs"] => {
+            steps.step("specs", |_| specs::write());
+        }
         ["results"] => {
             steps.step("results", |_| results::write());
         }
@@ -93,6 +98,7 @@ fn test(steps: &mut Steps) {
     steps.step("documentation", |_| {
         run(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
     });
+    steps.step("specs", |_| specs::check());
     steps.step("tests", |counts| count_tests(&mut cargo("test --workspace --all-features --no-fail-fast"), counts));
     determinism::check(steps);
     let mut table = None;

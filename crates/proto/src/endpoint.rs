@@ -307,6 +307,8 @@ impl Endpoint {
     }
 
     fn handle_syn(&mut self, now: Instant, syn: &Segment) {
+        //= RFC 8684 §3.2: "Demultiplexing subflow SYNs MUST be done using the token"
+        //= tests: mp_join::an_unknown_token_is_refused, mp_capable::a_syn_that_also_joins_is_plain_tcp
         if let (Some(MpJoin::Syn { token, .. }), false) = (join(syn), names_capable(syn)) {
             return self.handle_join(now, syn, *token);
         }
@@ -344,6 +346,9 @@ impl Endpoint {
         let numbers = self.numbers();
         let found = self.by_token.get(&token).copied();
         let connection = found.and_then(|i| self.slots[i as usize].connection.as_deref_mut());
+        //= RFC 8684 §3.8: "Unknown token in MP_JOIN (or HMAC failure in MP_JOIN ACK, or missing MP_JOIN in SYN/ACK
+        //= response): send RST"
+        //= tests: mp_join::an_unknown_token_is_refused, mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
         let (Some(index), Some(connection)) = (found, connection) else {
             return self.refuse(syn, Some(ResetReason::MptcpError));
         };
@@ -563,6 +568,9 @@ impl Endpoint {
 }
 
 /// A key whose token nobody uses, after a bounded number of draws (RFC 8684 §3.1).
+//= RFC 8684 §3.1: "an implementation SHOULD check its list of connection tokens to ensure that there is no collision
+//= before sending its key, and if there is, then it should generate a new key"
+//= tests: endpoint::a_token_in_use_costs_another_draw_and_no_key_after_sixteen
 fn unused_key(mut draw: impl FnMut() -> Key, taken: impl Fn(Token) -> bool) -> Option<Key> {
     (0..TOKEN_TRIES).map(|_| draw()).find(|key| !taken(crypto::token(*key)))
 }

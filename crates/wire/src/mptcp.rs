@@ -74,6 +74,9 @@ impl DataNumber {
     }
 
     /// The 64-bit number nearest to `near` that has these bits.
+    //= RFC 8684 §3.3.1: "Implementations MUST accept a 32-bit DSN and implicitly promote it to a 64-bit quantity by
+    //= incrementing the upper 32 bits of the sequence number each time the lower 32 bits wrap"
+    //= tests: mappings::numbers_of_32_bits_are_taken_by_their_nearest_place, mappings::a_number_half_of_32_bits_away_is_dropped, mptcp::short_numbers_expand_to_the_nearest
     pub const fn expand(self, near: u64) -> u64 {
         match self {
             DataNumber::Long(n) => n,

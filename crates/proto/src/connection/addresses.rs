@@ -71,6 +71,9 @@ impl Connection {
     }
 
     /// Announcements whose echo did not come are sent again, a bounded number of times.
+    //= RFC 8684 §3.4.1: "the lack of this type of "echo" can indicate to the initial ADD_ADDR sender that the ADD_ADDR
+    //= needs to be retransmitted"
+    //= tests: add_addr::a_lost_announcement_is_repeated, add_addr::without_an_echo_announcing_ends
     pub(super) fn repeat_announcements(&mut self, now: Instant) {
         let due = |u: &Unechoed| u.again.is_some_and(|t| t <= now);
         self.unechoed.retain(|u| !due(u) || u.tries < TRIES);
@@ -98,6 +101,9 @@ impl Connection {
             return;
         }
         let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
+        //= RFC 8684 §3.4.1: "If a host receives an ADD_ADDR option for which it cannot validate the HMAC, it SHOULD
+        //= silently ignore the option"
+        //= tests: add_addr::a_wrong_hmac_is_ignored_without_an_echo
         let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
         if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
             return;
@@ -106,6 +112,9 @@ impl Connection {
             return;
         }
         let Some(to) = port.or_else(|| self.remote_addresses.first().map(|r| r.1.port())) else { return };
+        //= RFC 8684 §3.4.1: "a receiver receiving a fresh ADD_ADDR option (where E=0) will send the same option back to
+        //= the sender, but not including the HMAC and with E=1"
+        //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
         let echo = MptcpOption::AddAddress { id, address, port, hmac: None };
         if !self.announce.contains(&echo) {
             self.announce.push_back(echo);
@@ -120,6 +129,8 @@ impl Connection {
 
     /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If an
     /// Address ID is not known, the receiver will silently ignore the request" (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.8: "Remove request for unknown Address ID: silently ignore"
+    //= tests: remove_addr::a_removal_of_an_unknown_address_is_ignored
     pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
         for id in ids {
             self.initial_removed |= *id == AddressId(0);
@@ -153,6 +164,9 @@ impl Connection {
 
     /// This host loses an address: the peer is told, and subflows from there end. "A subflow that is still functioning MUST be
     /// closed with a FIN exchange as in regular TCP" (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.4.2: "A subflow that is still functioning MUST be closed with a FIN exchange as in regular TCP,
+    //= rather than using this option"
+    //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
     pub fn remove_address(&mut self, now: Instant, address: IpAddr) {
         let Some(i) = self.local_addresses.iter().position(|(_, known, _)| *known == address) else { return };
         let (id, _, _) = self.local_addresses.remove(i);
@@ -169,6 +183,9 @@ impl Connection {
     }
 
     /// Makes a subflow a backup, or one like the others, here and at the peer (MP_PRIO, RFC 8684 §3.3.8).
+    //= RFC 8684 §3.3.8: "the MP_PRIO option, shown in Figure 11, can be used to change the "B" flag of the subflow on
+    //= which it is sent"
+    //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again, mp_prio::with_nothing_but_backups_sending_goes_on
     pub fn set_backup(&mut self, now: Instant, id: SubflowId, backup: bool) {
         let mptcp = self.is_mptcp();
         if let Some(subflow) = self.subflow_mut(id) {

@@ -22,6 +22,9 @@ impl Connection {
     }
 
     /// Ends everything at once: the peer is told by fast close, or by resets.
+    //= RFC 8684 §3.5: "Option R (RST): Host A sends a RST containing the MP_FASTCLOSE option on all subflows,
+    //= containing the key of Host B"
+    //= tests: fastclose::it_carries_the_receivers_key_and_ends_all_subflows
     pub fn abort(&mut self, now: Instant) {
         let _ = now;
         let key = match self.mode {
@@ -88,6 +91,9 @@ impl Connection {
         }
     }
 
+    //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
+    //= sending TCP RST signals"
+    //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
     pub(super) fn take_fast_close(&mut self, receiver: Key) {
         let Mode::Mptcp(keys) = self.mode else { return };
         if receiver != keys.local {
@@ -102,6 +108,9 @@ impl Connection {
 
     /// Both directions ended at the data level: the subflows close. All subflows closed: the connection is over.
     pub(super) fn follow_close(&mut self, now: Instant) {
+        //= RFC 8684 §3.3.3: "Once a DATA_FIN has been acknowledged, all remaining subflows MUST be closed with standard
+        //= FIN exchanges"
+        //= tests: dss::the_data_fin_takes_the_number_after_the_data_and_is_acknowledged_before_any_fin
         if self.is_mptcp() && self.is_over() {
             self.close_subflows(now);
         }
@@ -132,6 +141,8 @@ impl Connection {
 
     /// "A FIN in MPTCP only affects the subflow on which it is sent" (RFC 8684 §3.3.3). Where others can go on, this one ends
     /// in our direction too; the last one still carries what we have to send.
+    //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
+    //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
         if self.is_over() || self.receive.complete() {
             return;
@@ -154,6 +165,9 @@ impl Connection {
 
     /// No subflow is left to carry anything, but the stream has not ended: "the MPTCP connection is treated as closed only
     /// after a timeout" (RFC 8684 §3.3.3).
+    //= RFC 8684 §3.3.3: "If all subflows have been closed with a FIN exchange but no DATA_FIN has been received and
+    //= acknowledged, the MPTCP connection is treated as closed only after a timeout"
+    //= tests: close::without_a_data_fin_the_connection_ends_only_after_a_timeout
     pub(super) fn is_orphaned(&self) -> bool {
         self.is_mptcp() && !self.is_over() && self.subflows.iter().flatten().all(|s| !s.usable())
     }

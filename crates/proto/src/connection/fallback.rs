@@ -58,6 +58,9 @@ impl Connection {
     /// Our data, or the handshake, is answered as plain TCP answers: "an ACK is received for data (not just for the SYN)
     /// without a DSS option containing a Data ACK" before there was any (RFC 8684 §3.7).
     pub(super) fn is_answered_as_plain(&self, id: SubflowId, segment: &Segment) -> bool {
+        //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
+        //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
+        //= tests: fallback::options_lost_on_the_way_back_only
         if self.data_ack_seen || !self.is_mptcp() || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
@@ -75,6 +78,9 @@ impl Connection {
         let joined = subflow.join == Join::Done && !subflow.data_signal_seen;
         let plain = segment.options.mptcp.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::RST);
         if joined && plain && subflow.tcp.acknowledges_data(segment) {
+            //= RFC 8684 §3.7: "In the case of this occurring on an additional subflow (i.e., one started with MP_JOIN),
+            //= the host MUST close the subflow with a RST"
+            //= tests: fallback::a_subflow_that_joined_and_is_answered_without_options_is_reset
             return Err(Trouble::Reset(ResetReason::Middlebox));
         }
         Ok(())
@@ -82,8 +88,9 @@ impl Connection {
 
     /// From now on the subflow is a plain TCP connection.
     pub(super) fn fall_back(&mut self) {
-        // "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0 indicating an infinite
-        // mapping (to inform the other end in case the path drops options in one direction only)" (RFC 8684 §3.7).
+        //= RFC 8684 §3.7: "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0
+        //= indicating an infinite mapping"
+        //= tests: fallback::options_lost_on_the_way_back_only, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
         if let Mode::Mptcp(keys) = self.mode {
             self.farewell.infinite_mapping = Some(keys.wire_dsn(DataSeq(0)));
         }
@@ -113,13 +120,15 @@ impl Connection {
                     _ => None,
                 };
                 if !self.only_first_lives(id) || place != Some(DataSeq(ssn - 1)) {
-                    // "The affected subflow must be immediately closed with a RST that includes an MP_FAIL option"
-                    // (RFC 8684 §3.7).
+                    //= RFC 8684 §3.7: "the affected subflow must be immediately closed with a RST that includes an
+                    //= MP_FAIL option"
+                    //= tests: checksums::a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered
                     let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
                     return self.reset_subflow(now, id, &[MptcpOption::Fail { dsn }, reason]);
                 }
-                // "If a receiver identifies a checksum failure when there is only one path, it will send back an MP_FAIL
-                // option on the subflow-level ACK" (RFC 8684 §3.7).
+                //= RFC 8684 §3.7: "if a receiver identifies a checksum failure when there is only one path, it will
+                //= send back an MP_FAIL option on the subflow-level ACK"
+                //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
                 self.distrust(id);
                 self.farewell.fail = Some(dsn);
                 if let Some(subflow) = self.subflow_mut(id) {
@@ -156,8 +165,9 @@ impl Connection {
         let answered = subflow.mappings.failed;
         self.fall_back();
         if !answered {
-            // "The receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction and entirely revert to a
-            // regular TCP session" (RFC 8684 §3.7).
+            //= RFC 8684 §3.7: "the receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction
+            //= and entirely revert to a regular TCP session"
+            //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
             self.farewell.fail = Some(next);
             if let Some(subflow) = self.subflow_mut(id) {
                 subflow.tcp.signal();
@@ -175,7 +185,9 @@ impl Connection {
     /// An infinite mapping: the peer has fallen back to plain TCP.
     pub(super) fn take_infinite_mapping(&mut self, id: SubflowId, mapping: Mapping) -> Result<(), Trouble> {
         let Mode::Mptcp(keys) = self.mode else { return Ok(()) };
-        // "When a connection has fallen back with an infinite mapping, only one subflow can send data" (RFC 8684 §3.7).
+        //= RFC 8684 §3.7: "When a connection has fallen back with an infinite mapping, only one subflow can send data;
+        //= otherwise, the receiver would not know how to reorder the data"
+        //= tests: mappings::an_infinite_mapping_with_several_subflows_is_reset
         let place = keys.peer_position(mapping.dsn, self.receive.next());
         let same = place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn);
         if !self.only_first_lives(id) || !same {

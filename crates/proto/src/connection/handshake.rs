@@ -140,7 +140,13 @@ fn capable(segment: &Segment) -> Option<&MpCapable> {
     })?;
     let f = found.flags;
     // A SYN names the highest version that its sender speaks; what follows names the one in use.
+    //= RFC 8684 §3.1: "the receiver will signal the version number it wishes to use, which MUST be equal to or lower
+    //= than the version number indicated in the initial MP_CAPABLE"
+    //= tests: mp_capable::version_0_is_plain_tcp_and_a_higher_version_is_answered_with_ours
     let version = if found.content == CapableContent::Syn { f.version >= VERSION } else { f.version == VERSION };
+    //= RFC 8684 §3.1: "If flag bits "D" through "H" are all 0, the MP_CAPABLE option MUST be treated as invalid and
+    //= ignored"
+    //= tests: mp_capable::the_extensibility_flag_or_no_algorithm_is_plain_tcp
     (!join && version && f.hmac_sha256 && !f.extensibility).then_some(found)
 }
 
@@ -314,6 +320,9 @@ impl Connection {
         self.joins_wanted = false;
         // A further subflow has no use once both directions have ended.
         let ended = matches!(self.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receive.complete();
+        //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
+        //= DSS option has been successfully received across the path"
+        //= tests: mp_join::four_segments_join_a_subflow
         if !keys.confirmed || self.error.is_some() || ended {
             return Vec::new();
         }
@@ -327,7 +336,8 @@ impl Connection {
                 .any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == local && s.tcp.remote == remote)
         };
         let initial = self.remote_addresses.first().copied();
-        // RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port".
+        //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
+        //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
         let closed_initial = keys.no_join_to_initial || self.initial_removed;
         let joinable = |remote: &&(AddressId, SocketAddr)| !(closed_initial && Some(**remote) == initial);
         let mut joins = Vec::new();
@@ -415,6 +425,9 @@ impl Connection {
                 else {
                     return HandshakeStep::Reset;
                 };
+                //= RFC 8684 §3.2: "If the SYN/ACK as received at Host A does not have an MP_JOIN option, Host A MUST
+                //= close the subflow with a TCP RST"
+                //= tests: mp_join::an_answer_without_mp_join_is_refused
                 let expected = crypto::join_hmac(keys.remote, keys.local, nonce, local_nonce);
                 if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
                     return HandshakeStep::Reset;
@@ -463,6 +476,9 @@ impl Connection {
         }
     }
 
+    //= RFC 8684 §3.1: "If the third packet (the ACK) does not contain the MP_CAPABLE option, then the session MUST fall
+    //= back to operating as a regular, single-path TCP session"
+    //= tests: fallback::options_lost_on_one_segment_of_the_handshake, fallback::options_lost_on_a_syn
     fn take_capable(&mut self, state: State, segment: &mut Segment) -> HandshakeStep {
         let found = capable(segment).copied();
         match (self.mode, state, self.role) {
@@ -476,7 +492,8 @@ impl Connection {
                 }
                 self.mode = match found {
                     Some(MpCapable { content: CapableContent::SynAck { sender }, flags }) => {
-                        // RFC 8684 §3.1: "if either host requires the use of checksums, checksums MUST be used".
+                        //= RFC 8684 §3.1: "if either host requires the use of checksums, checksums MUST be used"
+                        //= tests: checksums::they_are_used_if_either_side_asks
                         self.checksum = self.config.checksum || flags.checksum_required;
                         Mode::Mptcp(Keys::new(local, sender, flags.no_join_to_initial_address))
                     }
@@ -510,6 +527,9 @@ impl Connection {
     }
 
     /// Data with MP_CAPABLE is mapped to the start of the stream (RFC 8684 §3.1).
+    //= RFC 8684 §3.1: "the data parameters in an MP_CAPABLE are semantically equivalent to those in a DSS option and
+    //= can be used interchangeably"
+    //= tests: mp_capable::a_repeated_first_segment_maps_to_the_same_place
     fn map_first_data(&self, found: Option<MpCapable>, segment: &mut Segment) {
         let Mode::Mptcp(keys) = self.mode else { return };
         if let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found {

@@ -109,6 +109,9 @@ impl Connection {
             Some(dss) => self.take_data_signal(now, id, &dss)?,
             None => self.miss_data_signal(id, segment)?,
         }
+        //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
+        //= per [RFC5961], before acting upon it"
+        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
         if current {
             for option in core::mem::take(&mut segment.options.mptcp) {
                 self.take_signal(now, id, &option)?;
@@ -126,9 +129,9 @@ impl Connection {
         if mapping.len == 0 && !dss.data_fin {
             return self.take_infinite_mapping(id, mapping);
         }
-        // "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake, the receiver MUST close
-        // the subflow with a RST"; "if a checksum is not present when its use has been negotiated" likewise
-        // (RFC 8684 §3.3).
+        //= RFC 8684 §3.3: "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake,
+        //= the receiver MUST close the subflow with a RST, as it is not behaving as negotiated"
+        //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
         if mapping.checksum.is_some() != self.checksum {
             return Err(Trouble::Reset(ResetReason::MptcpError));
         }
@@ -195,12 +198,14 @@ impl Connection {
     pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
         let len = u64::from(payload.len());
         if at + len > self.window.edge() + WINDOW_SLACK {
-            // "DSN out of window (during normal operation): drop the data; do not send Data ACKs" (RFC 8684 §3.8).
+            //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
+            //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
         }
         if at > self.receive.next() && self.receive.is_overfull(self.window.buffer()) {
-            // "A receiver has the freedom to drop segments after acknowledgment at the subflow level -- for example, due to
-            // memory constraints when many segments arrive out of order" (RFC 8684 §3.3.2).
+            //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
+            //= -- for example, due to memory constraints when many segments arrive out of order"
+            //= tests: resources::gaps_at_the_data_level_take_bounded_memory
             return 0;
         }
         let new = self.receive.insert(at, payload);
@@ -270,6 +275,9 @@ impl Connection {
                 let ack = DataSeq(subflow.tcp.acked_offset());
                 (ack, ack + window)
             }
+            //= RFC 8684 §3.3.2: "an implementation MUST NOT use the RCV.WND field of a TCP segment at the connection
+            //= level if it does not also carry a DSS option with a Data ACK field"
+            //= tests: zero_window::no_byte_beyond_the_window_is_sent_and_a_read_opens_it
             Mode::Mptcp(keys) => {
                 let number = segment.options.dss.and_then(|d| d.data_ack);
                 let Some(ack) = number.and_then(|n| keys.own_position(n, self.send.first_unacked())) else {
@@ -291,6 +299,9 @@ impl Connection {
             // The answer to a probe, or as good as one.
             self.progress_at = now;
         }
+        //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
+        //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
+        //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
         if edge > self.send_window_end {
             self.send_window_end = edge;
             self.window_probe = None;

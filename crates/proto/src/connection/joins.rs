@@ -43,8 +43,9 @@ impl Connection {
         if !self.is_mptcp() || self.error().is_some() {
             return Err(ResetReason::MptcpError);
         }
-        // RFC 8684 §3.1, C: "the sender of this option will not accept additional MPTCP subflows to the source address and
-        // port". No other port than the connection's is ever announced.
+        //= RFC 8684 §3.1: "the sender of this option will not accept additional MPTCP subflows to the source address
+        //= and port"
+        //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
         let protected = self.config.protect_initial_address && syn.dst == self.initial_local;
         let taken = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
@@ -97,6 +98,9 @@ impl Connection {
         let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };
         let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else { return None };
         let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
+        //= RFC 8684 §3.2: "If Host B does not receive the expected HMAC or the MP_JOIN option is missing from the ACK,
+        //= it MUST close the subflow with a TCP RST"
+        //= tests: mp_join::a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds, mp_join::a_wrong_hmac_is_refused
         if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError });

@@ -115,10 +115,15 @@ impl Mappings {
         let Some(ssn) = near(option.ssn, start) else { return };
         let len = u64::from(option.len).saturating_sub(u64::from(data_fin));
         if ssn == 0 || ssn + len <= start || ssn >= end {
-            // RFC 8684 §3.3.1: it "MUST apply to some or all of the subflow sequence space in the TCP segment".
+            //= RFC 8684 §3.3.1: "The mapping provided by a Data Sequence Mapping MUST apply to some or all of the
+            //= subflow sequence space in the TCP segment that carries the option"
+            //= tests: mappings::a_mapping_that_comes_after_its_data_is_taken
             return;
         }
         let i = self.known.partition_point(|k| k.end() <= ssn);
+        //= RFC 8684 §3.3.1: "A mapping is fixed, in that the subflow sequence number is bound to the data sequence
+        //= number after the mapping has been processed"
+        //= tests: mappings::a_mapping_that_contradicts_a_known_one_is_rejected
         if self.known.get(i).is_some_and(|k| k.ssn < ssn + len) {
             return;
         }
@@ -127,6 +132,9 @@ impl Mappings {
     }
 
     /// The known mapping of the subflow's byte `at`, or where the next one starts.
+    //= RFC 8684 §3.3.1: "It does not need to be included in every MPTCP packet, as long as the subflow sequence space
+    //= in that packet is covered by a mapping known at the receiver"
+    //= tests: mappings::one_mapping_may_cover_many_segments
     fn covering(&mut self, at: u64) -> Result<&mut Known, u64> {
         let i = self.known.partition_point(|k| k.end() <= at);
         match self.known.get_mut(i) {
@@ -322,6 +330,9 @@ impl Connection {
 
     /// "If a mapping for that subflow-level sequence space does not arrive within a receive window of data, that subflow
     /// SHOULD be treated as broken, closed with a RST" (RFC 8684 §3.3.1).
+    //= RFC 8684 §3.3.1: "If a mapping for that subflow-level sequence space does not arrive within a receive window of
+    //= data, that subflow SHOULD be treated as broken, closed with a RST, and any unmapped data silently discarded"
+    //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection
     fn limit_waiting(&mut self, id: SubflowId) -> Result<(), Trouble> {
         let most = self.window.buffer();
         let waiting = self.subflow_mut(id).map_or(0, |s| s.mappings.waiting_bytes);

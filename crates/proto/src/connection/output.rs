@@ -120,6 +120,9 @@ impl Connection {
         let mut dss = Dss { data_ack, mapping, data_fin: false };
         let end = self.end_position();
         if dss.mapping.is_none() {
+            //= RFC 8684 §3.3.3: "when the DATA_FIN is not attached to a TCP segment containing data, the DSS MUST have
+            //= a subflow sequence number of 0, a Data-Level Length of 1"
+            //= tests: dss::the_data_fin_takes_the_number_after_the_data_and_is_acknowledged_before_any_fin
             if announce_end {
                 // DATA_FIN without data: one octet, subflow sequence number 0 (RFC 8684 §3.3.3).
                 let dsn = DataNumber::Long(keys.wire_dsn(end));
@@ -168,6 +171,9 @@ impl Connection {
     }
 
     /// The checksum of a mapping that covers a whole segment, where checksums are in use (RFC 8684 §3.3.1).
+    //= RFC 8684 §3.3.1: "the data sequence number used in the pseudo-header is always the 64-bit value, irrespective of
+    //= what length is used in the DSS option itself"
+    //= tests: checksums::they_are_used_if_either_side_asks, checksum::a_known_mapping
     fn checksum_of(&self, payload: &Payload, dsn: u64, ssn: u32) -> Option<u16> {
         self.checksum.then(|| {
             let mut sum = DataChecksum::default();

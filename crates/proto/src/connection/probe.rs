@@ -31,6 +31,8 @@ impl Subflow {
     }
 
     /// When the next probe goes out.
+    //= RFC 9293 §3.8.4: "they MUST default to off"
+    //= tests: keep_alive::off_there_is_no_probe, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
     pub(super) fn next_probe(&self, keep_alive: Duration) -> Option<Instant> {
         match self.probe {
             Some(probe) => Some(probe.next),
@@ -51,6 +53,9 @@ impl Connection {
     /// "If a host receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before it
     /// instigates closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path"
     /// (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
+    //= the path, and if a response is received, the path SHOULD NOT be removed"
+    //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
     pub(super) fn probe_for_removal(&mut self, now: Instant, id: SubflowId) {
         if let Some(subflow) = self.subflow_mut(id)
             && subflow.tcp.is_established()

@@ -50,6 +50,8 @@ impl ReceiveQueue {
     }
 
     /// The stream ends at `end`. The first announcement counts; a later one at another place is ignored.
+    //= RFC 8684 §3.3.3: "it is only DATA_ACKed once all data has been successfully received at the connection level"
+    //= tests: close::the_first_data_fin_counts_and_waits_for_the_data_before_it
     pub(crate) fn set_end(&mut self, end: DataSeq) {
         if end >= self.next {
             self.end.get_or_insert(end);
@@ -65,6 +67,9 @@ impl ReceiveQueue {
     }
 
     /// Takes data that arrived; returns how many of its bytes are new. Bytes that are here already win over repetitions.
+    //= RFC 8684 §3.3.1: "an implementation SHOULD treat the first data that is received at a subflow for the data
+    //= sequence space as the data that should be delivered to the application"
+    //= tests: mappings::bytes_that_are_delivered_or_waiting_never_change
     pub(crate) fn insert(&mut self, start: DataSeq, payload: Payload) -> u64 {
         let end = start + u64::from(payload.len());
         let end = self.end.map_or(end, |e| e.min(end));

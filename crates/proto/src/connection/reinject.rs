@@ -59,6 +59,9 @@ impl Connection {
     /// Data whose every carrier has been acknowledged on its subflow, but that is not acknowledged at the data level: the
     /// peer dropped it there, or a middlebox acknowledged what it did not deliver. "This timer will guard against
     /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6).
+    //= RFC 8684 §3.3.6: "This timer will guard against retransmission failures by middleboxes that proactively ACK
+    //= data"
+    //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
     fn take_back_vanished(&mut self) -> bool {
         let first = self.send.first_unacked();
         let Some((span, owners)) = self.send.span_at(first) else { return false };

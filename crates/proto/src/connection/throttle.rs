@@ -17,6 +17,8 @@ impl Throttle {
     }
 
     /// Whether it may be done once more now; counts it if so.
+    //= RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent"
+    //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
     pub(super) fn allows(&mut self, now: Instant) -> bool {
         if self.started.is_none_or(|t| now.since(t) >= self.period) {
             self.started = Some(now);

@@ -30,6 +30,9 @@ impl Tcp {
 
     /// The relative acknowledgement number, unless it acknowledges what was never sent (RFC 9293 §3.10.7.4) or what no peer
     /// acknowledges any more (RFC 5961 §5.2).
+    //= RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
+    //= SEG.ACK <= SND.NXT)"
+    //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
     pub(super) fn acceptable_ack(&self, segment: &Segment) -> Option<u64> {
         let ack = self.own_relative(segment.ack)?;
         (ack <= self.nxt && ack + self.largest_peer_window.max(1) >= self.una).then_some(ack)

@@ -206,6 +206,8 @@ impl Tcp {
     fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment, peers: Peers<'_>, changes: &mut Changes) {
         let acks_syn = segment.flags.contains(Flags::ACK) && segment.ack == self.isn.wrapping_add(1);
         if segment.flags.contains(Flags::ACK) && !acks_syn {
+            //= RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset"
+            //= tests: handshake::a_wrong_acknowledgement_of_the_syn_is_reset
             changes.refused = true;
             return;
         }
@@ -305,6 +307,9 @@ impl Tcp {
         }
         if segment.flags.contains(Flags::RST) {
             // RFC 5961 §3.2.
+            //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence
+            //= number (RCV.NXT), then TCP MUST reset the connection"
+            //= tests: fastclose::resets_count_only_at_the_exact_number
             if seq == next {
                 self.abort();
                 changes.reset = true;

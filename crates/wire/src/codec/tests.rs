@@ -152,6 +152,7 @@ fn options_of_tcp() {
 }
 
 /// Bad input, row 1: "option length 0, 1 or past the header: stop parsing options". What stands before is kept.
+/// Bad-input row 1.
 #[test]
 fn a_length_that_leads_nowhere_ends_the_options() {
     let prio = [30, 3, 0x51];
@@ -164,6 +165,7 @@ fn a_length_that_leads_nowhere_ends_the_options() {
 }
 
 /// Bad input, row 2: "unknown subtype: ignored", and so is an unknown kind.
+/// Bad-input row 2.
 #[test]
 fn an_unknown_option_is_passed_over() {
     let prio = [30, 3, 0x51];
@@ -174,6 +176,7 @@ fn an_unknown_option_is_passed_over() {
 }
 
 /// Bad input, row 3: "malformed DSS followed by a valid one: the first leaves no trace".
+/// Bad-input row 3.
 #[test]
 fn a_malformed_signal_leaves_no_trace() {
     let valid = Dss { data_ack: Some(DataNumber::Short(7)), mapping: None, data_fin: false };
@@ -219,6 +222,7 @@ fn only_the_lengths_of_the_rfc_are_options() {
     }
 }
 
+/// Bad-input row 30.
 #[test]
 fn options_that_do_not_fit_are_an_error_and_never_cut_off() {
     let hmac = Some(1);
