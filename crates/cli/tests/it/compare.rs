@@ -126,3 +126,25 @@ fn wrong_arguments_end_with_2_before_any_run() {
     }
     assert_eq!(fs::read_dir(&folder).expect("the folder is there").count(), 0, "nothing was written");
 }
+
+#[test]
+fn a_capture_of_one_run_and_segments_as_bytes_change_no_result() {
+    let folder = folder("capture");
+    fs::write(folder.join("small.toml"), SMALL).expect("the scenario can be written");
+    let one = ["compare", "small.toml", "--schedulers", "minrtt", "--seeds", "1", "--jsonl", "-"];
+    let plain = pathweave(&folder, &one);
+    let watched = pathweave(&folder, &[&one[..], &["--pcap", "run.pcapng", "--through-bytes"]].concat());
+    assert!(watched.status.success(), "{}", stderr(&watched));
+    assert_eq!(stdout(&watched), stdout(&plain));
+    let capture = fs::read(folder.join("run.pcapng")).expect("the capture is there");
+    // A pcapng file begins with a section header, little-endian here on every machine.
+    assert_eq!(capture[..12], [0x0a, 0x0d, 0x0d, 0x0a, capture[4], 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a]);
+    assert!(capture.len() > 100_000, "{} bytes", capture.len());
+    let two = pathweave(
+        &folder,
+        &["compare", "small.toml", "--schedulers", "minrtt", "--seeds", "2", "--pcap", "two.pcapng"],
+    );
+    assert_eq!(two.status.code(), Some(2));
+    assert!(stderr(&two).contains("--pcap: a capture is of one run"), "{}", stderr(&two));
+    assert!(!folder.join("two.pcapng").exists());
+}
