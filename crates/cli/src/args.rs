@@ -18,6 +18,7 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     Validate(ValidateOptions),
     List(ListOptions),
+    NewScheduler(NewSchedulerOptions),
     /// Writes a shell's completions to standard output.
     Completions {
         /// The shell.
@@ -161,6 +162,32 @@ pub(crate) struct ValidateOptions {
     /// Runs nothing: writes each scenario as a scenario file into this folder, as it is with seed 1.
     #[arg(long, value_name = "DIR")]
     pub(crate) scenarios: Option<PathBuf>,
+}
+
+/// Starts a scheduler of your own: a crate with its rule, its tests, and this whole command with it in the registry.
+///
+/// The crate depends on Pathweave's source: a checkout on this machine, or a revision of a git repository.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct NewSchedulerOptions {
+    /// The scheduler's name, and the crate's: lower-case letters, digits and hyphens.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// The folder to make [default: NAME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+
+    /// A checkout of Pathweave to depend on.
+    #[arg(long, value_name = "DIR", conflicts_with = "git", required_unless_present = "git")]
+    pub(crate) checkout: Option<PathBuf>,
+
+    /// A git repository of Pathweave to depend on.
+    #[arg(long, value_name = "URL", requires = "rev")]
+    pub(crate) git: Option<String>,
+
+    /// The revision of the git repository.
+    #[arg(long, value_name = "COMMIT", requires = "git")]
+    pub(crate) rev: Option<String>,
 }
 
 /// Lists what can be named.

@@ -20,6 +20,7 @@ mod failure;
 mod files;
 mod list;
 mod manual;
+mod new_scheduler;
 mod pcap;
 mod plan;
 mod validate;
@@ -45,6 +46,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
         Command::Validate(options) => validate::validate(&options, &registry),
+        Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder } => manual::man(&folder),

@@ -3,6 +3,7 @@
 mod compare;
 mod explain;
 mod listings;
+mod new_scheduler;
 mod validate;
 
 use std::path::PathBuf;

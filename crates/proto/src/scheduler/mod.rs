@@ -6,10 +6,10 @@
 
 mod decision;
 mod event;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod properties;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod view;
 
 pub mod bas;

@@ -1,15 +1,17 @@
 //! What every scheduler must hold, on a connection without a network: acknowledgements come in any order and number,
 //! subflows die, come back, show no sign of life, windows change. Driven by the registry, so a new scheduler is in it.
+//! [`holds`] checks one from outside of this crate.
 
 use super::testing::{MSS, sub};
-use super::{Assign, ClippedBy, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse, toys};
+use super::{Assign, ClippedBy, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse};
 use crate::connection::SendMap;
 use crate::parameter::Values;
-use crate::registry::{Registry, SchedulerEntry};
+use crate::registry::SchedulerEntry;
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Clone, Debug)]
@@ -379,22 +381,15 @@ fn delivers(entry: &SchedulerEntry, paths: &[Path], window: u64, steps: &[Step])
     Err(TestCaseError::fail(format!("{} does not end", entry.name)))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
-    #[test]
-    fn every_scheduler_keeps_the_rules_and_delivers(
-        paths in proptest::collection::vec(path(), 1..9),
-        window in 4u64..120,
-        steps in proptest::collection::vec(step(), 1..60),
-    ) {
-        for entry in Registry::builtin().schedulers().iter().chain(toys::GOOD) {
-            delivers(entry, &paths, window, &steps)?;
-        }
-    }
+type Case = (Vec<Path>, u64, Vec<Step>);
+
+/// One to eight subflows, a window from 4 segments up, and what happens.
+fn case() -> impl Strategy<Value = Case> {
+    (proptest::collection::vec(path(), 1..9), 4u64..120, proptest::collection::vec(step(), 1..60))
 }
 
-#[test]
-fn thirty_two_subflows() {
+/// As many subflows as there can be.
+fn thirty_two_subflows(entry: &SchedulerEntry) -> Result<(), TestCaseError> {
     let path = |i: u64| Path {
         rtt_ms: Some(5 + 11 * i),
         cwnd: 10,
@@ -405,11 +400,42 @@ fn thirty_two_subflows() {
     };
     let paths: Vec<_> = (0..SubflowId::MAX_SUBFLOWS as u64).map(path).collect();
     let steps = [Step::Write(900_000), Step::Down(3), Step::Ack(0, 5), Step::Time(5000), Step::Down(1), Step::Down(2)];
-    for entry in Registry::builtin().schedulers().iter().chain(toys::GOOD) {
-        for window in [4, 100, 5000] {
-            if let Err(error) = delivers(entry, &paths, window, &steps) {
-                panic!("{error}");
-            }
+    [4, 100, 5000].into_iter().try_for_each(|window| delivers(entry, &paths, window, &steps))
+}
+
+/// Checks a scheduler with its default parameters on 100 random connections of one to eight subflows, and on one of 32: it
+/// gives data only to subflows that can take it, its waits end, and all is delivered.
+///
+/// # Panics
+/// Where a property does not hold, with the smallest case that was found.
+pub fn holds(entry: &SchedulerEntry) {
+    let config = ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new(config);
+    let random = runner.run(&case(), |(paths, window, steps)| delivers(entry, &paths, window, &steps));
+    if let Err(error) = random {
+        panic!("{}: {error}", entry.name);
+    }
+    if let Err(error) = thirty_two_subflows(entry) {
+        panic!("{}: 32 subflows: {error}", entry.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+    use crate::scheduler::toys;
+
+    #[test]
+    fn every_scheduler_keeps_the_rules_and_delivers() {
+        for entry in Registry::builtin().schedulers().iter().chain(toys::GOOD) {
+            holds(entry);
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "waits with nothing in flight")]
+    fn a_scheduler_that_never_gives_is_found() {
+        holds(toys::BAD.iter().find(|e| e.name.contains("never")).expect("it is one of the bad ones"));
     }
 }

@@ -10,10 +10,10 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
 /// Data bytes of a full segment on every subflow that does not say otherwise.
-pub(crate) const MSS: u64 = 1000;
+pub const MSS: u64 = 1000;
 
 /// A subflow with a window of 10, in avoidance, idle, with a round trip of 100 ms.
-pub(crate) fn sub(id: u8) -> Sub {
+pub fn sub(id: u8) -> Sub {
     let rtt = Some(Duration::from_millis(100));
     Sub(SubflowView {
         id: SubflowId(id),
@@ -32,84 +32,101 @@ pub(crate) fn sub(id: u8) -> Sub {
 
 /// A subflow under construction.
 #[derive(Clone)]
-pub(crate) struct Sub(pub SubflowView);
+pub struct Sub(pub SubflowView);
 
-#[allow(dead_code, reason = "each scheduler's tests use a part of it")]
 impl Sub {
     /// Every kind of round-trip time, milliseconds.
-    pub(crate) fn rtt(mut self, ms: u64) -> Self {
+    pub fn rtt(mut self, ms: u64) -> Self {
         let rtt = Some(Duration::from_millis(ms));
         (self.0.srtt, self.0.min_rtt, self.0.max_rtt, self.0.latest_rtt) = (rtt, rtt, rtt, rtt);
         self
     }
-    pub(crate) fn no_rtt(mut self) -> Self {
+    /// No round trip was measured yet.
+    pub fn no_rtt(mut self) -> Self {
         (self.0.srtt, self.0.min_rtt, self.0.max_rtt, self.0.latest_rtt) = (None, None, None, None);
         self
     }
-    pub(crate) fn rttvar(mut self, ms: u64) -> Self {
+    /// Its variation, milliseconds.
+    pub fn rttvar(mut self, ms: u64) -> Self {
         self.0.rttvar = Duration::from_millis(ms);
         self
     }
-    pub(crate) fn cwnd(mut self, segments: u32) -> Self {
+    /// Its window, segments.
+    pub fn cwnd(mut self, segments: u32) -> Self {
         self.0.cwnd = segments;
         self
     }
-    pub(crate) fn in_flight(mut self, segments: u32) -> Self {
+    /// Segments in flight.
+    pub fn in_flight(mut self, segments: u32) -> Self {
         (self.0.in_flight, self.0.unacked) = (segments, segments);
         self.0.queued_bytes = u64::from(segments + self.0.unsent) * u64::from(self.0.mss);
         self
     }
-    pub(crate) fn unsent(mut self, segments: u32) -> Self {
+    /// Segments assigned and not sent.
+    pub fn unsent(mut self, segments: u32) -> Self {
         self.0.unsent = segments;
         self.0.queued_bytes = u64::from(segments + self.0.in_flight) * u64::from(self.0.mss);
         self
     }
-    pub(crate) fn mss(mut self, bytes: u32) -> Self {
+    /// Data bytes of a full segment.
+    pub fn mss(mut self, bytes: u32) -> Self {
         self.0.mss = bytes;
         self
     }
-    pub(crate) fn queued_memory(mut self, bytes: u64) -> Self {
+    /// Bytes assigned and not acknowledged, as a kernel counts them.
+    pub fn queued_memory(mut self, bytes: u64) -> Self {
         self.0.queued_memory = bytes;
         self
     }
-    pub(crate) fn buffer_space(mut self, bytes: u64) -> Self {
+    /// Room in its send buffer, bytes.
+    pub fn buffer_space(mut self, bytes: u64) -> Self {
         self.0.send_buffer_space = bytes;
         self
     }
-    pub(crate) fn pacing(mut self, bytes_per_second: f64) -> Self {
+    /// Its pacing rate, bytes per second.
+    pub fn pacing(mut self, bytes_per_second: f64) -> Self {
         self.0.pacing_rate = bytes_per_second;
         self
     }
-    pub(crate) fn delivery(mut self, bytes_per_second: f64) -> Self {
+    /// Its delivery rate, bytes per second.
+    pub fn delivery(mut self, bytes_per_second: f64) -> Self {
         self.0.delivery_rate = bytes_per_second;
         self
     }
-    pub(crate) fn slow_start(mut self) -> Self {
+    /// It is in slow start.
+    pub fn slow_start(mut self) -> Self {
         (self.0.ssthresh, self.0.phase) = (0x7fff_ffff, Phase::SlowStart);
         self
     }
-    pub(crate) fn backup(mut self) -> Self {
+    /// It is a backup.
+    pub fn backup(mut self) -> Self {
         self.0.backup = true;
         self
     }
-    pub(crate) fn stale(mut self) -> Self {
+    /// It shows no sign of life.
+    pub fn stale(mut self) -> Self {
         self.0.stale = true;
         self
     }
 }
 
 /// A connection without a network.
-pub(crate) struct Bench {
+pub struct Bench {
+    /// Now.
     pub now: Instant,
+    /// Its subflows.
     pub subflows: Vec<SubflowView>,
+    /// What is written, assigned and acknowledged.
     pub map: SendMap,
+    /// The peer's window, bytes from the first unacknowledged one.
     pub send_window: u64,
+    /// The connection's send buffer, bytes.
     pub send_buffer: u64,
 }
 
-#[allow(dead_code, reason = "each scheduler's tests use a part of it")]
 impl Bench {
-    pub(crate) fn new<const N: usize>(subflows: [Sub; N]) -> Self {
+    /// With these subflows, nothing written, and windows that are never the limit.
+    pub fn new<const N: usize>(subflows: [Sub; N]) -> Self {
         Bench {
             now: Instant::from_secs(10),
             subflows: subflows.into_iter().map(|s| s.0).collect(),
@@ -120,18 +137,19 @@ impl Bench {
     }
 
     /// `segments` more are written.
-    pub(crate) fn write(mut self, segments: u64) -> Self {
+    pub fn write(mut self, segments: u64) -> Self {
         self.map.append(segments * MSS);
         self
     }
 
     /// The peer's window, segments.
-    pub(crate) fn send_window(mut self, segments: u64) -> Self {
+    pub fn send_window(mut self, segments: u64) -> Self {
         self.send_window = segments * MSS;
         self
     }
 
-    pub(crate) fn view(&self) -> View<'_> {
+    /// What a scheduler sees.
+    pub fn view(&self) -> View<'_> {
         View {
             now: self.now,
             subflows: &self.subflows,
@@ -144,22 +162,24 @@ impl Bench {
         }
     }
 
-    pub(crate) fn decide(&self, scheduler: &mut dyn Scheduler) -> Decision {
+    /// What a scheduler answers now.
+    pub fn decide(&self, scheduler: &mut dyn Scheduler) -> Decision {
         scheduler.decide(&self.view())
     }
 
-    pub(crate) fn event(&self, scheduler: &mut dyn Scheduler, event: &Event<'_>) {
+    /// Tells a scheduler of an event.
+    pub fn event(&self, scheduler: &mut dyn Scheduler, event: &Event<'_>) {
         scheduler.on_event(event, &self.view());
     }
 
     /// The subflow called `id`.
     #[track_caller]
-    pub(crate) fn sub(&mut self, id: u8) -> &mut SubflowView {
+    pub fn sub(&mut self, id: u8) -> &mut SubflowView {
         self.subflows.iter_mut().find(|s| s.id.0 == id).expect("the test has such a subflow")
     }
 
     /// `segments` out on `id` are acknowledged on the subflow.
-    pub(crate) fn acked(&mut self, id: u8, segments: u32) {
+    pub fn acked(&mut self, id: u8, segments: u32) {
         let s = self.sub(id);
         s.in_flight -= segments;
         s.unacked -= segments;
@@ -167,7 +187,7 @@ impl Bench {
     }
 
     /// The subflow dies.
-    pub(crate) fn down(&mut self, id: u8, scheduler: &mut dyn Scheduler) {
+    pub fn down(&mut self, id: u8, scheduler: &mut dyn Scheduler) {
         self.subflows.retain(|s| s.id.0 != id);
         self.map.release(SubflowId(id));
         self.event(scheduler, &Event::SubflowDown(SubflowId(id)));
@@ -175,7 +195,7 @@ impl Bench {
 
     /// Carries an assignment out; positions in segments.
     #[track_caller]
-    pub(crate) fn carry_out(&mut self, scheduler: &mut dyn Scheduler, assign: &Assign) -> (u8, Range<u64>) {
+    pub fn carry_out(&mut self, scheduler: &mut dyn Scheduler, assign: &Assign) -> (u8, Range<u64>) {
         let Assign { subflow, range, window, reason } = assign.clone();
         assert!(range.start < range.end, "an empty assignment ({reason})");
         assert!(range.start >= self.map.first_unacked() && range.end <= self.map.written_end(), "{range:?} ({reason})");
@@ -207,7 +227,7 @@ impl Bench {
 
     /// One decision, carried out; nothing for a wait.
     #[track_caller]
-    pub(crate) fn step(&mut self, scheduler: &mut dyn Scheduler) -> Option<(u8, Range<u64>)> {
+    pub fn step(&mut self, scheduler: &mut dyn Scheduler) -> Option<(u8, Range<u64>)> {
         match self.decide(scheduler) {
             Decision::Assign(assign) => Some(self.carry_out(scheduler, &assign)),
             Decision::Wait { .. } => None,
@@ -217,7 +237,7 @@ impl Bench {
     /// Decides and carries out until the scheduler waits or nothing is left; neighbouring ranges of a subflow are
     /// joined.
     #[track_caller]
-    pub(crate) fn run(&mut self, scheduler: &mut dyn Scheduler) -> Vec<(u8, Range<u64>)> {
+    pub fn run(&mut self, scheduler: &mut dyn Scheduler) -> Vec<(u8, Range<u64>)> {
         let all = self.run_for(scheduler, 10_000);
         assert!(self.step(scheduler).is_none(), "the scheduler never waits");
         all
@@ -225,7 +245,7 @@ impl Bench {
 
     /// At most `n` decisions, as [`Bench::run`].
     #[track_caller]
-    pub(crate) fn run_for(&mut self, scheduler: &mut dyn Scheduler, n: usize) -> Vec<(u8, Range<u64>)> {
+    pub fn run_for(&mut self, scheduler: &mut dyn Scheduler, n: usize) -> Vec<(u8, Range<u64>)> {
         let mut all: Vec<(u8, Range<u64>)> = Vec::new();
         for _ in 0..n {
             match self.step(scheduler) {
@@ -240,7 +260,7 @@ impl Bench {
     }
 
     /// The rule of the decision that a scheduler takes now.
-    pub(crate) fn rule(&self, scheduler: &mut dyn Scheduler) -> &'static str {
+    pub fn rule(&self, scheduler: &mut dyn Scheduler) -> &'static str {
         match self.decide(scheduler) {
             Decision::Assign(a) => a.reason.rule,
             Decision::Wait { reason, .. } => reason.rule,
@@ -249,7 +269,6 @@ impl Bench {
 }
 
 /// The place of segment `n` in the stream.
-#[allow(dead_code, reason = "each scheduler's tests use a part of it")]
-pub(crate) fn seg(n: u64) -> DataSeq {
+pub fn seg(n: u64) -> DataSeq {
     DataSeq(n * MSS)
 }

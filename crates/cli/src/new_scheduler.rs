@@ -1,0 +1,118 @@
+//! `pathweave new-scheduler`.
+
+use crate::args::NewSchedulerOptions;
+use crate::failure::Failure;
+use pathweave_proto::Registry;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The crate's files, with `@NAME@` and its dependencies to be filled in.
+const MANIFEST: &str = include_str!("../templates/new-scheduler/Cargo.toml.txt");
+const MAIN: &str = include_str!("../templates/new-scheduler/main.rs.txt");
+const SCHEDULER: &str = include_str!("../templates/new-scheduler/scheduler.rs.txt");
+
+/// Longest name.
+const LONGEST: usize = 40;
+/// Names that Cargo or Rust does not take for a crate, or that its dependencies have.
+const TAKEN: [&str; 9] =
+    ["test", "core", "std", "alloc", "proc-macro", "build", "deps", "pathweave", "pathweave-proto"];
+/// Rust's reserved words (edition 2024) of lower-case letters.
+const RESERVED: &str = "abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen \
+                        if impl in let loop macro match mod move mut override priv pub ref return self static struct super trait \
+                        true try type typeof unsafe unsized use virtual where while yield";
+
+/// Writes the crate.
+pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+    let name = &options.name;
+    check_name(name, registry)?;
+    let folder = options.path.clone().unwrap_or_else(|| PathBuf::from(name));
+    if folder.exists() {
+        return Err(Failure::Input(format!("{}: it is there already; allowed: a folder to make", folder.display())));
+    }
+    let source = Source::of(options)?;
+    let fill = |text: &str| {
+        let text = text.replace("@PATHWEAVE@", &source.dependency("crates/cli", ""));
+        let text = text.replace("@PROTO@", &source.dependency("crates/proto", ""));
+        let text = text.replace("@PROTO_TESTING@", &source.dependency("crates/proto", ", features = [\"testing\"]"));
+        text.replace("@NAME@", name)
+    };
+    let place = |file: &str| folder.join(file);
+    let writing = |file: &Path, text: &str| std::fs::write(file, text).map_err(Failure::writing(file.display()));
+    std::fs::create_dir_all(place("src")).map_err(Failure::writing(folder.display()))?;
+    writing(&place("Cargo.toml"), &fill(MANIFEST))?;
+    writing(&place("src/main.rs"), &fill(MAIN))?;
+    writing(&place("src/scheduler.rs"), &fill(SCHEDULER))?;
+    writing(&place(".gitignore"), "/target\n")?;
+    if let Some(lock) = source.lock() {
+        // The versions that Pathweave is tested with.
+        writing(&place("Cargo.lock"), &lock)?;
+    }
+    let text = format!(
+        "{folder}: the rule is in src/scheduler.rs. Next:\n  cd {folder}\n  cargo test\n  cargo run --release -- compare --schedulers \
+         {name},minrtt\n  cargo run --release -- explain wlan-3g --scheduler {name}\n",
+        folder = folder.display()
+    );
+    io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_name(name: &str, registry: &Registry) -> Result<(), Failure> {
+    let wrong = |allowed: &str| Err(Failure::Input(format!("NAME = {name}: allowed: {allowed}")));
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_lowercase());
+    if !first || !name.chars().all(good) || name.ends_with('-') || name.contains("--") {
+        return wrong(
+            "lower-case letters, digits and single hyphens, a letter first and no hyphen last, such as my-rule",
+        );
+    }
+    if name.len() > LONGEST {
+        return wrong("at most 40 characters");
+    }
+    if TAKEN.contains(&name) || RESERVED.split_whitespace().any(|word| word == name) {
+        return wrong("a name that Cargo takes for a new crate");
+    }
+    if registry.scheduler(name).is_some() {
+        return wrong("a name that no scheduler has yet (see `pathweave list schedulers`)");
+    }
+    Ok(())
+}
+
+/// Where the crate's dependencies come from.
+enum Source {
+    Checkout(PathBuf),
+    Git { url: String, rev: String },
+}
+
+impl Source {
+    fn of(options: &NewSchedulerOptions) -> Result<Source, Failure> {
+        if let (Some(url), Some(rev)) = (&options.git, &options.rev) {
+            return Ok(Source::Git { url: url.clone(), rev: rev.clone() });
+        }
+        let given = options.checkout.as_deref().unwrap_or(Path::new("."));
+        let wrong = |reason: String| {
+            Failure::Input(format!("--checkout = {}: {reason}: allowed: a checkout of Pathweave", given.display()))
+        };
+        let folder = given.canonicalize().map_err(|e| wrong(e.to_string()))?;
+        if !folder.join("crates/proto/Cargo.toml").is_file() || !folder.join("crates/cli/Cargo.toml").is_file() {
+            return Err(wrong("there is no crates/proto in it".into()));
+        }
+        Ok(Source::Checkout(folder))
+    }
+
+    /// The right side of a dependency in a manifest.
+    fn dependency(&self, part: &str, more: &str) -> String {
+        match self {
+            // A Rust string and a TOML string agree on backslashes and quotes.
+            Source::Checkout(folder) => format!("{{ path = {:?}{more} }}", folder.join(part).display().to_string()),
+            Source::Git { url, rev } => format!("{{ git = {url:?}, rev = {rev:?}{more} }}"),
+        }
+    }
+
+    fn lock(&self) -> Option<String> {
+        match self {
+            Source::Checkout(folder) => std::fs::read_to_string(folder.join("Cargo.lock")).ok(),
+            Source::Git { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `pathweave new-scheduler`. That what it writes builds and runs is checked by `cargo xtask new-scheduler`.
+
+use crate::{folder, pathweave, stderr, stdout};
+use std::fs;
+
+const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+#[test]
+fn a_crate_is_written() {
+    let folder = folder("new-scheduler");
+    let output = pathweave(&folder, &["new-scheduler", "my-rule", "--checkout", CHECKOUT]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("cargo run --release -- compare --schedulers my-rule,minrtt"));
+    let read = |file: &str| fs::read_to_string(folder.join("my-rule").join(file)).unwrap_or_default();
+    assert!(read("Cargo.toml").contains("name = \"my-rule\"") && read("Cargo.toml").contains("crates/proto\""));
+    assert!(read("src/scheduler.rs").contains("name: \"my-rule\""));
+    for file in ["Cargo.toml", "src/main.rs", "src/scheduler.rs"] {
+        assert!(!read(file).is_empty() && !read(file).contains('@'), "{file}");
+    }
+    assert!(read("Cargo.lock").contains("name = \"proptest\""));
+
+    let arguments = ["new-scheduler", "other", "--path", "here", "--git", "https://example.org/p.git", "--rev", "abc"];
+    let output = pathweave(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let manifest = fs::read_to_string(folder.join("here/Cargo.toml")).unwrap_or_default();
+    assert!(manifest.contains("git = \"https://example.org/p.git\", rev = \"abc\", features"), "{manifest}");
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let folder = folder("new-scheduler-wrong");
+    fs::create_dir(folder.join("there")).expect("a folder can be made");
+    let long = "x".repeat(41);
+    for (arguments, message) in [
+        ("My-Rule --checkout CHECKOUT", "error: NAME = My-Rule: allowed: lower-case letters"),
+        ("3rule --checkout CHECKOUT", "error: NAME = 3rule: allowed: lower-case letters"),
+        ("../rule --checkout CHECKOUT", "error: NAME = ../rule: allowed: lower-case letters"),
+        ("rule- --checkout CHECKOUT", "error: NAME = rule-: allowed: lower-case letters"),
+        (&format!("{long} --checkout CHECKOUT"), "error: NAME = xxxx"),
+        ("match --checkout CHECKOUT", "error: NAME = match: allowed: a name that Cargo takes"),
+        ("pathweave --checkout CHECKOUT", "error: NAME = pathweave: allowed: a name that Cargo takes"),
+        ("blest --checkout CHECKOUT", "error: NAME = blest: allowed: a name that no scheduler has yet"),
+        ("there --checkout CHECKOUT", "error: there: it is there already"),
+        ("rule --checkout nowhere", "error: --checkout = nowhere: No such file"),
+        ("rule --checkout there", "error: --checkout = there: there is no crates/proto in it"),
+        ("rule", "error: the following required arguments were not provided"),
+        ("rule --git https://example.org/p.git", "error: the following required arguments were not provided"),
+    ] {
+        let arguments = arguments.replace("CHECKOUT", CHECKOUT);
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let output = pathweave(&folder, &[&["new-scheduler"], &words[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(stderr(&output).starts_with(message), "{arguments}: {}", stderr(&output));
+    }
+    assert!(fs::read_dir(&folder).is_ok_and(|list| list.count() == 1), "nothing was written");
+}

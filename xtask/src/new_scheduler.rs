@@ -1,0 +1,38 @@
+//! What `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare` knows the scheduler.
+
+use crate::run::{cargo, count_tests, root, run, target};
+use crate::steps::Counts;
+use std::path::Path;
+use std::process::Command;
+
+/// Writes a crate beside what Cargo builds, and puts it to use.
+///
+/// # Errors
+/// Where a step of it fails.
+pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
+    let folder = target().join("new-scheduler");
+    let _ = std::fs::remove_dir_all(&folder);
+    run(cargo("run --quiet --package pathweave -- new-scheduler sample-rule --checkout . --path").arg(&folder))?;
+    count_tests(&mut inside(&folder, "test --offline"), counts)?;
+    let compare =
+        "run --quiet --offline -- compare cp-symmetric --schedulers sample-rule,minrtt --seeds 1 --set duration=3s";
+    let table = crate::run::capture(&mut inside(&folder, compare))?;
+    match String::from_utf8_lossy(&table).contains("sample-rule") {
+        true => Ok(()),
+        false => Err("compare does not show the new scheduler".into()),
+    }
+}
+
+/// Cargo in the new crate, with what is built already for this repository.
+fn inside(folder: &Path, arguments: &str) -> Command {
+    let mut command = cargo(arguments);
+    command.current_dir(folder).env("CARGO_TARGET_DIR", target()).env("RUSTUP_TOOLCHAIN", toolchain());
+    command
+}
+
+/// The toolchain that the repository pins, which outside of it is not chosen by itself.
+fn toolchain() -> String {
+    let text = std::fs::read_to_string(root().join("rust-toolchain.toml")).unwrap_or_default();
+    let channel = text.lines().find_map(|line| line.strip_prefix("channel = "));
+    channel.map_or_else(|| "stable".into(), |name| name.trim_matches('"').into())
+}
