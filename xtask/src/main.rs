@@ -1,12 +1,15 @@
 //! The project's own chores and checks: `cargo xtask test` runs them all.
 
 mod captures;
+mod decisions;
 mod determinism;
 mod instructions;
+mod new_scheduler;
 mod page;
 mod peers;
 mod results;
 mod run;
+mod schedulers;
 mod setup;
 mod specs;
 mod steps;
@@ -18,16 +21,19 @@ use steps::Steps;
 
 const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
+cargo xtask decisions    instructions of a decision of each scheduler, under a limit; --write: and docs/decisions.txt
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
 cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
 cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
 cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
 cargo xtask captures     captures of all built-in scenarios, read by tshark
 cargo xtask through-bytes  all built-in scenarios, schedulers and 20 seeds with segments that travel as bytes (not in test)
+cargo xtask new-scheduler what `pathweave new-scheduler` writes builds, passes its tests and runs
 cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
 cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
 cargo xtask specs        writes the tables of specs/ anew
-cargo xtask results      writes docs/results/ and the README's table and picture anew";
+cargo xtask results      writes docs/results/, docs/schedulers/ and the README's table and picture anew
+cargo xtask schedulers   writes docs/schedulers/ anew, from the sources and docs/results/";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +74,20 @@ fn main() -> ExitCode {
                 determinism::through_bytes()
             });
         }
+        ["new-scheduler"] => {
+            steps.step("new scheduler", new_scheduler::check);
+        }
+        ["decisions"] => {
+            if steps.step("what the checks need", |_| setup::install()) {
+                steps.step("decisions", |_| decisions::check());
+            }
+        }
+        ["decisions", "--write"] => {
+            steps.step("decisions", |_| decisions::write());
+        }
+        ["schedulers"] => {
+            steps.step("schedulers", |_| schedulers::write());
+        }
         ["wasm"] => {
             steps.step("wasm32", |_| determinism::build_wasm());
         }
@@ -79,6 +99,7 @@ fn main() -> ExitCode {
         }
         ["results"] => {
             steps.step("results", |_| results::write());
+            steps.step("schedulers", |_| schedulers::write());
         }
         _ => {
             eprintln!("{USAGE}");
@@ -114,6 +135,9 @@ fn test(steps: &mut Steps) {
         steps.step("README", |_| results::check_readme(&table));
     }
     steps.step("captures", |_| captures::check());
+    steps.step("pages of schedulers", |_| schedulers::check());
+    steps.step("new scheduler", new_scheduler::check);
     steps.step("instructions", |_| instructions::check());
+    steps.step("decisions", |_| decisions::check());
     steps.step("benchmarks compile", |_| run(&mut cargo("bench --workspace --bench * --no-run")));
 }
