@@ -427,10 +427,7 @@ impl Tcp {
             }
             (State::FinWait1, true, false) => State::FinWait2,
             (State::FinWait1, false, true) => State::Closing,
-            (State::LastAck, true, _) => {
-                self.retransmit_timer = None;
-                State::Closed
-            }
+            (State::LastAck, true, _) => return self.abort(),
             (state, _, _) => state,
         };
         if self.state == State::TimeWait {

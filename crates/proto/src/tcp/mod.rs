@@ -427,7 +427,7 @@ impl Tcp {
     /// Ends our direction after all that is queued (RFC 9293 §3.10.4).
     pub(crate) fn close(&mut self, now: Instant) {
         match self.state {
-            State::SynSent => self.state = State::Closed,
+            State::SynSent => self.abort(),
             State::SynReceived | State::Established | State::CloseWait if !self.fin_queued => {
                 if !self.queue.end_with_last() {
                     self.queue_lone_fin(now);
@@ -474,6 +474,10 @@ impl Tcp {
 
     /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader.
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool) {
+        if self.state == State::Closed {
+            // A signal of the same segment has ended the subflow.
+            return;
+        }
         let around =
             receive::Surroundings { rto: self.rtt.base_rto(), srtt: self.rtt.srtt(), sack: self.sack_ok, taken };
         self.receiver.decide_ack(now, window, &around, &self.config);

@@ -110,7 +110,7 @@ impl Tcp {
         self.receiver.handle_timeout(now);
         if self.time_wait_end.is_some_and(|t| t <= now) {
             self.time_wait_end = None;
-            self.state = State::Closed;
+            self.abort();
         }
         let Some((kind, at)) = self.retransmit_timer else { return };
         if at > now {

@@ -12,6 +12,7 @@ mod ecn;
 mod fallback;
 mod fastclose;
 mod handshake;
+mod hostile;
 mod keep_alive;
 mod loss_recovery;
 mod mappings;

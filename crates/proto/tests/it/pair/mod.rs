@@ -399,7 +399,7 @@ impl Pair {
         let mut steps = 0u64;
         while self.step(limit) {
             steps += 1;
-            assert!(steps < 2_000_000, "time stands still at {}", self.now);
+            assert!(steps < 2_000_000, "time stands still at {}\n{}", self.now, self.describe());
         }
     }
 
