@@ -21,6 +21,8 @@ const MARGIN: f64 = 0.05;
 struct Line {
     name: String,
     goodput: f64,
+    /// The same as the table has it, with its own number of digits.
+    shown: String,
     /// Half of the 95 % interval.
     margin: f64,
     /// CP eq. 9.
@@ -105,9 +107,11 @@ fn line(text: &str) -> Option<Line> {
     words.next()?.parse::<u32>().ok()?;
     let name = words.next()?.to_owned();
     let number = |word: &str| word.trim_start_matches('±').replace('−', "-").parse::<f64>().ok();
+    let shown = words.next()?.to_owned();
     Some(Line {
         name,
-        goodput: number(words.next()?)?,
+        goodput: number(&shown)?,
+        shown,
         margin: number(words.next()?)?,
         benefit: number(words.next()?)?,
     })
@@ -224,9 +228,9 @@ fn measured(out: &mut String, name: &str, results: &[Results]) {
         let against = if median > 0.0 { l.goodput / median - 1.0 } else { 0.0 };
         let _ = writeln!(
             table,
-            "| [{0}](../results/{0}.txt) | {1:.2} ± {2:.2} | {3} of {count} | {4} % | {5} |",
+            "| [{0}](../results/{0}.txt) | {1} ± {2:.2} | {3} of {count} | {4} % | {5} |",
             r.scenario,
-            l.goodput,
+            l.shown,
             l.margin,
             rank + 1,
             signed(against * 100.0, 0),
@@ -305,7 +309,7 @@ fn overview(schedulers: &[Value], results: &[Results]) -> String {
 /// At most six, each with its goodput.
 fn names<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> String {
     let count = lines.clone().count();
-    let some: Vec<String> = lines.take(6).map(|l| format!("[{0}]({0}.md) {1:.2}", l.name, l.goodput)).collect();
+    let some: Vec<String> = lines.take(6).map(|l| format!("[{0}]({0}.md) {1}", l.name, l.shown)).collect();
     let more = if count > 6 { format!(" and {} more", count - 6) } else { String::new() };
     if count == 0 { "–".into() } else { some.join(", ") + &more }
 }
@@ -316,7 +320,7 @@ mod tests {
 
     #[test]
     fn lines_of_results() {
-        let cp = Line { name: "cp".into(), goodput: 6.61, margin: 0.06, benefit: 1.14 };
+        let cp = Line { name: "cp".into(), goodput: 6.61, shown: "6.61".into(), margin: 0.06, benefit: 1.14 };
         assert_eq!(line(" 2  cp                   6.61 ±0.06  +1.14  30/70  1658"), Some(cp));
         assert_eq!(line("21  tcp-path0            2.68 ±0.09  −0.25  100/0").map(|l| l.benefit), Some(-0.25));
         assert_eq!(line("    scheduler               goodput  bene-"), None);
