@@ -457,6 +457,8 @@ impl Connection {
         }
     }
 
+    //= RFC 9293 §3.8.6.1: "Probing of zero (offered) windows MUST be supported"
+    //= tests: zero_window::a_closed_window_may_last_for_hours, zero_window::a_lost_window_update_is_probed_for
     fn probe_window(&mut self, now: Instant, times: u32) {
         let longest = Duration::from_secs(60);
         let mut rto = Duration::from_secs(1);

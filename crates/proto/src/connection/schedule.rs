@@ -299,6 +299,8 @@ impl Connection {
             // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
             // full segment of the same burst and Nagle's rule lets them go, as in the kernel. What is queued beyond the
             // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
+            //= RFC 9293 §3.8.6.2.1: "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
+            //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments
             let respects = assign.window == WindowUse::Respect;
             let window_edge = piece.end == self.send_window_end && piece.end < self.send.written_end();
             let worth = 2 * piece.end.since(piece.start) >= self.largest_send_window || self.window_override;

@@ -137,6 +137,9 @@ impl Tcp {
         self.peer_synced = true;
         self.peer_isn = syn.seq;
         self.receiver.start();
+        //= RFC 9293 §3.7.1: "If an MSS Option is not received at connection setup, TCP implementations MUST assume a
+        //= default send MSS of 536 (576 - 40) for IPv4"
+        //= tests: handshake::a_peer_that_names_no_segment_size_gets_536_bytes
         self.peer_mss = u32::from(o.mss.unwrap_or(DEFAULT_MSS as u16)).max(64);
         self.sack_ok = o.sack_permitted && self.config.recovery != LossRecovery::NewReno;
         self.timestamps_ok = o.timestamps.is_some() && self.config.timestamps;
@@ -230,6 +233,8 @@ impl Tcp {
             self.establish(now, peers, changes);
         } else {
             // RFC 9293 §3.5: both sides opened at once.
+            //= RFC 9293 §3.5: "A TCP implementation MUST support simultaneous open attempts"
+            //= tests: handshake::both_ends_may_open_at_once
             self.state = State::SynReceived;
             self.send_syn = true;
         }

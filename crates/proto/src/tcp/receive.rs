@@ -383,6 +383,9 @@ impl Receiver {
     /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer; where it
     /// offers less than the last one did, the acknowledgement waits for the reader, unless the data is `taken`: no reader
     /// waits for it.
+    //= RFC 9293 §3.8.6.3: "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
+    //= seconds"
+    //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, around: &Surroundings, config: &TcpConfig) {
         let Some((received, fin, _)) = self.noted.take() else { return };
         if !self.started {

@@ -202,3 +202,19 @@ fn a_server_that_gives_a_handshake_up_resets_it() {
     assert!(last.is_rst() && last.at == at_ms(127_010), "{last:?}");
     assert_eq!(pair.hosts[1].connections(), 0);
 }
+
+#[test]
+fn a_peer_that_names_no_segment_size_gets_536_bytes() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.script(|p| {
+        if p.from == Server {
+            p.segment.options.mss = None;
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    pair.write(Client, 20_000);
+    pair.run_until_received(Server, 20_000, secs(2));
+    // Options count: RFC 9293 §3.7.1.
+    assert_eq!(pair.data(Client).map(|p| p.len() + p.segment.options.wire_len() as u32).max(), Some(536));
+}
