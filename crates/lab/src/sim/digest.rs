@@ -6,16 +6,18 @@ use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption
 use pathweave_wire::{Payload, Segment};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes gathered before they are hashed.
+/// Packets' lines are hashed together once they have this many bytes: hashing many short pieces costs more.
+const HASHED_TOGETHER: usize = 4096;
+
 #[derive(Default)]
 pub(super) struct Digest {
     hash: Xxh3,
+    /// What is not hashed yet.
     line: Vec<u8>,
 }
 
 impl Digest {
     pub(super) fn record(&mut self, tap: &Tap, segment: &Segment, ecn: Ecn) {
-        self.line.clear();
         self.number(tap.at.as_nanos());
         self.number(u64::from(tap.link.0) << 32 | tap.fate as u64);
         self.number(tap.sequence << 8 | ecn as u64);
@@ -45,7 +47,10 @@ impl Digest {
             Payload::Virtual { .. } => {}
             Payload::Bytes(bytes) => self.line.extend_from_slice(bytes),
         }
-        self.hash.update(&self.line);
+        if self.line.len() >= HASHED_TOGETHER {
+            self.hash.update(&self.line);
+            self.line.clear();
+        }
     }
 
     fn number(&mut self, n: u64) {
@@ -121,7 +126,8 @@ impl Digest {
     }
 
     /// 32 hexadecimal digits.
-    pub(super) fn finish(&self) -> String {
+    pub(super) fn finish(mut self) -> String {
+        self.hash.update(&self.line);
         format!("{:032x}", self.hash.digest128())
     }
 }

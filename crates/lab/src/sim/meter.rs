@@ -79,6 +79,8 @@ pub(super) struct Meter {
     out_of_order_series: MaxSteps,
     blocked_since: Option<Instant>,
     blocked: Duration,
+    /// The host last looked at, and the bytes that it has in order, out of order, and held back on subflows.
+    last_seen: Option<(usize, u64, u64, u64)>,
 }
 
 impl Meter {
@@ -100,6 +102,7 @@ impl Meter {
             out_of_order_series: MaxSteps::new(step),
             blocked_since: None,
             blocked: Duration::ZERO,
+            last_seen: None,
         }
     }
 
@@ -122,19 +125,22 @@ impl Meter {
 
     /// After something happened on a host.
     pub(super) fn observe(&mut self, now: Instant, host: usize, state: &Host, apps: &Apps) {
-        let mut held = 0;
+        let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
         for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
             let Some(connection) = app.receiver().handle.and_then(|h| state.endpoint.connection(h)) else { continue };
             seen = true;
-            held += connection.out_of_order_bytes();
-            for subflow in connection.subflows() {
-                held += subflow.held_bytes;
-            }
+            received += connection.received_bytes();
+            out_of_order += connection.out_of_order_bytes();
+            held += connection.held_bytes();
         }
-        if !seen {
+        // Nothing has arrived since the last look: nothing to measure has changed.
+        let seen_now = (host, received, out_of_order, held);
+        if !seen || self.last_seen == Some(seen_now) {
             return;
         }
+        self.last_seen = Some(seen_now);
+        held += out_of_order;
         self.observe_paths(now, host, state, apps);
         self.out_of_order.set(now, held);
         self.out_of_order_series.set(now, held);

@@ -249,6 +249,10 @@ impl Connection {
     pub fn out_of_order_bytes(&self) -> u64 {
         self.receive.held_bytes()
     }
+    /// Bytes that wait for a hole in their subflow's own sequence.
+    pub fn held_bytes(&self) -> u64 {
+        self.subflows.iter().flatten().map(|s| s.tcp.held_bytes()).sum()
+    }
     /// Bytes received in order so far, at the data level.
     pub fn received_bytes(&self) -> u64 {
         self.receive.next().0

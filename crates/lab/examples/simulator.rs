@@ -1,5 +1,5 @@
-//! The work of the example of the same name in `pathweave-benches`, with all that the simulator adds to engine and network:
-//! a scenario, metrics, and the digest of every packet. `flow [tcp|mptcp] [SECONDS] [TIMES]`.
+//! The work of the example `flow` in `pathweave-benches`, with all that the simulator adds to engine and network:
+//! a scenario, metrics, and the digest of every packet. `simulator [tcp|mptcp] [SECONDS] [TIMES]`.
 
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::sim::Simulation;
