@@ -1,17 +1,18 @@
-//! Answering MP_JOIN (RFC 8684 §3.2).
+//! Further subflows: which ones a client wants, and answering MP_JOIN (RFC 8684 §3.2).
 //!
 //! A join takes one of the names of subflows once it is answered. A flood of joins with the connection's token, which is sent
 //! in clear, takes all names; joins beyond them wait apart, a bounded number of them, and the first that proves to be the
 //! peer's takes the name of one that has not.
 
 use super::subflow::{Join, Subflow};
-use super::{Connection, handshake};
+use super::{Connection, Role, handshake};
+use crate::config::PathManager;
 use crate::seq::SubflowId;
 use crate::tcp::{Outgoing, State, Tcp};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use handshake::{Mode, Numbers, join};
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{AddressId, MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment, crypto};
 
 /// Stands for a join that waits for a name.
@@ -27,6 +28,89 @@ impl Subflow {
 }
 
 impl Connection {
+    /// The joins that the path manager wants now: local address, remote address.
+    pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
+        let (true, Role::Client, Mode::Mptcp(keys)) = (self.joins_wanted, self.role, self.mode) else {
+            return Vec::new();
+        };
+        self.joins_wanted = false;
+        // A further subflow has no use once both directions have ended.
+        let ended = matches!(self.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receive.complete();
+        //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
+        //= DSS option has been successfully received across the path"
+        //= tests: mp_join::four_segments_join_a_subflow
+        if !keys.confirmed || self.error.is_some() || ended {
+            return Vec::new();
+        }
+        if self.config.single_path && self.subflows.iter().flatten().any(|s| s.usable() && !s.stale) {
+            return Vec::new();
+        }
+        let exists = |local: IpAddr, remote: SocketAddr| {
+            self.subflows
+                .iter()
+                .flatten()
+                .any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == local && s.tcp.remote == remote)
+        };
+        let initial = self.remote_addresses.first().copied();
+        //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
+        //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
+        let closed_initial = keys.no_join_to_initial || self.initial_removed;
+        let joinable = |remote: &&(AddressId, SocketAddr)| !(closed_initial && Some(**remote) == initial);
+        let mut joins = Vec::new();
+        match self.config.path_manager {
+            PathManager::Default => {
+                // One subflow from each local address: to the announced address of the same number, or to the initial one
+                // where the peer has announced none.
+                for (i, (_, local, _)) in self.local_addresses.iter().enumerate() {
+                    let announced = self.remote_addresses.iter().filter(joinable).nth(i);
+                    let only_initial = self.remote_addresses.len() == 1 && self.config.join_initial_address;
+                    let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
+                    let Some((_, remote)) = announced.or(alone) else { continue };
+                    let used = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == *local);
+                    if !used && local.is_ipv4() == remote.is_ipv4() {
+                        joins.push((SocketAddr::new(*local, 0), *remote));
+                    }
+                }
+            }
+            PathManager::FullMesh => {
+                for (_, local, _) in &self.local_addresses {
+                    for (_, remote) in self.remote_addresses.iter().filter(joinable) {
+                        if local.is_ipv4() == remote.is_ipv4() && !exists(*local, *remote) {
+                            joins.push((SocketAddr::new(*local, 0), *remote));
+                        }
+                    }
+                }
+            }
+            PathManager::NDiffPorts(n) => {
+                let alive = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed()).count();
+                let first = self.subflows.iter().flatten().next().map(|s| s.tcp.local.ip());
+                if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
+                    for _ in alive..usize::from(n) {
+                        joins.push((SocketAddr::new(local, 0), *remote));
+                    }
+                }
+            }
+        }
+        joins
+    }
+
+    /// Starts a further subflow.
+    pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), numbers: Numbers) -> Option<SubflowId> {
+        let id = self.free_slot()?;
+        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values).ok()?;
+        let tcp = Tcp::connect(self.tcp_config(), controller, addresses, numbers.isn, self.window.largest());
+        let meta = self.meta_of(addresses.0.ip());
+        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: 0 };
+        let mut subflow = Subflow::new(id, tcp, pending, meta);
+        subflow.local_id = self.local_id_of(addresses.0.ip());
+        if self.fast_detection() {
+            // A path that is dark at first is found soon after it comes to life.
+            subflow.tcp.rto_cap = super::reinject::PROBE_INTERVAL;
+        }
+        self.subflows[id.index()] = Some(subflow);
+        Some(id)
+    }
+
     /// Answers a SYN with MP_JOIN whose token is ours: the subflow's name, or [`LATE_JOIN`].
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
 //! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
-//! retransmission, failure detection), `trace` (decisions, for people to read), `joins` (answering MP_JOIN), `close` (DATA_FIN and the end).
+//! retransmission, failure detection), `trace` (decisions, for people to read), `joins` (further subflows), `close` (DATA_FIN and the end).
 
 mod addresses;
 mod close;
