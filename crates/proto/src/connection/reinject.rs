@@ -2,7 +2,7 @@
 
 use super::{Connection, Trace};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
@@ -181,6 +181,11 @@ impl Connection {
         subflow.down = true;
         let was_up = subflow.up;
         self.hand_over(id);
+        // What the subflow has acknowledged too: only a DATA_ACK says that the peer has it.
+        let alone = |owners: SubflowSet| owners == SubflowSet::only(id);
+        for (range, _) in self.send.spans_from(self.send.first_unacked()).filter(|(_, owners)| alone(*owners)) {
+            Self::queue_reinjection(&mut self.reinject, range);
+        }
         self.send.release(id);
         if was_up {
             self.tell(now, |_| Event::SubflowDown(id));
