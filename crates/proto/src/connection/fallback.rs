@@ -7,7 +7,7 @@
 
 use super::handshake::Mode;
 use super::mapping::Trouble;
-use super::subflow::Join;
+use super::subflow::{Join, Subflow};
 use super::{Connection, DataFin};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
@@ -39,19 +39,22 @@ impl Connection {
     pub(super) fn is_settled(&self) -> bool {
         match self.mode {
             Mode::Negotiating { .. } => false,
-            Mode::Mptcp(keys) => keys.confirmed && self.data_ack_seen,
+            Mode::Mptcp(keys) => keys.confirmed && (self.data_ack_seen || self.send.written_end() == DataSeq(0)),
             Mode::Plain => true,
         }
     }
 
-    /// Whether plain TCP can still be taken up on subflow `id`.
-    pub(super) fn may_fall_back(&self, id: SubflowId) -> bool {
-        self.is_unconfirmed() && self.only_first_lives(id)
+    /// Whether data without a mapping, from place `ssn` of subflow `id` on, is plain TCP's: nothing has shown yet that the
+    /// peer's data is Multipath TCP's, or it is the first data of all.
+    pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
+        let first_data = ssn == 1 && self.receive.next() == DataSeq(0) && self.receive.held_bytes() == 0;
+        (self.is_unconfirmed() || first_data) && self.only_first_lives(id)
     }
 
-    /// The only living subflow is the first one.
+    /// The only living subflow is the first one. A join that the peer has not taken part in yet is none.
     fn only_first_lives(&self, id: SubflowId) -> bool {
-        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());
+        let pending = |s: &Subflow| matches!(s.join, Join::Pending { .. });
+        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed() && !pending(s));
         living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none()
     }
 
@@ -95,6 +98,10 @@ impl Connection {
             self.farewell.infinite_mapping = Some(keys.wire_dsn(DataSeq(0)));
         }
         self.mode = Mode::Plain;
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.join != Join::Initial) {
+            subflow.tcp.abort();
+            subflow.down = true;
+        }
         self.announce.clear();
         self.unechoed.clear();
         if let DataFin::Sent(_) = self.data_fin {
@@ -177,7 +184,7 @@ impl Connection {
     }
 
     /// What the subflow carries is the stream in order: its sequence is the stream's own.
-    fn sends_in_order(&self, id: SubflowId) -> bool {
+    pub(super) fn sends_in_order(&self, id: SubflowId) -> bool {
         let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
         subflow.tcp.is_whole_stream(self.send.assigned_end())
     }

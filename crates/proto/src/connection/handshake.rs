@@ -13,7 +13,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
-    AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token,
+    AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
 };
 use pathweave_wire::{Flags, Segment, crypto};
 
@@ -79,8 +79,11 @@ pub(super) enum HandshakeStep {
     /// It comes too early and is forgotten; it will come again.
     Ignore,
     /// The subflow is reset.
-    Reset,
+    Reset(ResetReason),
 }
+
+/// "MPTCP-specific error" (RFC 8684 §3.6): a join that does not prove what it claims.
+const REFUSED: HandshakeStep = HandshakeStep::Reset(ResetReason::MptcpError);
 
 impl Keys {
     fn new(local: Key, remote: Key, no_join_to_initial: bool) -> Self {
@@ -320,7 +323,7 @@ impl Connection {
         segment: &mut Segment,
         acceptable: u64,
     ) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return HandshakeStep::Reset };
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return REFUSED };
         let settled = subflow.join == Join::Done || (subflow.join == Join::Initial && self.is_settled());
         if !settled && !subflow.tcp.is_plausible(segment, acceptable) {
             // TCP answers what it does not accept.
@@ -329,6 +332,9 @@ impl Connection {
         match (subflow.join, subflow.tcp.state()) {
             (Join::Initial, state) => {
                 if self.is_answered_as_plain(id, segment) {
+                    if !self.sends_in_order(id) {
+                        return HandshakeStep::Reset(ResetReason::Middlebox);
+                    }
                     self.fall_back();
                 }
                 self.take_capable(state, segment)
@@ -340,16 +346,16 @@ impl Connection {
                 let (Mode::Mptcp(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
                     (self.mode, join(segment).copied())
                 else {
-                    return HandshakeStep::Reset;
+                    return REFUSED;
                 };
                 //= RFC 8684 §3.2: "If the SYN/ACK as received at Host A does not have an MP_JOIN option, Host A MUST
                 //= close the subflow with a TCP RST"
                 //= tests: mp_join::an_answer_without_mp_join_is_refused
                 let expected = crypto::join_hmac(keys.remote, keys.local, nonce, local_nonce);
                 if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
-                    return HandshakeStep::Reset;
+                    return REFUSED;
                 }
-                let Some(subflow) = self.subflow_mut(id) else { return HandshakeStep::Reset };
+                let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
                 subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
@@ -360,13 +366,13 @@ impl Connection {
                     return HandshakeStep::GoOn;
                 }
                 let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else {
-                    return HandshakeStep::Reset;
+                    return REFUSED;
                 };
                 let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
                 if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
-                    return HandshakeStep::Reset;
+                    return REFUSED;
                 }
-                let Some(subflow) = self.subflow_mut(id) else { return HandshakeStep::Reset };
+                let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
                 subflow.join = Join::Done;
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
@@ -374,7 +380,7 @@ impl Connection {
             }
             (Join::AwaitFourthAck { .. }, _) => {
                 if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
-                    let Some(subflow) = self.subflow_mut(id) else { return HandshakeStep::Reset };
+                    let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
                     subflow.join = Join::Done;
                     subflow.third_ack_again = None;
                 }

@@ -43,11 +43,10 @@ impl Connection {
         }
         let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
         let acceptable = if self.is_mptcp() { acceptable.max(self.window.buffer()) } else { acceptable };
-        let acknowledges = segment.options.dss.is_some_and(|d| d.data_ack.is_some());
         match self.take_handshake_options(id, segment, acceptable) {
             HandshakeStep::GoOn => {}
             HandshakeStep::Ignore => return,
-            HandshakeStep::Reset => return self.refuse_subflow(now, id, ResetReason::MptcpError),
+            HandshakeStep::Reset(reason) => return self.refuse_subflow(now, id, reason),
         }
         let own = self.fill_paths(id);
         let paths = core::mem::take(&mut self.paths);
@@ -72,7 +71,6 @@ impl Connection {
         }
         self.raise_if_usable(now, id);
         if changes.acceptable {
-            self.data_ack_seen |= acknowledges;
             if let Some(subflow) = self.subflow_mut(id) {
                 subflow.heard(now);
             }
@@ -295,6 +293,7 @@ impl Connection {
             self.data_fin = DataFin::Acked;
             self.progress_at = now;
         }
+        self.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
         if self.window_probe.is_some() {
             // The answer to a probe, or as good as one.
             self.progress_at = now;

@@ -184,7 +184,7 @@ impl Connection {
         if mappings.failed {
             mappings.wait(now, start, arrival.payload.clone());
         } else {
-            if mappings.covering(start).is_err() && self.may_fall_back(id) {
+            if mappings.covering(start).is_err() && self.may_fall_back(id, start) {
                 self.fall_back();
                 return Ok(self.insert_data(DataSeq(start - 1), arrival.payload.clone()));
             }

@@ -195,7 +195,7 @@ pub struct Connection {
     challenges: Throttle,
     /// DSS checksums are in use: one of both sides has asked for them.
     checksum: bool,
-    /// The peer has sent a DATA_ACK.
+    /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
     data_ack_seen: bool,
     farewell: fallback::Farewell,
 

@@ -79,6 +79,29 @@ fn options_lost_on_one_segment_of_the_handshake() {
     assert!(!data.the(Server).is_mptcp() && !data.the(Client).is_mptcp());
 }
 
+/// An announcement has shown that the peer speaks Multipath TCP, and a join is under way, but no data has got through so.
+#[test]
+fn options_lost_on_the_first_data_after_an_announcement() {
+    for from in [Client, Server] {
+        let mut pair = Pair::new(&[10, 20], config());
+        let mut stripped = false;
+        pair.script(move |p| {
+            if p.is_data() && p.from == from && !stripped {
+                stripped = true;
+                strip(p);
+            }
+            Fate::Pass
+        });
+        pair.apps[from as usize].pending = 80_000;
+        pair.open();
+        pair.run_until_received(from.other(), 80_000, secs(5));
+        pair.run_for(secs(5));
+        assert!(!pair.the(Server).is_mptcp() && !pair.the(Client).is_mptcp(), "{from:?}");
+        assert_eq!((pair.received(from.other()), pair.usable(Client), pair.usable(Server)), (80_000, 1, 1), "{from:?}");
+        assert!(pair.log.iter().all(|p| p.path == 1 || !p.is_rst()), "{from:?}");
+    }
+}
+
 #[test]
 fn options_lost_on_the_way_back_only() {
     falls_back(|p| !p.is_syn() && p.from == Server);
