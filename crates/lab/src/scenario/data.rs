@@ -1,6 +1,7 @@
 //! A scenario as plain data: its paths and the connections over them. Links are in `link.rs`.
 
 use super::link::Link;
+use super::middlebox::Middlebox;
 use pathweave_proto::config::{FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
 use pathweave_units::{Bitrate, Duration};
 
@@ -73,6 +74,8 @@ pub struct Path {
     pub priority: u32,
     /// Its subflows are backups (MP_JOIN's and MP_PRIO's B bit).
     pub backup: bool,
+    /// What changes segments on it, from the client on.
+    pub middleboxes: Vec<Middlebox>,
 }
 
 /// A connection from a client to a server.

@@ -9,7 +9,7 @@ use pathweave_units::{Duration, Probability};
 use schemars::{Schema, json_schema};
 
 /// Text, or a table with `kind` and parts.
-fn text_or_table() -> Schema {
+pub(crate) fn text_or_table() -> Schema {
     json_schema!({ "anyOf": [
         { "type": "string" },
         { "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } },
@@ -41,12 +41,13 @@ macro_rules! compound {
                 let write: fn(&$type) -> String = $write;
                 write(value)
             }
-            fn schema() -> Schema {
+            fn schema() -> schemars::Schema {
                 $schema
             }
         }
     };
 }
+pub(crate) use compound;
 
 compound!(
     /// A rate limit.

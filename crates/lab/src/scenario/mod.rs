@@ -3,7 +3,8 @@
 //! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data,
 //! checked, for one [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a
 //! [`ScenarioError`] with file, line, value and what is allowed. Each setting is declared once, in `setting.rs`;
-//! reading, writing, errors and the JSON Schema follow from there.
+//! reading, writing, errors and the JSON Schema follow from there. Values that come in kinds are in `kinds.rs`, middleboxes
+//! ([`Middlebox`]) in `middlebox.rs`.
 //!
 //! ```toml
 //! format = 1
@@ -22,6 +23,7 @@
 //! name = "lte"
 //! trace = "lte.down"
 //! delay = "40ms"
+//! middlebox = ["nat:after=5s", "split:size=500B"]
 //!
 //! [[connection]]
 //! congestion = "reno"
@@ -39,6 +41,7 @@ mod error;
 mod form;
 mod kinds;
 mod link;
+mod middlebox;
 mod read;
 mod schema;
 mod setting;
@@ -56,6 +59,7 @@ pub use link::{
     Cellular, Change, Codel, Jitter, Link, LinkChange, LinkSettings, Loss, LossPosition, OnDown, Queue, QueueLimit,
     Rate, Reorder,
 };
+pub use middlebox::{CoalesceOptions, Middlebox, SplitOptions, StripOn, Way};
 pub use schema::schema;
 pub use spec::SchedulerSpec;
 

@@ -5,13 +5,14 @@ use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::form::{Bool, Form, Name, Time, Wrong};
 use super::link::{Change, Link, LinkChange, LinkSettings};
+use super::middlebox::{Middlebox, MiddleboxForm};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
 use pathweave_units::Duration;
 
 /// Keys of the file itself beside the settings.
 pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "scheduler"];
 /// Keys of `[[path]]` beside the settings of paths and links.
-pub(crate) const IN_PATH: &[&str] = &["name", "links", "up", "down", "change"];
+pub(crate) const IN_PATH: &[&str] = &["name", "middlebox", "links", "up", "down", "change"];
 /// Keys of `[[link]]` beside the settings of links.
 pub(crate) const IN_LINK: &[&str] = &["name", "between", "up", "down", "change"];
 /// Keys of `[[path.change]]` and `[[link.change]]` beside the settings of links.
@@ -232,18 +233,21 @@ impl<'a> Reader<'a> {
             quota: None,
             priority: 0,
             backup: false,
+            middleboxes: vec![],
         };
         for setting in PATH {
             if let Some(entry) = table.1.iter().find(|e| e.key == setting.key) {
                 self.set(setting, &mut path, &entry.value)?;
             }
         }
+        if let Some(entry) = table.1.iter().find(|e| e.key == "middlebox") {
+            path.middleboxes = self.middleboxes(&entry.value)?;
+        }
         if let Some(entry) = table.1.iter().find(|e| e.key == "links") {
             let of_link = known_keys("direction");
-            let extra = |e: &&Entry| of_link.contains(&e.key.as_str()) || IN_PATH[2..].contains(&e.key.as_str());
+            let extra = |e: &&Entry| of_link.contains(&e.key.as_str()) || IN_PATH[3..].contains(&e.key.as_str());
             if let Some(extra) = table.1.iter().find(extra) {
-                let allowed =
-                    "with links, only name, links, cost, quota, priority, backup; settings of a link stand in [[link]]";
+                let allowed = "with links, only name, middlebox, links, cost, quota, priority, backup; settings of a link stand in [[link]]";
                 return Err(self.document.error(
                     Problem::UnknownKey,
                     extra.key_place,
@@ -264,6 +268,19 @@ impl<'a> Reader<'a> {
             links.push(path.name.clone());
         }
         Ok(path)
+    }
+
+    /// `middlebox = ["isn", "split:size=500B"]`, from the client to the server; a single one needs no list.
+    fn middleboxes(&self, value: &'a Value) -> Result<Vec<Middlebox>> {
+        match &value.data {
+            Data::List(list) => list.iter().map(|value| self.read::<MiddleboxForm>("middlebox", value)).collect(),
+            Data::Table(_) => Ok(vec![self.read::<MiddleboxForm>("middlebox", value)?]),
+            // An override cannot write a list.
+            Data::Scalar(text) => {
+                let one = |word: &str| MiddleboxForm::read(word).map_err(|w| self.wrong_part("middlebox", value, w));
+                text.split(',').map(|word| one(word.trim())).collect()
+            }
+        }
     }
 
     /// `links = ["a", "b"]`, from the client to the server: each must begin where the one before ends.

@@ -1,6 +1,7 @@
 //! The JSON Schema of scenario files, for editors.
 
 use super::form::{Bool, Form, Name, Time};
+use super::middlebox::MiddleboxForm;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
@@ -89,6 +90,11 @@ fn path() -> Value {
     let mut all = named(both_directions());
     all.extend(properties(PATH));
     all.insert("links".into(), names("Long form: links from the client to the server"));
+    let middlebox = json!({ "anyOf": [
+        MiddleboxForm::schema().to_value(),
+        { "type": "array", "items": MiddleboxForm::schema().to_value() },
+    ], "description": "What changes segments at the client's end, from the client on" });
+    all.insert("middlebox".into(), middlebox);
     object(all, &[])
 }
 

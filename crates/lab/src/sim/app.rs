@@ -1,6 +1,7 @@
 //! Applications: who writes what when, and readers that read at once.
 
 use super::Traced;
+use super::contents::Contents;
 use super::hosts::Host;
 use super::meter::Meter;
 use crate::scenario::{self, Direction, Workload};
@@ -10,9 +11,6 @@ use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, LocalA
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
-
-/// The most that one write hands over, bytes.
-const WRITE_BYTES: u64 = 1 << 30;
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +38,10 @@ pub(super) struct App {
     pending: u64,
     generated: u64,
     closed: bool,
+    contents: Contents,
     pub(super) received: u64,
+    /// Bytes that were read and are not what was written.
+    pub(super) altered: u64,
     /// When the last byte was read, once all is.
     pub(super) finished: Option<Instant>,
     pub(super) error: Option<ConnectionError>,
@@ -75,7 +76,9 @@ impl App {
             pending: 0,
             generated: 0,
             closed: false,
+            contents: Contents::Virtual,
             received: 0,
+            altered: 0,
             finished: None,
             error: None,
             corrupted: false,
@@ -119,11 +122,12 @@ impl App {
     fn write(&mut self, now: Instant, host: &mut Host) {
         let Some(handle) = self.sender().handle else { return };
         while self.available() > 0 && !self.closed {
-            let len = self.available().min(WRITE_BYTES) as u32;
-            let taken = host.endpoint.write(now, handle, Payload::Virtual { start: self.written, len });
+            let payload = self.contents.from(self.written, self.available());
+            let len = u64::from(payload.len());
+            let taken = host.endpoint.write(now, handle, payload);
             self.written += taken;
             self.pending = self.pending.saturating_sub(taken);
-            if taken < u64::from(len) {
+            if taken < len {
                 break;
             }
         }
@@ -139,6 +143,7 @@ impl App {
             if let Payload::Virtual { start, .. } = payload {
                 self.corrupted |= start != self.received;
             }
+            self.altered += self.contents.differing(self.received, &payload);
             self.received += u64::from(payload.len());
             if self.measured {
                 meter.delivered(now, u64::from(payload.len()));
@@ -179,6 +184,12 @@ impl Apps {
     /// Whether every measured transfer has ended, well or badly.
     pub(super) fn measured_are_done(&self) -> bool {
         self.list.iter().filter(|a| a.measured).all(|a| a.finished.is_some() || a.error.is_some())
+    }
+
+    /// All streams have real bytes from now on.
+    pub(super) fn set_real_payload(&mut self) {
+        let contents = Contents::real();
+        self.list.iter_mut().for_each(|app| app.contents = contents.clone());
     }
 
     /// Records the decisions of the measured connections' senders.

@@ -2,6 +2,7 @@
 
 use super::app::{App, Apps};
 use super::hosts::Host;
+use super::middlebox::Middleboxes;
 use super::pool::Handle;
 use crate::scenario::{self, Files, Path, Rate, Scenario};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -36,6 +37,7 @@ pub(super) struct World {
     pub(super) hosts: Vec<Host>,
     pub(super) host_of_node: Vec<Option<usize>>,
     pub(super) apps: Apps,
+    pub(super) middleboxes: Option<Middleboxes>,
 }
 
 /// The port of connection number `i` of a scenario.
@@ -114,7 +116,8 @@ pub(super) fn build(
     for (i, connection) in scenario.connections.iter().enumerate() {
         apps.push(build_app(scenario, connection, i, registry, &host_of_node, &mut hosts)?);
     }
-    Ok(World { network, hosts, host_of_node, apps: Apps::new(apps) })
+    let middleboxes = Middleboxes::new(&scenario.paths, seed);
+    Ok(World { network, hosts, host_of_node, apps: Apps::new(apps), middleboxes })
 }
 
 fn meta(path: &Path, backup: bool) -> PathMeta {

@@ -2,16 +2,20 @@
 
 mod app;
 mod build;
+mod contents;
 mod digest;
 mod hosts;
 mod meter;
+mod middlebox;
 mod pool;
 mod through_bytes;
 
 use crate::scenario::Scenario;
 use build::World;
+use core::net::SocketAddr;
 use hosts::Host;
 use meter::Meter;
+use middlebox::{Direction, Middleboxes, Passing};
 use pathweave_netsim::{LinkId, NetEvent, Network, Tap};
 use pathweave_proto::connection::Trace;
 use pathweave_proto::{Connection, SubflowId};
@@ -35,6 +39,8 @@ pub struct Simulation {
     /// The host that lives on each node of the network.
     host_of_node: Vec<Option<usize>>,
     apps: app::Apps,
+    /// Of all paths; nothing where no path has one.
+    middleboxes: Option<Middleboxes>,
     meter: Meter,
     digest: digest::Digest,
     capture: Option<Capture>,
@@ -87,7 +93,7 @@ impl Simulation {
         registry: &pathweave_proto::Registry,
         files: &dyn crate::scenario::Files,
     ) -> Result<Self, BuildError> {
-        let World { network, hosts, host_of_node, apps } = build::build(scenario, seed, registry, files)?;
+        let World { network, hosts, host_of_node, apps, middleboxes } = build::build(scenario, seed, registry, files)?;
         Ok(Simulation {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
@@ -98,6 +104,7 @@ impl Simulation {
             hosts,
             host_of_node,
             apps,
+            middleboxes,
             digest: digest::Digest::default(),
             capture: None,
             trace: None,
@@ -161,6 +168,17 @@ impl Simulation {
         self.apps.list.iter().filter(|a| a.measured).map(|a| a.received).sum()
     }
 
+    /// How many of them are not what was written: changed on the way, which only middleboxes do.
+    pub fn altered_bytes(&self) -> u64 {
+        self.apps.list.iter().filter(|a| a.measured).map(|a| a.altered).sum()
+    }
+
+    /// Applications write real bytes instead of virtual payload from now on, so that every byte read is compared with what
+    /// was written. To be called before the first is written.
+    pub fn set_real_payload(&mut self) {
+        self.apps.set_real_payload();
+    }
+
     /// Whether every measured transfer has ended, well or badly.
     pub fn is_done(&self) -> bool {
         self.apps.measured_are_done()
@@ -201,16 +219,24 @@ impl Simulation {
     /// When something happens next.
     fn next_event(&self) -> Option<Instant> {
         let hosts = self.hosts.iter().filter_map(Host::poll_timeout);
-        hosts.chain(self.network.poll_timeout()).chain(self.apps.poll_timeout()).min()
+        let middleboxes = self.middleboxes.as_ref().and_then(Middleboxes::poll_timeout);
+        hosts.chain(self.network.poll_timeout()).chain(middleboxes).chain(self.apps.poll_timeout()).min()
     }
 
-    /// Everything that happens now, in a fixed order: the network, then each host's timers, then the applications.
+    /// Everything that happens now, in a fixed order: the network, what middleboxes do by themselves, each host's timers,
+    /// the applications.
     fn settle(&mut self) {
         loop {
             let mut idle = true;
             while let Some(event) = self.network.poll(self.now) {
                 idle = false;
                 self.take_network_event(event);
+            }
+            let is_due = |m: &&mut Middleboxes| m.poll_timeout().is_some_and(|t| t <= self.now);
+            if let Some(middleboxes) = self.middleboxes.as_mut().filter(is_due) {
+                idle = false;
+                middleboxes.handle_timeout(self.now);
+                self.take_from_middleboxes();
             }
             for i in 0..self.hosts.len() {
                 if self.hosts[i].poll_timeout().is_some_and(|t| t <= self.now) {
@@ -249,6 +275,11 @@ impl Simulation {
                         pathweave_netsim::Ecn::Ect1 => Ecn::Ect1,
                         pathweave_netsim::Ecn::Ce => Ecn::Ce,
                     };
+                    if let Some((middleboxes, path)) = on_the_way(&mut self.middleboxes, segment.dst) {
+                        let passing = Passing { direction: Direction::Down, segment: segment.clone(), ecn };
+                        middleboxes.pass(self.now, path, passing);
+                        return self.take_from_middleboxes();
+                    }
                     show_at_host(&mut self.host_capture, host, self.now, false, segment, ecn);
                     self.hosts[host].endpoint.handle_segment(self.now, ecn, segment);
                     self.drain(host);
@@ -290,16 +321,41 @@ impl Simulation {
                 codec.pass(segment, ecn);
             }
             show_at_host(&mut self.host_capture, index, self.now, true, segment, ecn);
-            let ecn = match ecn {
-                Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
-                Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
-                Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
-                Ecn::Ce => pathweave_netsim::Ecn::Ce,
-            };
-            let handle = self.pool.fill(slot, ecn);
+            if let Some((middleboxes, path)) = on_the_way(&mut self.middleboxes, segment.src) {
+                let passing = Passing { direction: Direction::Up, segment: core::mem::take(segment), ecn };
+                middleboxes.pass(self.now, path, passing);
+                continue;
+            }
+            let handle = self.pool.fill(slot, network_ecn(ecn));
             self.network.send(self.now, route, handle);
         }
+        self.send_past_middleboxes();
         sent
+    }
+
+    /// Sends on what has left middleboxes towards a server.
+    fn send_past_middleboxes(&mut self) {
+        while let Some(Passing { segment, ecn, .. }) = self.middleboxes.as_mut().and_then(Middleboxes::poll_up) {
+            let addresses = (segment.src.ip(), segment.dst.ip());
+            let Some(route) = self.hosts.iter().find_map(|h| h.routes.get(&addresses).copied()) else { continue };
+            let (slot, place) = self.pool.next();
+            *place = segment;
+            let handle = self.pool.fill(slot, network_ecn(ecn));
+            self.network.send(self.now, route, handle);
+        }
+    }
+
+    /// Takes on what has left middleboxes, in either direction.
+    fn take_from_middleboxes(&mut self) {
+        self.send_past_middleboxes();
+        while let Some(passing) = self.middleboxes.as_mut().and_then(Middleboxes::poll_down) {
+            let Passing { mut segment, ecn, .. } = passing;
+            let addresses = (segment.dst.ip(), segment.src.ip());
+            let Some(host) = self.hosts.iter().position(|h| h.routes.contains_key(&addresses)) else { continue };
+            show_at_host(&mut self.host_capture, host, self.now, false, &segment, ecn);
+            self.hosts[host].endpoint.handle_segment(self.now, ecn, &mut segment);
+            self.drain(host);
+        }
     }
 
     /// What was measured up to now.
@@ -308,6 +364,24 @@ impl Simulation {
         let links = (0..self.network.graph().links() as u32).map(|i| *self.network.link_stats(LinkId(i))).collect();
         Measured { links, ..self.meter.finish(self.now, &self.hosts, &self.apps, digest) }
     }
+}
+
+fn network_ecn(ecn: Ecn) -> pathweave_netsim::Ecn {
+    match ecn {
+        Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
+        Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
+        Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
+        Ecn::Ce => pathweave_netsim::Ecn::Ce,
+    }
+}
+
+/// The middleboxes, and the path that they are on, of a packet that leaves or reaches this address: where it is the address
+/// of a path's client.
+fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Option<(&mut Middleboxes, usize)> {
+    let middleboxes = middleboxes.as_mut()?;
+    let path = build::path_of(address.ip())?;
+    let is_client = build::addresses(path).0 == address.ip();
+    (is_client && middleboxes.are_on(path)).then_some((middleboxes, path))
 }
 
 /// Shows a packet of host number `host` to the capture, where it is on this host.

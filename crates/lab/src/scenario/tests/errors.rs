@@ -35,7 +35,7 @@ fn unknown_keys_list_the_known_ones() {
         &with_path("bandwidth = \"8Mbps\""),
         "test.toml:5: bandwidth: unknown key: allowed: name, rate, overhead, queue, delay, jitter, keep_order, \
          reorder, loss, loss_position, duplicate, corrupt, on_down, trace, quota, \
-         cost, priority, backup, links, up, down, change",
+         cost, priority, backup, middlebox, links, up, down, change",
     );
     says(
         &with_path("[path.down]\ncost = 1"),

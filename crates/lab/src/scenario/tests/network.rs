@@ -157,7 +157,7 @@ fn long_form_mistakes_are_told() {
     );
     says(
         &swap("links = [\"wlan\", \"trunk\"]", "links = [\"wlan\", \"trunk\"]\ndelay = \"5ms\""),
-        "test.toml:24: delay: unknown key: allowed: with links, only name, links, cost, quota, priority, backup; \
+        "test.toml:24: delay: unknown key: allowed: with links, only name, middlebox, links, cost, quota, priority, backup; \
          settings of a link stand in [[link]]",
     );
 }
@@ -169,5 +169,61 @@ fn the_paths_of_a_connection_share_their_ends() {
     says(
         &(text + "[[connection]]\npaths = [\"a\", \"b\"]"),
         "test.toml:28: paths = b: allowed: paths that share their client and their server",
+    );
+}
+
+#[test]
+fn middleboxes_stand_in_a_list_from_the_client_on() {
+    let all = [
+        "strip:on=third-ack:after=2s:direction=up",
+        "strip:on=all:after=0s:direction=both",
+        "isn",
+        "nat",
+        "nat:after=5s",
+        "split:size=500B:options=first",
+        "coalesce:size=4KB:wait=2ms:options=same",
+        "edit:at=100KB:direction=down",
+        "proactive-ack:delay=5ms:after=1s",
+    ];
+    let list = format!("middlebox = [{}]", all.map(|m| format!("\"{m}\"")).join(", "));
+    let scenario = read(&with_path(&list));
+    assert_eq!(scenario.paths[0].middleboxes.len(), all.len());
+    let text = scenario.to_toml();
+    assert!(text.contains(&list), "{text}");
+    assert_eq!(read(&text), scenario);
+    let one = |lines: &str| read(&with_path(lines)).paths[0].middleboxes.clone();
+    assert_eq!(one("middlebox = \"isn\""), [Middlebox::Isn]);
+    assert_eq!(one("middlebox = { kind = \"nat\", after = \"5s\" }"), one("middlebox = [\"nat:after=5s\"]"));
+    assert_eq!(one("middlebox = []"), []);
+    let mut document = document(&with_path("name = \"a\""));
+    document.set("path.a.middlebox", "isn, nat").expect("a right key");
+    let set = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("a right scenario");
+    assert_eq!(set.paths[0].middleboxes, [Middlebox::Isn, Middlebox::Nat { after: None }]);
+}
+
+#[test]
+fn wrong_middleboxes_are_told() {
+    let all = "strip:on=syn, isn, nat:after=5s, split:size=500B, coalesce:size=4KB, edit:at=100KB or \
+               proactive-ack:delay=5ms";
+    says(
+        &with_path("middlebox = [\n\"isn\",\n\"firewall\"]"),
+        &format!("test.toml:7: middlebox = firewall: allowed: {all}"),
+    );
+    says(
+        &with_path("middlebox = \"strip:on=fin\""),
+        "test.toml:5: middlebox.on = fin: allowed: all, syn, syn-ack, third-ack, first-data",
+    );
+    says(
+        &with_path("middlebox = \"strip\""),
+        "test.toml:5: middlebox.on = nothing: allowed: all, syn, syn-ack, third-ack, first-data",
+    );
+    says(
+        &with_path("middlebox = \"split:size=1MB\""),
+        "test.toml:5: middlebox.size = 1MB: allowed: a size from 1B to 60KB",
+    );
+    says(&with_path("middlebox = \"isn:at=3\""), "test.toml:5: middlebox.at = 3: allowed: nothing after the name");
+    says(
+        &with_path("middlebox = \"proactive-ack:delay=0s\""),
+        "test.toml:5: middlebox.delay = 0s: allowed: a time above zero such as 10ms or 1.5s",
     );
 }

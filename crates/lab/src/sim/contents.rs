@@ -1,0 +1,48 @@
+//! What the applications' streams are made of.
+
+use bytes::Bytes;
+use pathweave_wire::Payload;
+
+/// The most that one write of virtual payload hands over, bytes.
+const VIRTUAL_WRITE: u64 = 1 << 30;
+/// The same of real bytes.
+const REAL_WRITE: u64 = 1 << 16;
+/// After so many bytes real ones repeat: a prime, so that no segment's worth of them is like the next one's.
+const PERIOD: u64 = 251;
+
+/// The contents of every stream.
+#[derive(Clone, Debug)]
+pub(super) enum Contents {
+    /// None: a payload says which part of the stream it is. Where contents matter they are zeros.
+    Virtual,
+    /// Byte number n is n modulo [`PERIOD`]. Holds what one write needs at most, from any place in the period.
+    Real(Bytes),
+}
+
+impl Contents {
+    pub(super) fn real() -> Self {
+        Contents::Real((0..REAL_WRITE + PERIOD).map(|i| (i % PERIOD) as u8).collect::<Vec<u8>>().into())
+    }
+
+    /// The stream from `start` on: `len` bytes, or as many as one write hands over.
+    pub(super) fn from(&self, start: u64, len: u64) -> Payload {
+        match self {
+            Contents::Virtual => Payload::Virtual { start, len: len.min(VIRTUAL_WRITE) as u32 },
+            Contents::Real(bytes) => {
+                let at = (start % PERIOD) as usize;
+                Payload::Bytes(bytes.slice(at..at + len.min(REAL_WRITE) as usize))
+            }
+        }
+    }
+
+    /// How many bytes of what was read from `start` on are not what was written. A virtual payload has no contents that
+    /// could differ.
+    pub(super) fn differing(&self, start: u64, read: &Payload) -> u64 {
+        let Payload::Bytes(read) = read else { return 0 };
+        let written = |i: u64| match self {
+            Contents::Virtual => 0,
+            Contents::Real(_) => (i % PERIOD) as u8,
+        };
+        read.iter().zip(start..).filter(|(byte, i)| **byte != written(*i)).count() as u64
+    }
+}

@@ -1,0 +1,204 @@
+//! Middleboxes: what changes segments on their way.
+//!
+//! All of a path stand at its client's end, in the scenario's order from the client on. What the client sends passes them
+//! before the path's first link; what the server sends passes them, last one first, after the path's last link. They change
+//! typed segments, and make or hold back segments of their own. A path without one costs nothing.
+//!
+//! A middlebox here is a file with a type that is an [`Element`], and a line in [`element`].
+
+mod coalesce;
+mod edit;
+mod isn;
+mod nat;
+mod proactive_ack;
+mod split;
+mod strip;
+
+use crate::scenario;
+use pathweave_units::Instant;
+use pathweave_units::random::Random;
+use pathweave_wire::{Ecn, Segment};
+use std::collections::{BTreeMap, VecDeque};
+
+use core::net::SocketAddr;
+
+/// The way that a segment goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Direction {
+    /// From the client.
+    Up,
+    /// To the client.
+    Down,
+}
+
+impl Direction {
+    fn is_of(self, way: scenario::Way) -> bool {
+        match way {
+            scenario::Way::Both => true,
+            scenario::Way::Up => self == Direction::Up,
+            scenario::Way::Down => self == Direction::Down,
+        }
+    }
+}
+
+/// A segment on its way through a path's middleboxes.
+#[derive(Clone, Debug)]
+pub(super) struct Passing {
+    pub(super) direction: Direction,
+    pub(super) segment: Segment,
+    pub(super) ecn: Ecn,
+}
+
+impl Passing {
+    /// Its flow: the client's address and the server's, as the client's side sees them.
+    fn flow(&self) -> (SocketAddr, SocketAddr) {
+        match self.direction {
+            Direction::Up => (self.segment.src, self.segment.dst),
+            Direction::Down => (self.segment.dst, self.segment.src),
+        }
+    }
+}
+
+/// One middlebox. What it puts out goes on in its own direction, which may be back to where another came from.
+trait Element {
+    /// Takes a segment.
+    fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>);
+
+    /// When it has something to do by itself.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Does what is due by itself.
+    fn handle_timeout(&mut self, _now: Instant, _out: &mut Vec<Passing>) {}
+}
+
+fn element(middlebox: scenario::Middlebox, random: Random) -> Box<dyn Element> {
+    use scenario::Middlebox as M;
+    match middlebox {
+        M::Strip { on, after, direction } => Box::new(strip::Strip::new(on, Instant::ZERO + after, direction)),
+        M::Isn => Box::new(isn::Isn::new(random)),
+        M::Nat { after } => Box::new(nat::Nat::new(after.map(|t| Instant::ZERO + t))),
+        M::Split { size, options } => Box::new(split::Split { size: size as u32, options }),
+        M::Coalesce { size, wait, options } => Box::new(coalesce::Coalesce::new(size as u32, wait, options)),
+        M::Edit { at, direction } => Box::new(edit::Edit::new(at, direction)),
+        M::ProactiveAck { delay, after } => Box::new(proactive_ack::ProactiveAck::new(delay, Instant::ZERO + after)),
+    }
+}
+
+/// What an element knows of each flow: made when the flow's first segment passes, for good.
+#[derive(Debug)]
+struct Flows<T>(BTreeMap<(SocketAddr, SocketAddr), T>);
+
+impl<T> Default for Flows<T> {
+    fn default() -> Self {
+        Flows(BTreeMap::new())
+    }
+}
+
+impl<T: Default> Flows<T> {
+    fn of(&mut self, passing: &Passing) -> &mut T {
+        self.0.entry(passing.flow()).or_default()
+    }
+}
+
+/// The middleboxes of one path.
+struct Chain {
+    elements: Vec<Box<dyn Element>>,
+}
+
+impl Chain {
+    /// Passes a segment on from where it is: `at` elements lie between it and the client.
+    fn pass(&mut self, now: Instant, at: usize, passing: Passing, done: &mut VecDeque<Passing>) {
+        let i = match passing.direction {
+            Direction::Up if at < self.elements.len() => at,
+            Direction::Down if at > 0 => at - 1,
+            _ => return done.push_back(passing),
+        };
+        let mut out = Vec::new();
+        self.elements[i].pass(now, passing, &mut out);
+        self.pass_all(now, i, out, done);
+    }
+
+    /// Passes on what element `i` has put out.
+    fn pass_all(&mut self, now: Instant, i: usize, out: Vec<Passing>, done: &mut VecDeque<Passing>) {
+        for passing in out {
+            let at = if passing.direction == Direction::Up { i + 1 } else { i };
+            self.pass(now, at, passing, done);
+        }
+    }
+}
+
+/// The middleboxes of all paths.
+pub(super) struct Middleboxes {
+    /// By path.
+    chains: BTreeMap<usize, Chain>,
+    /// What has left them towards the server, and towards the client.
+    up: VecDeque<Passing>,
+    down: VecDeque<Passing>,
+}
+
+impl Middleboxes {
+    /// Nothing where no path has one.
+    pub(super) fn new(paths: &[scenario::Path], seed: u64) -> Option<Self> {
+        let mut chains = BTreeMap::new();
+        for (i, path) in paths.iter().enumerate().filter(|(_, path)| !path.middleboxes.is_empty()) {
+            let random = |n: usize| Random::substream(seed, &format!("middlebox {n} of path {}", path.name));
+            let elements = path.middleboxes.iter().enumerate().map(|(n, m)| element(*m, random(n))).collect();
+            chains.insert(i, Chain { elements });
+        }
+        (!chains.is_empty()).then(|| Middleboxes { chains, up: VecDeque::new(), down: VecDeque::new() })
+    }
+
+    /// Whether segments of this path pass any.
+    pub(super) fn are_on(&self, path: usize) -> bool {
+        self.chains.contains_key(&path)
+    }
+
+    /// Takes a segment that enters them from the client, or from the server.
+    pub(super) fn pass(&mut self, now: Instant, path: usize, passing: Passing) {
+        let mut done = VecDeque::new();
+        if let Some(chain) = self.chains.get_mut(&path) {
+            let at = if passing.direction == Direction::Up { 0 } else { chain.elements.len() };
+            chain.pass(now, at, passing, &mut done);
+        }
+        self.sort(done);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.chains.values().flat_map(|c| &c.elements).filter_map(|e| e.poll_timeout()).min()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        let mut done = VecDeque::new();
+        for chain in self.chains.values_mut() {
+            for i in 0..chain.elements.len() {
+                if chain.elements[i].poll_timeout().is_some_and(|t| t <= now) {
+                    let mut out = Vec::new();
+                    chain.elements[i].handle_timeout(now, &mut out);
+                    chain.pass_all(now, i, out, &mut done);
+                }
+            }
+        }
+        self.sort(done);
+    }
+
+    fn sort(&mut self, done: VecDeque<Passing>) {
+        for passing in done {
+            match passing.direction {
+                Direction::Up => self.up.push_back(passing),
+                Direction::Down => self.down.push_back(passing),
+            }
+        }
+    }
+
+    /// The next segment for the path's first link.
+    pub(super) fn poll_up(&mut self) -> Option<Passing> {
+        self.up.pop_front()
+    }
+
+    /// The next segment for a client.
+    pub(super) fn poll_down(&mut self) -> Option<Passing> {
+        self.down.pop_front()
+    }
+}

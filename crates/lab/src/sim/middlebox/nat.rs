@@ -1,0 +1,67 @@
+//! A network address translator that gives each flow a port of its own (RFC 3022 §2.2). The address stays the path's, so that
+//! routes do.
+//!
+//! When it forgets its bindings, as after a restart, the next segment of a client gets a new port, and what the server still
+//! sends to the old one is dropped.
+
+use super::{Direction, Element, Passing};
+use core::net::SocketAddr;
+use pathweave_units::Instant;
+use pathweave_wire::Segment;
+
+/// The first port that it gives away.
+const FIRST_PORT: u16 = 20_000;
+
+pub(super) struct Nat {
+    forgets: Option<Instant>,
+    bindings: Vec<Binding>,
+    next_port: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Binding {
+    client: SocketAddr,
+    server: SocketAddr,
+    port: u16,
+}
+
+impl Nat {
+    pub(super) fn new(forgets: Option<Instant>) -> Self {
+        Nat { forgets, bindings: Vec::new(), next_port: FIRST_PORT }
+    }
+
+    fn port_of(&mut self, segment: &Segment) -> u16 {
+        let (client, server) = (segment.src, segment.dst);
+        if let Some(known) = self.bindings.iter().find(|b| (b.client, b.server) == (client, server)) {
+            return known.port;
+        }
+        let port = self.next_port;
+        self.next_port = port.checked_add(1).unwrap_or(FIRST_PORT);
+        // After a full round the port's older binding is over.
+        self.bindings.retain(|b| b.port != port);
+        self.bindings.push(Binding { client, server, port });
+        port
+    }
+}
+
+impl Element for Nat {
+    fn pass(&mut self, now: Instant, mut passing: Passing, out: &mut Vec<Passing>) {
+        if self.forgets.is_some_and(|t| t <= now) {
+            self.forgets = None;
+            self.bindings.clear();
+        }
+        let segment = &mut passing.segment;
+        match passing.direction {
+            Direction::Up => {
+                let port = self.port_of(segment);
+                segment.src.set_port(port);
+            }
+            Direction::Down => {
+                let of = |b: &&Binding| (b.port, b.server) == (segment.dst.port(), segment.src);
+                let Some(binding) = self.bindings.iter().find(of) else { return };
+                segment.dst = binding.client;
+            }
+        }
+        out.push(passing);
+    }
+}

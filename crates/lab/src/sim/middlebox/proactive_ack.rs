@@ -1,0 +1,95 @@
+//! Acknowledges the client's data before the server does (RFC 3135 §3.1.2), without Multipath TCP's options, and passes the data
+//! on. It keeps to the window that the server offers, and keeps no copy: what is lost behind it is lost to the flow.
+
+use super::{Direction, Element, Flows, Passing};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Flags, Segment, Timestamps};
+use std::collections::VecDeque;
+
+pub(super) struct ProactiveAck {
+    delay: Duration,
+    from: Instant,
+    flows: Flows<Flow>,
+    /// Acknowledgements on their way to the sender, and when they leave.
+    due: VecDeque<(Instant, Passing)>,
+}
+
+/// A flow's two sides.
+#[derive(Debug, Default)]
+struct Flow {
+    client: Side,
+    server: Side,
+}
+
+/// What one side has sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    /// The number after what came in order.
+    next: u32,
+    /// The end of the window that it offers.
+    edge: u32,
+    shift: u8,
+    timestamp: Option<u32>,
+}
+
+impl Side {
+    /// Notes a segment of this side; whether it brings data that follows what came before.
+    fn note(&mut self, segment: &Segment) -> bool {
+        let syn = segment.flags.contains(Flags::SYN);
+        if syn {
+            self.next = segment.seq;
+            self.shift = segment.options.window_scale.unwrap_or(0);
+        }
+        if segment.flags.contains(Flags::ACK) {
+            let shift = if syn { 0 } else { self.shift };
+            self.edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
+        }
+        self.timestamp = segment.options.timestamps.map(|t| t.value).or(self.timestamp);
+        let follows = segment.seq == self.next;
+        if follows {
+            self.next = self.next.wrapping_add(segment.sequence_len());
+        }
+        follows && !segment.payload.is_empty() && !segment.flags.intersects(Flags::FIN | Flags::RST)
+    }
+}
+
+impl ProactiveAck {
+    pub(super) fn new(delay: Duration, from: Instant) -> Self {
+        ProactiveAck { delay, from, flows: Flows::default(), due: VecDeque::new() }
+    }
+}
+
+impl Element for ProactiveAck {
+    fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>) {
+        let Flow { client, server } = self.flows.of(&passing);
+        let data = &passing.segment;
+        let (side, up) = match passing.direction {
+            Direction::Up => (&mut *client, true),
+            Direction::Down => (&mut *server, false),
+        };
+        if side.note(data) && up && now >= self.from {
+            let mut ack = Segment::new(data.dst, data.src);
+            (ack.seq, ack.ack, ack.flags) = (data.ack, client.next, Flags::ACK);
+            // No more than the server offers: its window's end stays where it is.
+            let window = server.edge.wrapping_sub(ack.ack);
+            let window = if window as i32 > 0 { window } else { 0 };
+            ack.window = u16::try_from(window >> server.shift).unwrap_or(u16::MAX);
+            if let (Some(theirs), Some(value)) = (data.options.timestamps, server.timestamp) {
+                ack.options.timestamps = Some(Timestamps { value, echo: theirs.value });
+            }
+            let answer = Passing { direction: Direction::Down, segment: ack, ecn: Ecn::NotEct };
+            self.due.push_back((now + self.delay, answer));
+        }
+        out.push(passing);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due.front().map(|(at, _)| *at)
+    }
+
+    fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Passing>) {
+        while let Some((_, answer)) = self.due.pop_front_if(|(at, _)| *at <= now) {
+            out.push(answer);
+        }
+    }
+}

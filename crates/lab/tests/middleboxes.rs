@@ -1,0 +1,376 @@
+//! What becomes of connections whose segments middleboxes change: the one result that RFC 8684 §3.7 and §6 require for each.
+//!
+//! Applications write real bytes here, and every byte that is read is compared with what was written.
+
+use pathweave_lab::scenario::{Document, NoFiles, Variant};
+use pathweave_lab::sim::Simulation;
+use pathweave_proto::{ConnectionError, Registry};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::{Flags, Segment};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const SIZE: u64 = 3_000_000;
+const DIRECTIONS: [&str; 2] = ["upload", "download"];
+
+/// A packet that was seen on a link, which is behind the middleboxes for the client.
+struct Seen {
+    at: Instant,
+    path: usize,
+    from_client: bool,
+    segment: Segment,
+}
+
+impl Seen {
+    fn is_reset(&self) -> bool {
+        self.segment.flags.contains(Flags::RST)
+    }
+
+    fn is_syn(&self) -> bool {
+        self.segment.flags.contains(Flags::SYN) && !self.segment.flags.contains(Flags::ACK)
+    }
+
+    fn has(&self, option: impl Fn(&MptcpOption) -> bool) -> bool {
+        self.segment.options.mptcp.iter().any(option)
+    }
+
+    fn fails(&self) -> bool {
+        self.has(|o| matches!(o, MptcpOption::Fail { .. }))
+    }
+
+    /// The reason in its MP_TCPRST.
+    fn reason(&self) -> Option<ResetReason> {
+        self.segment.options.mptcp.iter().find_map(|o| match o {
+            MptcpOption::Reset { reason, .. } => Some(*reason),
+            _ => None,
+        })
+    }
+
+    fn is_infinite(&self) -> bool {
+        self.segment.options.dss.and_then(|d| d.mapping).is_some_and(|m| m.len == 0)
+    }
+}
+
+/// A transfer of [`SIZE`] bytes over paths of 8 Mbit/s, each with these middleboxes.
+struct Run {
+    simulation: Simulation,
+    seen: Rc<RefCell<Vec<Seen>>>,
+    text: String,
+}
+
+impl Run {
+    fn new(direction: &str, connection: &str, paths: &[&str]) -> Self {
+        let mut text = String::from("format = 1\nname = \"middleboxes\"\nduration = \"100s\"\n");
+        for (i, lines) in paths.iter().enumerate() {
+            let delay = 10 * (i + 1);
+            text += &format!("[[path]]\nrate = \"8Mbps\"\ndelay = \"{delay}ms\"\nqueue = \"1000packets\"\n{lines}\n");
+        }
+        let workload = format!("workload = \"transfer:size={SIZE}B\"");
+        let workload = if connection.contains("workload") { "" } else { &workload };
+        text += &format!("[[connection]]\ndirection = \"{direction}\"\n{workload}\n{connection}\n");
+        let registry = Registry::builtin();
+        let scenario = Document::parse("test.toml", &text).expect("the text is TOML");
+        let scenario = scenario.scenario(&registry, &Variant::AsWritten).expect("a right scenario");
+        let mut simulation = Simulation::new(&scenario, 1, &registry, &NoFiles).expect("it can be built");
+        simulation.set_real_payload();
+        let seen: Rc<RefCell<Vec<Seen>>> = Rc::default();
+        let log = seen.clone();
+        simulation.set_capture(Box::new(move |tap, segment| {
+            let (path, from_client) = (tap.link.0 as usize / 2, tap.link.0 % 2 == 0);
+            log.borrow_mut().push(Seen { at: tap.at, path, from_client, segment: segment.clone() });
+        }));
+        Run { simulation, seen, text }
+    }
+
+    /// To the end of the transfer, or of the time.
+    fn finish(mut self) -> Self {
+        self.simulation.run_until(Instant::ZERO + Duration::from_secs(100));
+        self
+    }
+
+    #[track_caller]
+    fn all_arrived(&self) {
+        assert_eq!((self.simulation.received_bytes(), self.simulation.altered_bytes()), (SIZE, 0), "{}", self.text);
+    }
+
+    /// Whether both ends take the connection for Multipath TCP.
+    #[track_caller]
+    fn is_mptcp(&self) -> bool {
+        let ends: Vec<_> = self.simulation.measured_ends().collect();
+        let [(Some(sender), Some(receiver))] = ends[..] else { panic!("both ends live: {}", self.text) };
+        assert_eq!(sender.is_mptcp(), receiver.is_mptcp(), "{}", self.text);
+        sender.is_mptcp()
+    }
+
+    /// How many packets were seen that are so.
+    fn count(&self, is: impl Fn(&Seen) -> bool) -> usize {
+        self.seen.borrow().iter().filter(|s| is(s)).count()
+    }
+
+    fn resets(&self, path: usize) -> usize {
+        self.count(|s| s.path == path && s.is_reset())
+    }
+
+    /// Bytes of data that were seen on a path.
+    fn data(&self, path: usize) -> u64 {
+        let seen = self.seen.borrow();
+        seen.iter().filter(|s| s.path == path).map(|s| u64::from(s.segment.payload.len())).sum()
+    }
+}
+
+/// Plain TCP on the first path, and nothing is lost or changed.
+#[track_caller]
+fn falls_back(connection: &str, middlebox: &str) {
+    for direction in DIRECTIONS {
+        let run = Run::new(direction, connection, &[middlebox, ""]).finish();
+        run.all_arrived();
+        assert!(!run.is_mptcp(), "{}", run.text);
+        assert_eq!((run.resets(0), run.data(1)), (0, 0), "{}", run.text);
+    }
+}
+
+/// As without any middlebox: both subflows carry data, no reset.
+#[track_caller]
+fn is_transparent(middleboxes: &str) {
+    for direction in DIRECTIONS {
+        for connection in ["", "checksum = true"] {
+            let run = Run::new(direction, connection, &[middleboxes, middleboxes]).finish();
+            run.all_arrived();
+            assert!(run.is_mptcp(), "{}", run.text);
+            assert_eq!(run.count(|s| s.is_reset() || s.fails()), 0, "{}", run.text);
+            assert!(run.data(0) > SIZE / 10 && run.data(1) > SIZE / 10, "{}", run.text);
+        }
+    }
+}
+
+/// Every subflow of path `broken` is reset, for this reason where it can be seen; the other one carries on.
+#[track_caller]
+fn breaks_a_subflow(
+    direction: &str,
+    connection: &str,
+    broken: usize,
+    middlebox: &str,
+    reason: Option<ResetReason>,
+) -> Run {
+    let mut paths = ["", ""];
+    paths[broken] = middlebox;
+    let run = Run::new(direction, connection, &paths).finish();
+    run.all_arrived();
+    assert!(run.is_mptcp(), "{}", run.text);
+    assert!(run.resets(broken) > 0, "{}", run.text);
+    assert_eq!(run.resets(1 - broken), 0, "{}", run.text);
+    let first = run.seen.borrow().iter().find(|s| s.is_reset()).and_then(Seen::reason);
+    assert!(reason.is_none() || first == reason, "{first:?}: {}", run.text);
+    run
+}
+
+/// Bad-input row 7, and the same on the SYN.
+#[test]
+fn options_stripped_on_a_syn_are_plain_tcp() {
+    falls_back("", "middlebox = [\"strip:on=syn\"]");
+    falls_back("", "middlebox = [\"strip:on=syn-ack\"]");
+}
+
+/// Bad-input row 8.
+#[test]
+fn options_stripped_on_the_third_ack_are_plain_tcp() {
+    falls_back("", "middlebox = [\"strip:on=third-ack\"]");
+}
+
+/// Bad-input rows 8 and 15.
+#[test]
+fn options_stripped_on_the_first_data_are_plain_tcp() {
+    falls_back("", "middlebox = [\"strip:on=first-data\"]");
+    falls_back("checksum = true", "middlebox = [\"strip:on=first-data\"]");
+}
+
+#[test]
+fn options_stripped_on_everything_are_plain_tcp() {
+    falls_back("", "middlebox = [\"strip:on=all\"]");
+    falls_back("", "middlebox = [\"strip:on=all:direction=up\"]");
+    falls_back("", "middlebox = [\"strip:on=all:direction=down\"]");
+}
+
+/// Bad-input row 11: no subflow without MP_JOIN.
+#[test]
+fn options_stripped_in_a_join_are_a_reset_and_no_subflow() {
+    for direction in DIRECTIONS {
+        for on in ["syn-ack", "third-ack"] {
+            let middlebox = format!("middlebox = [\"strip:on={on}\"]");
+            let run = breaks_a_subflow(direction, "", 1, &middlebox, Some(ResetReason::MptcpError));
+            assert_eq!(run.data(1), 0, "{}", run.text);
+        }
+    }
+}
+
+/// Bad-input row 15.
+#[test]
+fn options_stripped_on_the_first_data_of_a_joined_subflow_are_a_reset() {
+    for direction in DIRECTIONS {
+        breaks_a_subflow(direction, "", 1, "middlebox = [\"strip:on=first-data\"]", Some(ResetReason::Middlebox));
+    }
+}
+
+#[test]
+fn options_stripped_mid_stream_break_the_subflow_and_the_other_carries_on() {
+    for direction in DIRECTIONS {
+        for broken in [0, 1] {
+            let way = if direction == "upload" { "up" } else { "down" };
+            let middlebox = format!("middlebox = [\"strip:on=all:after=500ms:direction={way}\"]");
+            breaks_a_subflow(direction, "", broken, &middlebox, Some(ResetReason::Middlebox));
+            let run = breaks_a_subflow(direction, "", broken, "middlebox = [\"strip:on=all:after=500ms\"]", None);
+            // What the lost subflow had acknowledged, but nobody had mapped, comes again at once: 3 MB take 3 s on one path.
+            assert!(run.simulation.now() < Instant::ZERO + Duration::from_secs(5), "{}", run.text);
+        }
+    }
+}
+
+/// "The subflow SHOULD be treated as broken and closed with a RST" (RFC 8684 §3.7); there is no other.
+#[test]
+fn options_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
+    for direction in DIRECTIONS {
+        let connection = "receive_buffer = \"200KB\"\nworkload = \"bulk\"";
+        let run = Run::new(direction, connection, &["middlebox = [\"strip:on=all:after=500ms\"]"]).finish();
+        // What had options, and nothing else.
+        let mapped = |s: &Seen| s.segment.options.dss.is_some() || !s.segment.options.mptcp.is_empty();
+        let mapped: u64 =
+            run.seen.borrow().iter().filter(|s| mapped(s)).map(|s| u64::from(s.segment.payload.len())).sum();
+        let received = run.simulation.received_bytes();
+        // On the way down, links are before the middlebox.
+        assert!(received == mapped || direction == "download" && received < mapped, "{}", run.text);
+        assert_eq!(run.simulation.altered_bytes(), 0, "{}", run.text);
+        assert!(run.resets(0) > 0, "{}", run.text);
+        let ends = run.simulation.measured_ends().flat_map(|(a, b)| [a, b]).flatten().count();
+        assert_eq!(ends, 0, "{}", run.text);
+        let reason = run.simulation.finish().reason;
+        assert_eq!(reason, Some(ConnectionError::Reset.to_string()), "{}", run.text);
+    }
+}
+
+/// RFC 8684 §3.3.1: subflow sequence numbers of mappings are relative.
+#[test]
+fn rewritten_initial_sequence_numbers_change_nothing() {
+    is_transparent("middlebox = [\"isn\"]\nloss = \"1%\"");
+}
+
+#[test]
+fn address_translation_changes_nothing() {
+    is_transparent("middlebox = [\"nat\"]");
+}
+
+#[test]
+fn segments_that_are_cut_change_nothing() {
+    is_transparent("middlebox = [\"split:size=500B\"]");
+    is_transparent("middlebox = [\"split:size=500B:options=first\"]");
+    is_transparent("middlebox = [\"split:size=500B:options=first\"]\nloss = \"1%\"");
+}
+
+#[test]
+fn segments_that_are_joined_again_after_a_cut_change_nothing() {
+    is_transparent("middlebox = [\"split:size=300B\", \"coalesce:size=900B:options=same\"]");
+}
+
+#[test]
+fn all_that_should_be_transparent_at_once_is() {
+    is_transparent("middlebox = [\"nat\", \"isn\", \"split:size=400B\", \"coalesce:size=800B:options=same\", \"isn\"]");
+}
+
+#[test]
+fn segments_that_are_joined_lose_mappings_and_break_the_subflow() {
+    for direction in DIRECTIONS {
+        for broken in [0, 1] {
+            let middlebox = "middlebox = [\"coalesce:size=3000B:wait=5ms\"]";
+            breaks_a_subflow(direction, "", broken, middlebox, Some(ResetReason::Middlebox));
+        }
+    }
+}
+
+/// Bad-input row 23.
+#[test]
+fn edited_payload_with_checksums_is_mp_fail_and_a_reset_where_there_are_several_subflows() {
+    for direction in DIRECTIONS {
+        for broken in [0, 1] {
+            let middlebox = "middlebox = [\"edit:at=200KB\"]";
+            let run = breaks_a_subflow(direction, "checksum = true", broken, middlebox, Some(ResetReason::Middlebox));
+            let seen = run.seen.borrow();
+            let reset = seen.iter().find(|s| s.is_reset()).expect("a reset");
+            assert!(reset.fails() && reset.path == broken, "{}", run.text);
+        }
+    }
+}
+
+/// Bad-input row 23: the stream goes on as plain TCP, which takes what comes.
+#[test]
+fn edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_subflow() {
+    for direction in DIRECTIONS {
+        for at in ["1B", "200KB", "3000000B"] {
+            let middlebox = format!("middlebox = [\"edit:at={at}\"]");
+            let run = Run::new(direction, "checksum = true", &[&middlebox]).finish();
+            let simulation = &run.simulation;
+            assert_eq!((simulation.received_bytes(), simulation.altered_bytes()), (SIZE, 1), "{}", run.text);
+            assert!(!run.is_mptcp(), "{}", run.text);
+            for from_client in [false, true] {
+                assert!(run.count(|s| s.from_client == from_client && s.fails()) > 0, "{}", run.text);
+            }
+            assert!(run.count(Seen::is_infinite) > 0 || at == "3000000B", "{}", run.text);
+            assert_eq!(run.resets(0), 0, "{}", run.text);
+        }
+    }
+}
+
+/// Nobody asked for checksums: what TCP takes, Multipath TCP takes.
+#[test]
+fn edited_payload_without_checksums_is_delivered() {
+    for direction in DIRECTIONS {
+        let run = Run::new(direction, "", &["middlebox = [\"edit:at=200KB\"]", ""]).finish();
+        let simulation = &run.simulation;
+        assert_eq!((simulation.received_bytes(), simulation.altered_bytes()), (SIZE, 1), "{}", run.text);
+        assert!(run.is_mptcp() && run.resets(0) == 0, "{}", run.text);
+    }
+}
+
+/// RFC 8684 §3.7: "an ACK is received for data ... without a DSS option containing a Data ACK".
+#[test]
+fn proactive_acknowledgements_from_the_start_are_plain_tcp() {
+    let run = Run::new("upload", "", &["middlebox = [\"proactive-ack:delay=3ms\"]", ""]).finish();
+    run.all_arrived();
+    assert!(!run.is_mptcp(), "{}", run.text);
+    assert_eq!((run.resets(0), run.data(1)), (0, 0), "{}", run.text);
+}
+
+/// RFC 8684 §3.3.6: data is kept until it is acknowledged at the data level, and sent again where it got lost.
+#[test]
+fn data_that_was_acknowledged_proactively_and_lost_comes_again() {
+    for broken in [0, 1] {
+        for loss in ["0", "0.1%"] {
+            let mut paths = ["", ""];
+            let lines = format!("middlebox = [\"proactive-ack:delay=3ms:after=300ms\"]\nloss = \"{loss}\"");
+            paths[broken] = &lines;
+            let run = Run::new("upload", "", &paths).finish();
+            run.all_arrived();
+            assert!(run.is_mptcp(), "{}", run.text);
+        }
+    }
+}
+
+/// The subflow dies as a TCP connection does, by the server's reset, and is joined again from its new port.
+#[test]
+fn a_subflow_whose_address_translation_changed_dies_and_is_joined_again() {
+    for broken in [0, 1] {
+        let mut paths = ["", ""];
+        paths[broken] = "middlebox = [\"nat:after=500ms\"]";
+        let run = Run::new("upload", "", &paths).finish();
+        run.all_arrived();
+        assert!(run.is_mptcp(), "{}", run.text);
+        assert_eq!(run.resets(1 - broken), 0, "{}", run.text);
+        let seen = run.seen.borrow();
+        let reset = seen.iter().find(|s| s.is_reset()).expect("a reset");
+        assert!(!reset.from_client && reset.path == broken, "{}", run.text);
+        let join = |s: &&Seen| s.at > reset.at && s.path == broken && s.is_syn();
+        let join = seen.iter().find(join).expect("a join");
+        assert!(join.has(|o| matches!(o, MptcpOption::Join(MpJoin::Syn { .. }))), "{}", run.text);
+        let carries = |s: &&Seen| s.segment.src == join.segment.src && !s.segment.payload.is_empty();
+        assert!(seen.iter().filter(carries).count() > 100, "{}", run.text);
+    }
+}
