@@ -200,6 +200,9 @@ fn options_stripped_in_a_join_are_a_reset_and_no_subflow() {
             let middlebox = format!("middlebox = [\"strip:on={on}\"]");
             let run = breaks_a_subflow(direction, "", 1, &middlebox, Some(ResetReason::MptcpError));
             assert_eq!(run.data(1), 0, "{}", run.text);
+            // In the 3 s of the transfer: at once, at once again, 1 s and 2 s later.
+            let joins = run.count(|s| s.path == 1 && s.is_syn());
+            assert!((2..=4).contains(&joins), "{joins}: {}", run.text);
         }
     }
 }
@@ -220,6 +223,11 @@ fn options_stripped_mid_stream_break_the_subflow_and_the_other_carries_on() {
             let middlebox = format!("middlebox = [\"strip:on=all:after=500ms:direction={way}\"]");
             breaks_a_subflow(direction, "", broken, &middlebox, Some(ResetReason::Middlebox));
             let run = breaks_a_subflow(direction, "", broken, "middlebox = [\"strip:on=all:after=500ms\"]", None);
+            // Joins have no chance; that the other subflow carries data does not make them come faster.
+            let seen = run.seen.borrow();
+            let lost = seen.iter().find(|s| s.is_reset()).map(|s| s.at).expect("a reset");
+            let joins = seen.iter().filter(|s| s.at > lost && s.path == broken && s.is_syn()).count();
+            assert!((1..=3).contains(&joins), "{joins}: {}", run.text);
             // What the lost subflow had acknowledged, but nobody had mapped, comes again at once: 3 MB take 3 s on one path.
             assert!(run.simulation.now() < Instant::ZERO + Duration::from_secs(5), "{}", run.text);
         }
@@ -373,4 +381,73 @@ fn a_subflow_whose_address_translation_changed_dies_and_is_joined_again() {
         let carries = |s: &&Seen| s.segment.src == join.segment.src && !s.segment.payload.is_empty();
         assert!(seen.iter().filter(carries).count() > 100, "{}", run.text);
     }
+}
+
+/// As TCP would end: RFC 8684 leaves another subflow to be joined, but nothing says that the server still knows the
+/// connection.
+#[test]
+fn the_only_subflow_ends_with_its_address_translation_as_tcp_does() {
+    for connection in ["mptcp = true", "mptcp = false"] {
+        let connection = format!("{connection}\nmeasured = true\nworkload = \"bulk\"");
+        let mut run = Run::new("upload", &connection, &["middlebox = [\"nat:after=500ms\"]"]);
+        run.simulation.run_until(Instant::ZERO + Duration::from_secs(2));
+        assert_eq!(run.simulation.altered_bytes(), 0);
+        let reason = run.simulation.finish().reason;
+        assert_eq!(reason, Some(ConnectionError::Reset.to_string()), "{}", run.text);
+    }
+}
+
+/// A client that only reads learns of it by asking (RFC 9293 §3.8.4): what the server sends to the old port is dropped.
+#[test]
+fn a_reader_behind_a_changed_address_translation_joins_again_after_a_keep_alive() {
+    for broken in [0, 1] {
+        let mut paths = ["", ""];
+        paths[broken] = "middlebox = [\"nat:after=500ms\"]";
+        let connection = "keep_alive = \"1s\"\nworkload = \"transfer:size=10MB\"";
+        let run = Run::new("download", connection, &paths).finish();
+        let simulation = &run.simulation;
+        assert_eq!((simulation.received_bytes(), simulation.altered_bytes()), (10_000_000, 0), "{}", run.text);
+        assert!(run.is_mptcp(), "{}", run.text);
+        let seen = run.seen.borrow();
+        let reset = seen.iter().find(|s| s.is_reset()).expect("a reset");
+        assert!(!reset.from_client && reset.path == broken, "{}", run.text);
+        let join = seen.iter().find(|s| s.at > reset.at && s.path == broken && s.is_syn()).expect("a join");
+        let carries = |s: &&Seen| s.segment.dst == join.segment.src && !s.segment.payload.is_empty();
+        assert!(seen.iter().filter(carries).count() > 100, "{}", run.text);
+    }
+}
+
+/// What is transparent is so for every scheduler, and what breaks a subflow loses no byte under any.
+#[test]
+fn every_scheduler_gets_all_data_through() {
+    let registry = Registry::builtin();
+    for scheduler in registry.schedulers() {
+        let name = scheduler.name;
+        for middleboxes in [
+            "[\"nat\", \"isn\", \"split:size=400B\"]",
+            "[\"strip:on=all:after=500ms\"]",
+            "[\"coalesce:size=3000B:wait=5ms\"]",
+            "[\"proactive-ack:delay=3ms:after=300ms\"]",
+        ] {
+            let connection = format!("scheduler = \"{name}\"\npath_mode = \"primary\"");
+            let middlebox = format!("middlebox = {middleboxes}");
+            let run = Run::new("upload", &connection, &["", &middlebox]).finish();
+            run.all_arrived();
+        }
+    }
+}
+
+/// ARCHITECTURE.md, contracts 7 and 8.
+#[test]
+fn runs_with_middleboxes_are_reproducible_and_the_same_through_bytes() {
+    let middleboxes = "middlebox = [\"nat:after=1s\", \"isn\", \"split:size=500B\", \"edit:at=1MB\"]\nloss = \"0.5%\"";
+    let digest = |through_bytes| {
+        let mut run = Run::new("upload", "checksum = true", &["", middleboxes]);
+        if through_bytes {
+            run.simulation.set_through_bytes();
+        }
+        run.finish().simulation.finish().digest
+    };
+    assert_eq!(digest(false), digest(false));
+    assert_eq!(digest(true), digest(false));
 }

@@ -63,7 +63,7 @@ impl Connection {
     pub(super) fn is_answered_as_plain(&self, id: SubflowId, segment: &Segment) -> bool {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
-        //= tests: fallback::options_lost_on_the_way_back_only
+        //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
         if self.data_ack_seen || !self.is_mptcp() || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }

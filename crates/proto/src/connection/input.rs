@@ -327,8 +327,9 @@ impl Connection {
 
     fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
         if (!changes.acked.is_empty() || !changes.arrived.is_empty())
-            && self.subflow_mut(id).is_some_and(|s| s.join == Join::Done)
+            && let Some(subflow) = self.subflow_mut(id).filter(|s| s.join == Join::Done && !s.carried)
         {
+            subflow.carried = true;
             self.joins_lost = 0;
         }
         if changes.una_advanced {

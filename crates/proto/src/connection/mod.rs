@@ -188,7 +188,8 @@ pub struct Connection {
     announce: VecDeque<MptcpOption>,
     unechoed: Vec<addresses::Unechoed>,
     joins_wanted: bool,
-    /// Joins are tried again at this time, and how many subflows were lost since one last carried data.
+    /// Joins are tried again at this time, and how many subflows were lost since one that joined carried its
+    /// first data.
     join_retry: Option<Instant>,
     joins_lost: u32,
 

@@ -61,7 +61,7 @@ impl Connection {
     /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6).
     //= RFC 8684 §3.3.6: "This timer will guard against retransmission failures by middleboxes that proactively ACK
     //= data"
-    //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
+    //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
     fn take_back_vanished(&mut self) -> bool {
         let first = self.send.first_unacked();
         let Some((span, owners)) = self.send.span_at(first) else { return false };
@@ -193,7 +193,8 @@ impl Connection {
         }
     }
 
-    /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one carries data.
+    /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one that joined since
+    /// carries data.
     pub(super) fn plan_join(&mut self, now: Instant) {
         match self.joins_lost {
             0 => self.joins_wanted = true,

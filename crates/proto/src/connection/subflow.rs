@@ -56,6 +56,8 @@ pub(super) struct Subflow {
     pub(super) down: bool,
     /// Data bytes that arrived here before they arrived elsewhere.
     pub(super) first_bytes: u64,
+    /// It has carried data since it joined.
+    pub(super) carried: bool,
     pub(super) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(super) send_data_fin: bool,
@@ -88,6 +90,7 @@ impl Subflow {
             up: false,
             down: false,
             first_bytes: 0,
+            carried: false,
             penalised_at: None,
             send_data_fin: false,
             heard_at: Instant::ZERO,
