@@ -289,6 +289,10 @@ impl Connection {
             // Beyond what was ever sent: ignored.
             return;
         }
+        if changes.una_advanced {
+            // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
+            self.progress_at = now;
+        }
         if ack > self.send.written_end() && self.is_mptcp() {
             self.data_fin = DataFin::Acked;
             self.progress_at = now;
@@ -333,7 +337,6 @@ impl Connection {
             self.joins_lost = 0;
         }
         if changes.una_advanced {
-            self.progress_at = now;
             self.revive(now, id);
         }
         if let Some(rtt) = changes.rtt {
