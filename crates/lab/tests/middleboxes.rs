@@ -256,6 +256,34 @@ fn options_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
     }
 }
 
+/// Data arrives, but nothing says so: one subflow's DATA_ACKs are enough.
+#[test]
+fn acknowledgements_stripped_mid_stream_are_made_up_by_the_other_subflow() {
+    for (direction, way) in [("upload", "down"), ("download", "up")] {
+        for stripped in [0, 1] {
+            let middlebox = format!("middlebox = [\"strip:on=all:after=500ms:direction={way}\"]");
+            let mut paths = ["", ""];
+            paths[stripped] = &middlebox;
+            let run = Run::new(direction, "", &paths).finish();
+            run.all_arrived();
+            assert!(run.is_mptcp() && run.count(Seen::is_reset) == 0, "{}", run.text);
+        }
+    }
+}
+
+/// Without any DATA_ACK the sender gives up after `close_timeout`, however much the subflow acknowledges.
+#[test]
+fn acknowledgements_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
+    for (direction, way) in [("upload", "down"), ("download", "up")] {
+        let middlebox = format!("middlebox = [\"strip:on=all:after=500ms:direction={way}\"]");
+        let connection = "close_timeout = \"10s\"\nworkload = \"bulk\"";
+        let mut run = Run::new(direction, connection, &[&middlebox]);
+        run.simulation.run_until(Instant::ZERO + Duration::from_secs(12));
+        let reason = run.simulation.finish().reason;
+        assert_eq!(reason, Some(ConnectionError::AllPathsDead.to_string()), "{}", run.text);
+    }
+}
+
 /// RFC 8684 §3.3.1: subflow sequence numbers of mappings are relative.
 #[test]
 fn rewritten_initial_sequence_numbers_change_nothing() {
@@ -282,6 +310,20 @@ fn segments_that_are_joined_again_after_a_cut_change_nothing() {
 #[test]
 fn all_that_should_be_transparent_at_once_is() {
     is_transparent("middlebox = [\"nat\", \"isn\", \"split:size=400B\", \"coalesce:size=800B:options=same\", \"isn\"]");
+}
+
+/// RFC 8684 §3.3.1: a mapping that "does not arrive within a receive window of data".
+#[test]
+fn segments_that_are_joined_lose_mappings_and_break_the_only_subflow_after_a_window() {
+    for direction in DIRECTIONS {
+        let connection = "receive_buffer = \"200KB\"\nworkload = \"bulk\"";
+        let run = Run::new(direction, connection, &["middlebox = [\"coalesce:size=3000B:wait=5ms\"]"]).finish();
+        assert_eq!(run.simulation.altered_bytes(), 0, "{}", run.text);
+        let first = run.seen.borrow().iter().find(|s| s.is_reset()).and_then(Seen::reason);
+        assert_eq!(first, Some(ResetReason::Middlebox), "{}", run.text);
+        let reason = run.simulation.finish().reason;
+        assert_eq!(reason, Some(ConnectionError::Reset.to_string()), "{}", run.text);
+    }
 }
 
 #[test]
