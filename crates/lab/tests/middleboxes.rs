@@ -61,6 +61,12 @@ struct Run {
 
 impl Run {
     fn new(direction: &str, connection: &str, paths: &[&str]) -> Self {
+        let mut run = Run::of_virtual_payload(direction, connection, paths);
+        run.simulation.set_real_payload();
+        run
+    }
+
+    fn of_virtual_payload(direction: &str, connection: &str, paths: &[&str]) -> Self {
         let mut text = String::from("format = 1\nname = \"middleboxes\"\nduration = \"100s\"\n");
         for (i, lines) in paths.iter().enumerate() {
             let delay = 10 * (i + 1);
@@ -73,7 +79,6 @@ impl Run {
         let scenario = Document::parse("test.toml", &text).expect("the text is TOML");
         let scenario = scenario.scenario(&registry, &Variant::AsWritten).expect("a right scenario");
         let mut simulation = Simulation::new(&scenario, 1, &registry, &NoFiles).expect("it can be built");
-        simulation.set_real_payload();
         let seen: Rc<RefCell<Vec<Seen>>> = Rc::default();
         let log = seen.clone();
         simulation.set_capture(Box::new(move |tap, segment| {
@@ -196,7 +201,7 @@ fn options_stripped_on_everything_are_plain_tcp() {
 #[test]
 fn options_stripped_in_a_join_are_a_reset_and_no_subflow() {
     for direction in DIRECTIONS {
-        for on in ["syn-ack", "third-ack"] {
+        for on in ["syn", "syn-ack", "third-ack"] {
             let middlebox = format!("middlebox = [\"strip:on={on}\"]");
             let run = breaks_a_subflow(direction, "", 1, &middlebox, Some(ResetReason::MptcpError));
             assert_eq!(run.data(1), 0, "{}", run.text);
@@ -377,6 +382,21 @@ fn edited_payload_without_checksums_is_delivered() {
         let simulation = &run.simulation;
         assert_eq!((simulation.received_bytes(), simulation.altered_bytes()), (SIZE, 1), "{}", run.text);
         assert!(run.is_mptcp() && run.resets(0) == 0, "{}", run.text);
+    }
+}
+
+/// Virtual payload counts as zeros; an edited byte is another.
+#[test]
+fn edits_of_virtual_payload_are_noticed_as_well() {
+    let middlebox = "middlebox = [\"edit:at=200KB\"]";
+    for (connection, paths, altered) in
+        [("", vec![middlebox], 1), ("checksum = true", vec![middlebox], 1), ("checksum = true", vec![middlebox, ""], 0)]
+    {
+        let run = Run::of_virtual_payload("upload", connection, &paths).finish();
+        let simulation = &run.simulation;
+        assert_eq!((simulation.received_bytes(), simulation.altered_bytes()), (SIZE, altered), "{}", run.text);
+        let fails = run.count(Seen::fails) > 0;
+        assert_eq!((run.is_mptcp(), fails), (paths.len() > 1 || connection.is_empty(), !connection.is_empty()));
     }
 }
 

@@ -90,10 +90,11 @@ fn path() -> Value {
     let mut all = named(both_directions());
     all.extend(properties(PATH));
     all.insert("links".into(), names("Long form: links from the client to the server"));
+    let about = format!("What changes segments at the client's end, from the client on: {}", MiddleboxForm::allowed());
     let middlebox = json!({ "anyOf": [
         MiddleboxForm::schema().to_value(),
         { "type": "array", "items": MiddleboxForm::schema().to_value() },
-    ], "description": "What changes segments at the client's end, from the client on" });
+    ], "description": about });
     all.insert("middlebox".into(), middlebox);
     object(all, &[])
 }
