@@ -25,8 +25,8 @@ pub(crate) fn compare() -> Result<(), String> {
     let libraries: String = LIBRARIES.split(' ').map(|name| format!(" -lns3-{name}")).collect();
     let compile = format!("-O3 -DNDEBUG -std=c++17 -o {} benches/peers/ns3.cc{libraries}", ns3.display());
     run(&mut program("g++", &compile))?;
-    run(&mut cargo("build --release --package pathweave-benches --example flow"))?;
-    run(&mut cargo("build --release --package pathweave-lab --example simulator"))?;
+    run(&mut cargo("build --profile fast --package pathweave-benches --example flow"))?;
+    run(&mut cargo("build --profile fast --package pathweave-lab --example simulator"))?;
     for (name, flows, work) in [("one TCP flow", "1", "tcp"), ("two flows, two subflows", "2", "mptcp")] {
         let mut ratios = [Vec::new(), Vec::new()];
         println!("{name}: ns-3, engine and network, whole simulator; data segments per CPU second");
@@ -34,7 +34,7 @@ pub(crate) fn compare() -> Result<(), String> {
             let peer = rate_of_ns3(&capture(&mut program(&ns3.display().to_string(), &format!("{flows} {SECONDS}")))?)?;
             let mut ours = [0.0; 2];
             for (rate, example) in ours.iter_mut().zip(["flow", "simulator"]) {
-                let example = target().join("release/examples").join(example).display().to_string();
+                let example = target().join("fast/examples").join(example).display().to_string();
                 *rate = rate_of_ours(&capture(&mut program(&example, &format!("{work} {SECONDS} {REPEATED}")))?)?;
             }
             println!("{peer:>10.0} {:>10.0} {:>10.0}", ours[0], ours[1]);
