@@ -47,6 +47,8 @@ pub struct Simulation {
     /// What was recorded of the measured senders' decisions; nothing while nobody asks for it.
     trace: Option<VecDeque<Traced>>,
     host_capture: Option<(usize, HostCapture)>,
+    /// Hosts that took packets at this instant; their applications have not run yet.
+    touched: Vec<usize>,
     through_bytes: Option<ThroughBytes>,
 }
 
@@ -110,6 +112,7 @@ impl Simulation {
             trace: None,
             host_capture: None,
             through_bytes: None,
+            touched: Vec::new(),
         })
     }
 
@@ -238,6 +241,10 @@ impl Simulation {
                 middleboxes.handle_timeout(self.now);
                 self.take_from_middleboxes();
             }
+            // An application runs after all packets of its instant, as after a kernel's interrupt.
+            while let Some(host) = self.touched.pop() {
+                self.drain(host);
+            }
             for i in 0..self.hosts.len() {
                 if self.hosts[i].poll_timeout().is_some_and(|t| t <= self.now) {
                     idle = false;
@@ -282,7 +289,10 @@ impl Simulation {
                     }
                     show_at_host(&mut self.host_capture, host, self.now, false, segment, ecn);
                     self.hosts[host].endpoint.handle_segment(self.now, ecn, segment);
-                    self.drain(host);
+                    self.send_all(host);
+                    if !self.touched.contains(&host) {
+                        self.touched.push(host);
+                    }
                 }
             }
             NetEvent::Dropped { packet, .. } => self.pool.release(packet.slot),
