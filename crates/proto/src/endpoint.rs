@@ -450,6 +450,8 @@ impl Endpoint {
             }
             self.ready.pop_front();
             self.slots[index as usize].queued = false;
+            // Sending may have made room in the send buffer.
+            self.collect_events(index);
             self.update_timer(index);
             self.update_check(index);
             self.release_if_over(index);
@@ -490,9 +492,8 @@ impl Endpoint {
                 self.by_token.remove(&token);
             }
         }
-        while let Some(event) = connection.poll_event() {
-            self.events.push_back((handle, event));
-        }
+        self.collect_events(index);
+        let slot = &mut self.slots[index as usize];
         if !slot.queued {
             slot.queued = true;
             self.ready.push_back(index);
@@ -506,6 +507,14 @@ impl Endpoint {
         {
             slot.check = Some(at);
             self.checks.push(Reverse((at, index)));
+        }
+    }
+
+    fn collect_events(&mut self, index: u32) {
+        let handle = self.handle_of(index);
+        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
+        while let Some(event) = connection.poll_event() {
+            self.events.push_back((handle, event));
         }
     }
 

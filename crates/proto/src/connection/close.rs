@@ -13,9 +13,12 @@ impl Connection {
         self.abandoned |= self.error.is_some();
         if self.data_fin == DataFin::NotRequested {
             self.data_fin = DataFin::Requested;
-            for subflow in self.subflows.iter_mut().flatten() {
-                // Nothing follows the stream's tail: it waits for nothing.
-                subflow.tcp.set_nagle(false);
+            if !self.is_mptcp() {
+                for subflow in self.subflows.iter_mut().flatten() {
+                    // The FIN follows the stream's tail: it waits for nothing. A DATA_FIN ends no subflow, and the
+                    // kernel's tail waits for the short segments before it all the same.
+                    subflow.tcp.set_nagle(false);
+                }
             }
             self.schedule(now);
         }

@@ -169,7 +169,7 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
 impl Connection {
     fn new(config: ConnectionConfig, role: Role, mode: Mode, now: Instant) -> Result<Self, ParameterError> {
         let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
-        let window = ReceiveWindow::new(config.receive_buffer);
+        let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, config.kernel_windows && config.mptcp);
         Ok(Connection {
             role,
             mode,
@@ -506,6 +506,7 @@ impl Connection {
     /// A subflow's TCP handshake is complete on our side.
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) = (self.is_mptcp(), self.window.first(), self.config.nagle);
+        let tunes = self.config.send_buffer_tuning;
         let Some(subflow) = self.subflow_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
@@ -517,8 +518,10 @@ impl Connection {
         let peer_window = subflow.tcp.peer_window();
         subflow.window_limit = first_window;
         subflow.tcp.set_nagle(nagle);
+        subflow.tcp.tunes_send_buffer = tunes;
         if subflow.join == Join::Initial && !self.connected {
             self.connected = true;
+            self.window.begin(now);
             self.progress_at = now;
             self.send_window_end = DataSeq(peer_window);
             self.send_window = peer_window;

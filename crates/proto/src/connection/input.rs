@@ -221,21 +221,28 @@ impl Connection {
 
     /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId) {
-        let occupied = self.occupied();
+        let mptcp = self.is_mptcp();
+        let held = self.subflow_mut(id).map_or(0, |s| s.tcp.held_bytes());
+        let occupied = self.occupied(held);
         // Data that waits for other subflows' needs no reader of this one's.
-        let taken = self.is_mptcp() && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
+        let taken = mptcp && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
-        let held = subflow.tcp.held_bytes();
         if let Some((len, out_of_order)) = subflow.tcp.noted_data() {
             // A segment that waits for a hole counts before it takes its room.
             let own = if out_of_order { u64::from(len) } else { 0 };
-            let opened = self.window.opened(subflow.window_limit, len, (occupied + held).saturating_sub(own));
+            // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
+            // waits for a hole of the subflow.
+            let there = match self.config.kernel_windows && mptcp {
+                true => self.window.kernel_occupancy(u64::from(len) + held - own, mptcp),
+                false => occupied.saturating_sub(own),
+            };
+            let opened = self.window.opened(subflow.window_limit, len, there);
             if opened > subflow.window_limit {
                 subflow.window_limit = opened;
                 subflow.tcp.window_grew();
             }
         }
-        let window = self.window.possible(subflow.window_limit, occupied + held, subflow.tcp.window_step());
+        let window = self.window.possible(subflow.window_limit, occupied, subflow.tcp.window_step());
         subflow.tcp.decide_ack(now, window, taken);
     }
 

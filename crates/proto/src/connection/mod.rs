@@ -19,6 +19,7 @@ mod reinject;
 mod schedule;
 mod send_buffer;
 mod send_map;
+mod send_memory;
 mod subflow;
 mod throttle;
 mod trace;
@@ -287,14 +288,6 @@ impl Connection {
         closed && self.control.is_empty() && self.events.is_empty() && (failed || self.receive.drained())
     }
 
-    /// Bytes that [`Connection::write`] takes now.
-    pub fn writable(&self) -> u64 {
-        if self.data_fin != DataFin::NotRequested || self.error.is_some() {
-            return 0;
-        }
-        self.send_buffer().saturating_sub(self.send.written_end().since(self.send.first_unacked()))
-    }
-
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
     ///
     /// A virtual payload must start where the stream ends.
@@ -319,7 +312,7 @@ impl Connection {
         let longest = established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let fresh = self.config.kernel_windows && self.is_mptcp() && established().any(|s| !s.tcp.saw_full_segment());
         self.window.tune(now, self.receive.read_position(), longest, fresh);
-        let (occupied, mptcp) = (self.occupied(), self.is_mptcp());
+        let (occupied, mptcp) = (self.occupied(0), self.is_mptcp());
         // Plain TCP tells at each read; with Multipath TCP the whole room must have doubled since it was last told.
         let room = self.window.possible(u64::MAX, occupied, 1);
         let doubled = !mptcp || (room > 0 && room >= 2 * self.last_offered);
@@ -335,10 +328,15 @@ impl Connection {
         Some(out)
     }
 
-    /// Bytes in the receive buffer: unread, and out of order at the data level.
-    fn occupied(&self) -> u64 {
+    /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is
+    /// unread, and what waits for earlier data. The kernel counts what a Multipath TCP subflow holds only on that subflow.
+    fn occupied(&self, held: u64) -> u64 {
         let bytes = self.receive.ready_bytes() + self.receive.held_bytes();
-        if self.config.kernel_windows && self.is_mptcp() { ReceiveWindow::kernel_occupancy(bytes) } else { bytes }
+        match (self.config.kernel_windows, self.is_mptcp()) {
+            (true, mptcp @ true) => self.window.kernel_occupancy(bytes, mptcp),
+            (true, mptcp @ false) => self.window.kernel_occupancy(bytes + held, mptcp),
+            (false, _) => bytes + held,
+        }
     }
 
     /// Whether some subflow is to send an acknowledgement at once.

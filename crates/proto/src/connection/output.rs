@@ -43,26 +43,29 @@ impl Connection {
         None
     }
 
-    #[inline]
     fn next_of_subflow(&mut self, now: Instant, i: usize) -> Option<Outgoing> {
         // A subflow in handshake answers with its third ACK only.
         let announces = self.announcement_is_due(i);
         let subflow = self.subflows[i].as_mut()?;
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
-        if next.is_none() {
-            subflow.tcp.validate_window();
+        if next.is_some() {
+            return next;
         }
-        next
+        subflow.tcp.validate_window();
+        if subflow.tcp.grow_send_buffer(self.write_blocked) {
+            self.report_writable();
+        }
+        None
     }
 
     /// Makes the segment.
     fn build(&mut self, now: Instant, i: usize, mut out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
-        let (next, occupied, mptcp) = (self.receive.next(), self.occupied(), self.is_mptcp());
+        let (next, mptcp) = (self.receive.next(), self.is_mptcp());
+        let occupied = self.occupied(self.subflows[i].as_ref()?.tcp.held_bytes());
         let subflow = self.subflows[i].as_mut()?;
         let offered = if out == Outgoing::Syn {
-            self.window.first()
+            self.window.of_syn()
         } else {
-            let occupied = occupied + subflow.tcp.held_bytes();
             self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
         };
         self.last_offered = offered;

@@ -17,27 +17,30 @@ pub(crate) struct ReceiveWindow {
     edge: DataSeq,
     measured_from: Instant,
     measured_position: DataSeq,
+    /// How long a measurement takes: the longest round trip when it was last looked at.
+    round: Option<Duration>,
     space: u64,
     /// Some subflow has not shown how full its segments are: the kernel then takes more of the memory for overhead.
     cautious: bool,
+    /// Multipath TCP was asked for: its segments are a little shorter.
+    mptcp: bool,
 }
 
 /// A full segment of plain TCP over Ethernet with timestamps, bytes: the unit of the kernel's rules.
 const FULL_SEGMENT: u64 = 1448;
-/// The part of a fresh buffer that is offered at first: the kernel takes half of the memory for overhead until it has
-/// seen how full segments are, and 153/256 of it is what is offered then.
-const FIRST_SHARE: (u64, u64) = (128, 153);
+/// The part of its memory, of 256, that the kernel offers as window: a half until it has seen how full segments are, then
+/// what full segments leave.
+const FIRST_SHARE: u64 = 128;
+const TCP_SHARE: u64 = 153;
+const MPTCP_SHARE: u64 = 152;
 /// Data of a full Multipath TCP segment; how many the kernel joins in one buffer; a buffer's overhead, bytes.
 const MPTCP_SEGMENT: u64 = 1424;
 const SEGMENTS_PER_BUFFER: u64 = 17;
 const BUFFER_OVERHEAD: u64 = 960;
-/// The part of its receive memory that the kernel offers as window, for full Multipath TCP segments.
-const KERNEL_SHARE: (u64, u64) = (152, 256);
-/// The same for a Multipath TCP segment, whose data is a little shorter.
-const CAUTIOUS_SHARE: (u64, u64) = (128, 152);
 
 impl ReceiveWindow {
-    pub(crate) fn new(config: ReceiveBuffer) -> Self {
+    /// `cautious`: nothing has shown yet how full segments are, and that counts.
+    pub(crate) fn new(config: ReceiveBuffer, mptcp: bool, cautious: bool) -> Self {
         let (buffer, max, auto) = match config {
             ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
             ReceiveBuffer::Auto { initial, max } => (initial.min(max), max, true),
@@ -49,20 +52,48 @@ impl ReceiveWindow {
             edge: DataSeq(0),
             measured_from: Instant::ZERO,
             measured_position: DataSeq(0),
+            round: None,
             space: buffer.min(10 * FULL_SEGMENT),
-            cautious: false,
+            cautious,
+            mptcp,
         };
-        window.edge = DataSeq(window.first());
+        window.edge = DataSeq(window.of_syn());
         window
     }
 
-    /// The window of a SYN, and what a subflow may offer at first.
+    /// The connection is established: the first round trip of auto-tuning begins.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.measured_from = now;
+    }
+
+    /// The window of a SYN: whole segments.
+    pub(crate) fn of_syn(&self) -> u64 {
+        if !self.auto {
+            return self.buffer;
+        }
+        let half = self.half();
+        (half - half % FULL_SEGMENT).min(u64::from(u16::MAX)).max(self.buffer.min(FULL_SEGMENT))
+    }
+
+    /// What a subflow may offer at first.
     pub(crate) fn first(&self) -> u64 {
         if !self.auto {
             return self.buffer;
         }
-        let (part, whole) = FIRST_SHARE;
-        (self.buffer * part / whole).min(65_535).saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT))
+        self.half().saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT)).min(self.of_syn())
+    }
+
+    fn half(&self) -> u64 {
+        self.buffer * FIRST_SHARE / self.share()
+    }
+
+    /// The memory whose share the buffer is.
+    fn memory(&self) -> u64 {
+        (self.buffer * 256).div_ceil(self.share())
+    }
+
+    fn share(&self) -> u64 {
+        if self.mptcp { MPTCP_SHARE } else { TCP_SHARE }
     }
 
     pub(crate) fn buffer(&self) -> u64 {
@@ -87,26 +118,26 @@ impl ReceiveWindow {
         if len >= 128 { limit + room.min(step) } else { limit }
     }
 
-    /// What `bytes` of waiting data take of the buffer in the kernel's accounts: neighbours share a buffer's overhead, and
-    /// the window's share was made for single segments.
-    pub(crate) fn kernel_occupancy(bytes: u64) -> u64 {
-        if bytes == 0 {
-            return 0;
-        }
-        let buffers = 1 + bytes / (SEGMENTS_PER_BUFFER * MPTCP_SEGMENT);
-        (bytes + buffers * BUFFER_OVERHEAD) * KERNEL_SHARE.0 / KERNEL_SHARE.1
+    /// What `bytes` of waiting data take of the buffer in the kernel's accounts: neighbours share a buffer's overhead, with
+    /// Multipath TCP up to an eighth of the memory, and the window's share was made for single segments.
+    pub(crate) fn kernel_occupancy(&self, bytes: u64, mptcp: bool) -> u64 {
+        let segment = if mptcp { MPTCP_SEGMENT } else { FULL_SEGMENT };
+        let memory = self.memory();
+        let eighth = if mptcp { memory / 8 / segment } else { SEGMENTS_PER_BUFFER };
+        let shared = eighth.clamp(1, SEGMENTS_PER_BUFFER) * segment;
+        let free = memory.saturating_sub(bytes + bytes.div_ceil(shared) * BUFFER_OVERHEAD);
+        self.buffer.saturating_sub(free * self.share() / 256)
     }
 
-    /// What of the buffer is for data.
-    fn usable(&self) -> u64 {
-        let (part, whole) = CAUTIOUS_SHARE;
-        if self.cautious { self.buffer * part / whole } else { self.buffer }
+    /// The part of `bytes` of the buffer that may be offered.
+    fn offered_of(&self, bytes: u64) -> u64 {
+        if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
     }
 
     /// The window that could be offered with `occupied` bytes in the buffer, by a subflow with this limit and step.
     pub(crate) fn possible(&self, limit: u64, occupied: u64, step: u64) -> u64 {
-        let buffer = self.usable();
-        let mut free = buffer.saturating_sub(occupied);
+        let buffer = self.offered_of(self.buffer);
+        let mut free = self.offered_of(self.buffer.saturating_sub(occupied));
         let segment = FULL_SEGMENT.min(self.buffer / 4);
         if free < buffer / 2 {
             free -= free % step;
@@ -129,16 +160,23 @@ impl ReceiveWindow {
     ///
     /// `fresh`: some subflow has not received a full segment yet.
     pub(crate) fn tune(&mut self, now: Instant, read: DataSeq, longest_rtt: Option<Duration>, fresh: bool) {
-        let Some(rtt) = longest_rtt else { return };
-        if now.since(self.measured_from) < rtt {
+        let elapsed = now.since(self.measured_from);
+        if self.round.is_some_and(|rtt| elapsed < rtt) {
             return;
         }
+        self.round = longest_rtt;
         self.cautious = fresh;
+        if longest_rtt.is_none_or(|rtt| elapsed < rtt) {
+            return;
+        }
         let copied = read.since(self.measured_position);
         if self.auto && copied > self.space {
             let wanted = 2 * copied + 16 * FULL_SEGMENT;
             let growth = wanted.saturating_mul(copied - self.space) / self.space.max(1);
-            self.buffer = self.buffer.max(wanted.saturating_add(2 * growth).min(self.max));
+            let wanted = wanted.saturating_add(2 * growth).min(self.max);
+            // The kernel's buffer is whole bytes of memory, the window their share in whole bytes.
+            let rounded = wanted * 256 / self.share() * self.share() / 256;
+            self.buffer = self.buffer.max(rounded);
             self.space = copied;
         }
         self.measured_from = now;

@@ -1,7 +1,7 @@
 //! Asking the scheduler, and carrying out what it answers.
 
 use super::trace::{Carried, Decided, Given, Saw, Trace};
-use super::{Connection, ConnectionEvent, DataFin};
+use super::{Connection, DataFin};
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
 use core::fmt;
@@ -49,23 +49,7 @@ impl Scheduler for NoScheduler {
     }
 }
 
-/// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
-const LEAST_SEND_BUFFER: u64 = 4096;
-/// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
-const WORTH_WRITING: u64 = 64 << 10;
-
 impl Connection {
-    /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
-    pub(super) fn send_buffer(&self) -> u64 {
-        if !self.config.send_buffer_tuning {
-            return self.config.send_buffer;
-        }
-        let max = self.config.send_buffer;
-        let subflows = self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
-        let tuned: u64 = subflows.map(|s| s.tcp.send_buffer(max)).sum();
-        (tuned + LEAST_SEND_BUFFER).min(max)
-    }
-
     pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>) {
         views.clear();
         views.extend(self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.view(self.config.send_buffer)));
@@ -324,6 +308,9 @@ impl Connection {
         if at == start {
             return Err(ScheduleError::NoSpace(clipped_by.unwrap_or(ClippedBy::Data)));
         }
+        if assign.window == WindowUse::Queue {
+            subflow.tcp.end_grant();
+        }
         view.queued_memory = subflow.tcp.queued_memory();
         view.send_buffer_space =
             subflow.tcp.send_buffer(self.config.send_buffer).saturating_sub(subflow.tcp.queued_memory());
@@ -392,14 +379,6 @@ impl Connection {
             let rto = self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.tcp.rto()).min();
             self.window_probe = rto.map(|rto| (now + rto, 0));
             self.progress_at = now;
-        }
-    }
-
-    /// Tells the application of room in the send buffer, once it is worth writing.
-    pub(super) fn report_writable(&mut self) {
-        if self.write_blocked && self.writable() >= (self.send_buffer() / 3).min(WORTH_WRITING) {
-            self.write_blocked = false;
-            self.events.push_back(ConnectionEvent::Writable);
         }
     }
 }

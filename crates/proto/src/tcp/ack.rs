@@ -113,7 +113,11 @@ impl Tcp {
             }
         }
         self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
-        self.largest_cwnd = self.largest_cwnd.max(self.window.cwnd);
+        if self.tunes_send_buffer {
+            self.space_check_due = true;
+        } else {
+            self.largest_cwnd = self.largest_cwnd.max(self.window.cwnd);
+        }
         self.update_pacing_rate();
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         true
@@ -310,6 +314,17 @@ impl Tcp {
     /// Whether the window is, or lately was, what limits sending: only then it may grow.
     fn is_cwnd_limited(&self) -> bool {
         self.cwnd_limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+    }
+
+    /// After all that an acknowledgement let out was sent: the kernel's send buffer grows with the window (`tcp_new_space`)
+    /// where the writer waits for room and the window is not what holds back. Says whether it grew.
+    pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool) -> bool {
+        let due = core::mem::take(&mut self.space_check_due);
+        let grows = due && writer_waits && self.in_flight() < self.window.cwnd && self.window.cwnd > self.largest_cwnd;
+        if grows {
+            self.largest_cwnd = self.window.cwnd;
+        }
+        grows
     }
 
     /// After a burst of sending: was it the window that ended it?

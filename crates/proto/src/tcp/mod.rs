@@ -193,8 +193,13 @@ pub(crate) struct Tcp {
     fin_queued: bool,
     /// ECN: the peer reported congestion; our answer is due.
     send_cwr: bool,
-    /// The largest window so far: the send buffer was made for it.
+    /// Data is queued beyond the congestion window: buffers are what schedulers' grants made them, as in the kernel.
+    queues: bool,
+    /// The window that the send buffer was last made for, and whether an acknowledgement may have made it too small.
     largest_cwnd: u32,
+    space_check_due: bool,
+    /// The send buffer grows when the kernel's would; else at once.
+    pub(crate) tunes_send_buffer: bool,
     /// Data bytes of a full segment of plain TCP: what the kernel's pacing rate counts with.
     plain_mss: u32,
     /// Segments left of the buffer being sent, and whether it has several.
@@ -388,6 +393,22 @@ impl Tcp {
         }
     }
 
+    /// What `bytes` not yet queued here take of a plain TCP's send buffer.
+    pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
+        bytes + bytes.div_ceil(self.buffer_bytes()) * BUFFER_OVERHEAD
+    }
+
+    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
+    pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
+        let buffer = self.buffer_bytes();
+        let in_last = unassigned.next_multiple_of(buffer) - unassigned;
+        in_last + free.saturating_sub(in_last).div_ceil(buffer + BUFFER_OVERHEAD) * buffer
+    }
+
+    fn buffer_bytes(&self) -> u64 {
+        u64::from(self.buffer_segments()) * u64::from(self.mss.max(1))
+    }
+
     /// Segments that the kernel puts into one buffer: 64 KiB, or half of the largest window that the peer has offered.
     fn buffer_segments(&self) -> u32 {
         let half = u32::try_from(self.largest_peer_window / 2).unwrap_or(u32::MAX);
@@ -410,6 +431,7 @@ impl Tcp {
             len,
             fin: false,
             starts_buffer,
+            pushed: false,
             sacked: false,
             lost: false,
             retransmitted: false,
@@ -422,6 +444,12 @@ impl Tcp {
         };
         self.queue.push(segment, payload);
         self.queued_end += u64::from(len);
+    }
+
+    /// A scheduler's grant that may lie beyond the congestion window ends here.
+    pub(crate) fn end_grant(&mut self) {
+        self.queues = true;
+        self.queue.end_grant();
     }
 
     /// Ends our direction after all that is queued (RFC 9293 §3.10.4).
@@ -450,6 +478,7 @@ impl Tcp {
             len: 0,
             fin: true,
             starts_buffer: true,
+            pushed: false,
             sacked: false,
             lost: false,
             retransmitted: false,

@@ -84,6 +84,8 @@ pub(crate) struct Receiver {
     due: AckDue,
     /// Segments still acknowledged at once, at the start and after an idle time.
     quick: u32,
+    /// The window that may be offered grew by the segment just received.
+    grew: bool,
     started: bool,
     /// A segment came with PSH, or short: its sender has no more for now.
     pushed: bool,
@@ -138,6 +140,7 @@ impl Receiver {
             fin: false,
             due: AckDue::No,
             quick: 0,
+            grew: false,
             started: false,
             pushed: false,
             noted: None,
@@ -397,6 +400,9 @@ impl Receiver {
                 self.renew_quick(window, config);
             }
         }
+        if core::mem::take(&mut self.grew) {
+            self.quick |= 1;
+        }
         if received == Received::Duplicate && self.duplicate.is_some_and(|d| d.1 <= self.next) {
             self.renew_quick(window, config);
         }
@@ -452,7 +458,7 @@ impl Receiver {
 
     /// The offered window grows: the sender is told at once.
     pub(crate) fn window_grew(&mut self) {
-        self.quick |= 1;
+        self.grew = true;
     }
 
     /// The application has read. `empty`: nothing waits for it or for earlier data any more.

@@ -21,6 +21,8 @@ pub(crate) struct SentSegment {
     pub(crate) lost: bool,
     /// It starts a buffer of the send queue: a kernel's overhead is counted per buffer.
     pub(crate) starts_buffer: bool,
+    /// Its buffer was the last one when a scheduler's grant ended, and it is the buffer's last segment: the kernel sets PSH.
+    pub(crate) pushed: bool,
     /// A retransmission of it is in the network.
     pub(crate) retransmitted: bool,
     pub(crate) ever_retransmitted: bool,
@@ -70,7 +72,7 @@ pub(crate) struct SentQueue {
 }
 
 impl SentQueue {
-    pub(crate) fn push(&mut self, segment: SentSegment, payload: Payload) {
+    pub(crate) fn push(&mut self, mut segment: SentSegment, payload: Payload) {
         debug_assert_eq!(segment.len, payload.len(), "a segment is as long as its data");
         self.queued_bytes += u64::from(segment.len);
         self.last_buffer_segments += 1;
@@ -78,6 +80,8 @@ impl SentQueue {
             self.buffers += 1;
             self.last_buffer = self.first + self.segments.len() as u64;
             self.last_buffer_segments = 1;
+        } else if let Some(last) = self.segments.back_mut() {
+            segment.pushed = core::mem::take(&mut last.pushed);
         }
         self.segments.push_back(segment);
         self.payloads.push_back(payload);
@@ -120,6 +124,22 @@ impl SentQueue {
     }
     pub(crate) fn unsent(&self) -> u32 {
         (self.segments.len() - self.sent) as u32
+    }
+    /// A scheduler's grant ends with what was queued last.
+    pub(crate) fn end_grant(&mut self) {
+        if let Some(last) = self.segments.back_mut() {
+            last.pushed = true;
+        }
+    }
+    /// Whether the last segment sent for the first time ends a pushed buffer.
+    pub(crate) fn last_sent_is_pushed(&self) -> bool {
+        self.sent.checked_sub(1).and_then(|i| self.segments.get(i)).is_some_and(|s| s.pushed)
+    }
+
+    /// How many of the next unsent segments, at most `limit`, are in one buffer.
+    pub(crate) fn unsent_in_buffer(&self, limit: u32) -> u32 {
+        let unsent = self.segments.range(self.sent..).take(limit as usize).enumerate();
+        unsent.take_while(|(i, s)| *i == 0 || !s.starts_buffer).count() as u32
     }
     pub(crate) fn buffers(&self) -> u32 {
         self.buffers

@@ -115,7 +115,9 @@ impl Tcp {
     fn start_burst(&mut self) {
         let room = self.window.cwnd.saturating_sub(self.in_flight());
         let quota = (self.window.cwnd / 2).max(1).min(room);
-        self.burst_left = self.burst_segments().min(quota).min(self.queue.unsent()).max(1);
+        let most = self.burst_segments().min(quota);
+        let unsent = if self.queues { self.queue.unsent_in_buffer(most) } else { self.queue.unsent() };
+        self.burst_left = most.min(unsent).max(1);
         self.burst_is_long = self.burst_left > 1;
     }
 
@@ -123,7 +125,13 @@ impl Tcp {
     fn defers_burst(&self, now: Instant) -> bool {
         let recovering = self.recovery.in_reduction() || self.recovery.state == super::recovery::State::Loss;
         let recently = self.last_sent.is_some_and(|t| now.since(t) <= DEFER_WITHIN);
-        if recovering || !recently || !self.backlog || self.fin_queued {
+        // A buffer with one segment has nothing to wait for, unless the stream goes on in it. Where data is queued only once
+        // it may go, the stream's rest counts.
+        let several = match self.queues {
+            true => self.queue.unsent_in_buffer(2) > 1 || (self.backlog && self.queue.unsent() == 1),
+            false => self.backlog,
+        };
+        if recovering || !recently || !several || self.fin_queued {
             return false;
         }
         let cwnd = self.window.cwnd;
@@ -269,8 +277,10 @@ impl Tcp {
                 segment.flags |= Flags::FIN;
             }
             if data.start < data.end {
-                // The end of a burst of several segments, and of all that is there.
-                if (self.burst_left == 0 && self.burst_is_long) || (self.queue.unsent() == 0 && !self.backlog) {
+                // The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there.
+                let pushed = self.queues && self.queue.last_sent_is_pushed();
+                let at_end = self.queue.unsent() == 0 && !self.backlog;
+                if (self.burst_left == 0 && self.burst_is_long) || at_end || pushed {
                     segment.flags |= Flags::PSH;
                 }
                 if self.send_cwr {

@@ -28,8 +28,9 @@ fn a_subflow_becomes_a_backup_and_is_used_again() {
     pair.command(Server, |c, now| c.set_backup(now, id, false));
     pair.run_for(ms(100));
     assert_eq!(priorities(&pair), [(Server, 1, false)]);
-    pair.write(Client, 300_000);
-    pair.run_until_received(Server, 600_001, secs(2));
+    // More than the first subflow's window, which has grown meanwhile.
+    pair.write(Client, 1_000_000);
+    pair.run_until_received(Server, 1_300_001, secs(2));
     assert!(pair.data(Client).any(|p| p.path == 1));
 }
 

@@ -1,0 +1,75 @@
+//! How much the application may write: a fixed number of bytes, or what Linux' accounts of memory allow.
+//!
+//! With tuning (`docs/notes/linux-6.12-send-buffer-and-segments.md`): memory is data plus the overhead of its buffers. The
+//! writer fills a buffer to its end once it has begun one, stops where memory has reached the limit, and goes on when
+//! memory has come down to two thirds of the limit (`sk_stream_is_writeable`).
+
+use super::{Connection, ConnectionEvent, DataFin};
+
+/// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
+const LEAST_SEND_BUFFER: u64 = 4096;
+/// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
+const WORTH_WRITING: u64 = 64 << 10;
+/// A buffer of a Multipath TCP stream: a page chunk of 32 KiB, less its header; bytes.
+const FRAGMENT: u64 = 32_768 - FRAGMENT_OVERHEAD;
+const FRAGMENT_OVERHEAD: u64 = 40;
+
+impl Connection {
+    /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
+    pub(super) fn send_buffer(&self) -> u64 {
+        if !self.config.send_buffer_tuning {
+            return self.config.send_buffer;
+        }
+        let max = self.config.send_buffer;
+        let subflows = self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
+        let tuned: u64 = subflows.map(|s| s.tcp.send_buffer(max)).sum();
+        if self.is_mptcp() { tuned + LEAST_SEND_BUFFER } else { tuned }
+    }
+
+    /// What written data takes of the send buffer until it is acknowledged.
+    fn send_memory(&self) -> u64 {
+        let data = self.send.written_end().since(self.send.first_unacked());
+        if !self.config.send_buffer_tuning || data == 0 {
+            return data;
+        }
+        if self.is_mptcp() {
+            let fragments = self.send.written_end().0.div_ceil(FRAGMENT) - self.send.first_unacked().0 / FRAGMENT;
+            return data + fragments * FRAGMENT_OVERHEAD;
+        }
+        let unassigned = self.send.unassigned_bytes();
+        let queued: u64 = self.subflows.iter().flatten().map(|s| s.tcp.queued_memory()).sum();
+        queued + self.subflows.iter().flatten().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
+    }
+
+    /// Bytes that [`Connection::write`] takes now.
+    pub fn writable(&self) -> u64 {
+        if self.data_fin != DataFin::NotRequested || self.error.is_some() {
+            return 0;
+        }
+        let free = self.send_buffer().saturating_sub(self.send_memory());
+        if !self.config.send_buffer_tuning || free == 0 {
+            return free;
+        }
+        let end = self.send.written_end().0;
+        if self.is_mptcp() {
+            return (end + free).next_multiple_of(FRAGMENT) - end;
+        }
+        let unassigned = self.send.unassigned_bytes();
+        self.subflows.iter().flatten().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
+    }
+
+    /// Tells the application of room in the send buffer, once it is worth writing.
+    pub(super) fn report_writable(&mut self) {
+        if !self.write_blocked {
+            return;
+        }
+        let worth = match self.config.send_buffer_tuning {
+            true => 3 * self.send_memory() <= 2 * self.send_buffer(),
+            false => self.writable() >= (self.send_buffer() / 3).min(WORTH_WRITING),
+        };
+        if worth && self.writable() > 0 {
+            self.write_blocked = false;
+            self.events.push_back(ConnectionEvent::Writable);
+        }
+    }
+}
