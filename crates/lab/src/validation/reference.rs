@@ -144,9 +144,10 @@ impl Reference {
         }
     }
 
-    /// The seeds to run it with: 1 to 10, and to 30 where there is random loss.
+    /// The seeds to run it with: 1 to 10, and many where there is random loss. All scenarios draw their losses from the same
+    /// seeds: the medians of 30 were together 5 % off those of 300 on one of the paths.
     pub fn seeds(&self) -> core::ops::RangeInclusive<u64> {
-        1..=if self.setup.has_random_loss() { 30 } else { 10 }
+        1..=if self.setup.has_random_loss() { 300 } else { 10 }
     }
 
     /// The largest window offered in any run.

@@ -14,6 +14,8 @@ const MPTCP_RATIO: u64 = 152;
 /// The kernel's clock ticks each millisecond, its timer wheel's coarser levels each 8 and 64 ms, at a phase that has
 /// nothing to do with the start of a connection. Ours start at zero: the connection starts at a random time within this.
 const PHASE_MS: u64 = 64;
+/// Windows are offered in steps of this (a window scale of 10), bytes.
+const WINDOW_STEP: u64 = 1024;
 /// tbf's burst.
 const BURST: u64 = 3028;
 /// A full IP packet. Ethernet's 14 bytes count on the link (its overhead) and in the kernel's queue limit of
@@ -70,13 +72,16 @@ fn connection(reference: &Reference, setup: &Setup, start: u64) -> String {
     )
 }
 
-/// The windows that Linux would offer: what it was seen to offer where the buffer is fixed, else growing up to the
-/// window that belongs to its largest buffer.
+/// The windows that Linux would offer: from what its first buffer holds to what its largest does. Where the buffer is
+/// fixed that is the window that was recorded, but for the kernel's rounding; one that is not, is taken as recorded.
 fn receive_buffer(reference: &Reference, setup: &Setup) -> String {
     let ratio = if setup.mode == Mode::Mptcp { MPTCP_RATIO } else { TCP_RATIO };
     let window = |memory: u64| memory * ratio / 256;
-    match setup.has_fixed_window() {
-        true => format!("{}B", reference.largest_window().unwrap_or(window(setup.rmem))),
-        false => format!("auto {}B..{}B", window(setup.initial_rmem), window(setup.rmem)),
+    if !setup.has_fixed_window() {
+        return format!("auto {}B..{}B", window(setup.initial_rmem), window(setup.rmem));
     }
+    let held = window(setup.rmem);
+    let recorded = reference.largest_window().unwrap_or(held);
+    let fixed = if recorded.abs_diff(held) < 2 * WINDOW_STEP { held } else { recorded };
+    format!("auto {fixed}B..{fixed}B")
 }
