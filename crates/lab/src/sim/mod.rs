@@ -289,15 +289,20 @@ impl Simulation {
                     }
                     show_at_host(&mut self.host_capture, host, self.now, false, segment, ecn);
                     self.hosts[host].endpoint.handle_segment(self.now, ecn, segment);
-                    self.send_all(host);
-                    if !self.touched.contains(&host) {
-                        self.touched.push(host);
-                    }
+                    self.after_packet(host);
                 }
             }
             NetEvent::Dropped { packet, .. } => self.pool.release(packet.slot),
             NetEvent::Duplicated { packet, .. } => self.pool.share(packet.slot),
             NetEvent::Forwarded { .. } => {}
+        }
+    }
+
+    /// A host has taken a packet: its segments leave, its applications act after all packets of this instant.
+    fn after_packet(&mut self, host: usize) {
+        self.send_all(host);
+        if !self.touched.contains(&host) {
+            self.touched.push(host);
         }
     }
 
@@ -364,7 +369,7 @@ impl Simulation {
             let Some(host) = self.hosts.iter().position(|h| h.routes.contains_key(&addresses)) else { continue };
             show_at_host(&mut self.host_capture, host, self.now, false, &segment, ecn);
             self.hosts[host].endpoint.handle_segment(self.now, ecn, &mut segment);
-            self.drain(host);
+            self.after_packet(host);
         }
     }
 
