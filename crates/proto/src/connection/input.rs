@@ -70,6 +70,9 @@ impl Connection {
             self.subflow_established(now, id);
         }
         self.raise_if_usable(now, id);
+        if let Some(subflow) = self.subflow_mut(id).filter(|s| s.stale && !changes.una_advanced) {
+            subflow.tcp.probe_again(now);
+        }
         if changes.acceptable {
             if let Some(subflow) = self.subflow_mut(id) {
                 subflow.heard(now);
@@ -346,6 +349,9 @@ impl Connection {
         if changes.una_advanced {
             self.revive(now, id);
         }
+        if changes.late {
+            self.handle_late_subflow(id);
+        }
         if let Some(rtt) = changes.rtt {
             self.tell_event(now, &Event::RttSample { subflow: id, rtt });
         }
@@ -370,7 +376,11 @@ impl Connection {
             self.control.push_back(reset);
         }
         if changes.reset {
-            self.lose_subflow(now, id);
+            if changes.unanswered {
+                self.lose_dark_subflow(now, id);
+            } else {
+                self.lose_subflow(now, id);
+            }
             let error = if self.connected { ConnectionError::Reset } else { ConnectionError::ConnectTimeout };
             self.fail_if_alone(error);
         }

@@ -130,6 +130,24 @@ impl Connection {
         self.views = views;
     }
 
+    /// Failure detection `fast`: a subflow holds the stream's next byte and has not answered for two round trips. Others
+    /// carry what it carries too, so that the stream goes on before the timeout tells whether the path is dark.
+    pub(super) fn handle_late_subflow(&mut self, id: SubflowId) {
+        if !self.is_mptcp() || !self.fast_detection() {
+            return;
+        }
+        let first = self.send.first_unacked();
+        let others = self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale && !s.late);
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        if others && subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
+            subflow.late = true;
+            for range in subflow.tcp.unacked_data() {
+                Self::queue_reinjection(&mut self.reinject, range);
+            }
+            self.make_way(id);
+        }
+    }
+
     /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
     pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
         if !self.is_mptcp() || !self.fast_detection() {
@@ -154,6 +172,19 @@ impl Connection {
         for range in subflow.tcp.unacked_data() {
             Self::queue_reinjection(&mut self.reinject, range);
         }
+        self.make_way(id);
+    }
+
+    /// What others have queued beyond their windows is unassigned again: what `id` carried comes before it in the stream.
+    fn make_way(&mut self, id: SubflowId) {
+        if self.reinject.is_empty() {
+            return;
+        }
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.id != id && s.usable()) {
+            for range in subflow.tcp.take_unsent() {
+                self.send.withdraw(range, subflow.id);
+            }
+        }
     }
 
     fn queue_reinjection(queue: &mut std::collections::VecDeque<Range<DataSeq>>, range: Range<DataSeq>) {
@@ -173,6 +204,14 @@ impl Connection {
             self.end_subflow(now, id);
             self.plan_join(now);
         }
+    }
+
+    /// As [`Connection::lose_subflow`], after nothing answered for long: the path is dark, so that its probes go on.
+    pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
+        if self.fast_detection() {
+            self.joins_lost = 0;
+        }
+        self.lose_subflow(now, id);
     }
 
     /// A subflow is over.
@@ -206,6 +245,7 @@ impl Connection {
     /// The subflow answered: it may carry new data again.
     pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflow_mut(id) else { return };
+        subflow.late = false;
         if subflow.stale {
             subflow.stale = false;
             subflow.tcp.answered_again(now);
@@ -227,7 +267,8 @@ impl Connection {
                 continue;
             };
             let end = span.end.min(range.end);
-            let living_owner = views.iter().any(|v| owners.contains(v.id) && !v.stale);
+            let living = |s: &super::subflow::Subflow| s.usable() && !s.stale && !s.late;
+            let living_owner = self.subflows.iter().flatten().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // Someone else carries it already.
                 self.advance_reinjection(end);

@@ -91,7 +91,9 @@ impl Connection {
         self.fill_views(&mut views);
         if !views.is_empty() {
             self.reinject_waiting(now, &mut views);
-            if self.has_work() {
+            // What is queued beyond a window would go out before what still waits for that window.
+            let queues = self.config.scheduler.entry.queues && !self.reinject.is_empty();
+            if self.has_work() && !queues {
                 self.run_scheduler(now, &mut views);
             }
             self.opportunistic_retransmission(now, &mut views);

@@ -45,6 +45,8 @@ pub(super) struct Subflow {
     pub(super) backup: bool,
     /// No sign of life since a timeout: no new data while another subflow lives.
     pub(super) stale: bool,
+    /// Nothing came for longer than a probe waits, while it carries the stream's next byte: others carry that too.
+    pub(super) late: bool,
     /// The client's third ACK goes out again at this time, unless the fourth comes (RFC 8684 §3.2).
     pub(super) third_ack_again: Option<Instant>,
     /// Connection-level timeouts since it last acknowledged anything, and how much that was.
@@ -84,6 +86,7 @@ impl Subflow {
             meta,
             backup: meta.backup,
             stale: false,
+            late: false,
             third_ack_again: None,
             silent: 0,
             silent_at: 0,

@@ -243,6 +243,7 @@ impl Tcp {
         }
         self.una = ack;
         self.consecutive_timeouts = 0;
+        self.dark_since = None;
         self.previous_sack.retain(|b| b.1 > ack);
     }
 
@@ -251,7 +252,8 @@ impl Tcp {
         let direct = if s.retransmitted { None } else { s.first };
         let sample = match (direct.or(s.first_sacked), segment.options.timestamps) {
             (Some(sent), _) => now.since(sent),
-            (None, Some(t)) if una_advanced && t.echo != 0 => {
+            // What a path says after the dark may echo a time from before it: that is the outage's length.
+            (None, Some(t)) if una_advanced && t.echo != 0 && self.rto_cap == Duration::MAX => {
                 let ms = timestamp(now).wrapping_sub(t.echo);
                 if ms > i32::MAX as u32 {
                     return None;

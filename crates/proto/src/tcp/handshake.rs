@@ -96,6 +96,7 @@ impl Tcp {
             syn_sent_at: Instant::ZERO,
             syn_retransmissions: 0,
             consecutive_timeouts: 0,
+            dark_since: None,
             rto_cap: Duration::MAX,
             receiver: Receiver::new(&config),
             retransmit_timer: None,

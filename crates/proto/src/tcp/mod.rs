@@ -73,6 +73,10 @@ pub(crate) struct Changes {
     pub(crate) fin: bool,
     /// The subflow is over without an orderly close.
     pub(crate) reset: bool,
+    /// Nothing answered a tail loss probe's worth of time (RFC 8985 §7.2).
+    pub(crate) late: bool,
+    /// It is over because nothing answered.
+    pub(crate) unanswered: bool,
     /// A handshake was answered too often without a reply.
     pub(crate) gave_up: bool,
     /// The segment passed every check of its numbers, but that it may be a repetition.
@@ -96,6 +100,8 @@ impl Changes {
         self.established = false;
         self.fin = false;
         self.reset = false;
+        self.late = false;
+        self.unanswered = false;
         self.gave_up = false;
         self.acceptable = false;
         self.current = false;
@@ -221,6 +227,8 @@ pub(crate) struct Tcp {
     syn_sent_at: Instant,
     syn_retransmissions: u32,
     consecutive_timeouts: u32,
+    /// The first of them.
+    dark_since: Option<Instant>,
     /// Timeouts are not stretched beyond this, so that a dark path is probed often enough.
     pub(crate) rto_cap: Duration,
 

@@ -22,6 +22,9 @@ const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// RFC 9293 §3.4.1: twice the maximum segment lifetime; the kernel's 60 s.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
+/// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
+const LEAST_SILENCE: Duration = Duration::from_secs(100);
+
 impl Tcp {
     /// When [`Tcp::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
@@ -42,6 +45,15 @@ impl Tcp {
         self.rtt.reset_backoff();
         if let Some((RetransmitTimer::Timeout, _)) = self.retransmit_timer {
             self.arm_rto(now);
+        }
+    }
+
+    /// A segment came on a path that was dark: the first segment out goes out again once a round trip has passed since it
+    /// last did. Its acknowledgement tells whether the path works in our direction too.
+    pub(crate) fn probe_again(&mut self, now: Instant) {
+        let wait = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        if let (Some((RetransmitTimer::Timeout, at)), Some(head)) = (&mut self.retransmit_timer, self.queue.head()) {
+            *at = (*at).min((head.last_sent + wait).max(now));
         }
     }
 
@@ -125,7 +137,7 @@ impl Tcp {
                 if self.syn_retransmissions > self.config.max_retransmissions.min(6) {
                     changes.gave_up = self.state == State::SynReceived;
                     self.abort();
-                    changes.reset = true;
+                    (changes.reset, changes.unanswered) = (true, true);
                     return;
                 }
                 self.rtt.back_off();
@@ -135,6 +147,7 @@ impl Tcp {
             RetransmitTimer::LossProbe => {
                 self.send_loss_probe = true;
                 self.counters.loss_probes += 1;
+                changes.late = true;
                 self.arm_rto(now);
             }
             RetransmitTimer::Reordering => {
@@ -157,9 +170,12 @@ impl Tcp {
         }
         self.counters.timeouts += 1;
         self.consecutive_timeouts += 1;
-        if self.consecutive_timeouts > self.config.max_retransmissions {
+        self.dark_since.get_or_insert(now);
+        // Probes that come sooner than doubled timeouts do not make up for the time that a path is given.
+        let given = self.rto_cap == Duration::MAX || self.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
+        if self.consecutive_timeouts > self.config.max_retransmissions && given {
             self.abort();
-            changes.reset = true;
+            (changes.reset, changes.unanswered) = (true, true);
             return;
         }
         // The peer discarded what it had SACKed (RFC 2018 §8).

@@ -126,3 +126,43 @@ fn detection_as_slow_as_the_kernel_s_still_ends_with_all_data() {
         pair.run_until_received(Server, 3_100_001, secs(60));
     }
 }
+
+#[test]
+fn the_stream_goes_on_before_the_timeout_where_another_path_has_room() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    pair.write(Client, 40_000);
+    pair.run_until_received(Server, 40_001, secs(1));
+    pair.kill(0);
+    pair.write(Client, 8_000);
+    pair.run_until_received(Server, 48_001, ms(200));
+    assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
+}
+
+#[test]
+fn a_dark_path_is_not_given_up_for_its_probes() {
+    let mut pair = busy(config());
+    pair.kill(1);
+    pair.run_until_received(Server, 3_000_001, secs(5));
+    // More probes than doubled timeouts would be allowed.
+    pair.run_for(secs(40));
+    assert!(!pair.subflow(Client, 1).closed && pair.subflow(Client, 1).counters.timeouts > 30);
+    pair.revive(1);
+    pair.run_until("the path is used again", ms(1100), |p| !p.subflow(Client, 1).stale);
+}
+
+#[test]
+fn the_first_segment_of_a_path_that_comes_back_is_answered_by_a_probe() {
+    let mut pair = busy(config());
+    pair.kill(1);
+    pair.run_until_received(Server, 3_000_001, secs(5));
+    pair.run_for(ms(4500));
+    let last = pair.data(Client).rev().find(|p| p.path == 1).map(|p| p.at).expect("it was probed");
+    // In the middle between two probes.
+    pair.run_until("a probe", secs(2), |p| p.data(Client).rev().any(|d| d.path == 1 && d.at > last));
+    pair.run_for(ms(500));
+    pair.revive(1);
+    let segment = pair.forge(Server, 1);
+    pair.inject(Client, segment);
+    pair.run_until("the path is used again", ms(2 * 40), |p| !p.subflow(Client, 1).stale);
+}

@@ -88,6 +88,8 @@ fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the
         // The second subflow dies, and stays dead.
         pair.kill(1);
         pair.run_until_received(Server, 300_001, secs(20));
+        // The stream may have gone on before the timeout that tells.
+        pair.run_for(secs(1));
         pair.write(Client, 300_000);
         pair.run_until_received(Server, 600_001, secs(20));
         assert_eq!(pair.the(Client).schedule_error(), Some(error));
