@@ -2,6 +2,7 @@
 
 pub mod benefit;
 pub mod explain;
+pub mod gates;
 pub mod results;
 mod run;
 pub mod scenario;

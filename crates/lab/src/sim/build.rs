@@ -52,7 +52,7 @@ pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
 }
 
 /// The path that has this address at one of its ends.
-pub(super) fn path_of(address: IpAddr) -> Option<usize> {
+pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     let [_, high, low, _] = address.octets();
     usize::from(u16::from_be_bytes([high, low])).checked_sub(1)

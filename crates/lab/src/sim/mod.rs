@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use through_bytes::ThroughBytes;
 
 pub use build::BuildError;
+pub(crate) use build::path_of;
 pub use meter::Measured;
 
 /// One run under way.

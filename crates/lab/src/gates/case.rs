@@ -1,0 +1,210 @@
+//! Cases drawn from a seed.
+
+use core::fmt::Write as _;
+use pathweave_proto::Registry;
+use pathweave_units::random::Random;
+
+/// What a case is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of two paths goes black once and comes back.
+    One,
+    /// Each of two or three paths goes black once; the outages may overlap.
+    Each,
+    /// Both paths go black and stay so.
+    All,
+    /// As `One`, with failure detection `linux`.
+    Linux,
+    /// As `One`, with SACK and counted duplicates for recovery (RFC 6675).
+    Sack,
+    /// As `One`, with recovery `newreno` (RFC 6582).
+    NewReno,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [Kind::One, Kind::Each, Kind::All, Kind::Linux, Kind::Sack, Kind::NewReno];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::One => "one",
+            Kind::Each => "each",
+            Kind::All => "all",
+            Kind::Linux => "linux",
+            Kind::Sack => "sack",
+            Kind::NewReno => "newreno",
+        }
+    }
+}
+
+/// A path's outage, milliseconds from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Black {
+    /// From.
+    pub from_ms: u64,
+    /// Until; for ever where it is beyond the run.
+    pub until_ms: u64,
+    /// `both`, or only the way `up` from the client or `down` to it.
+    pub direction: &'static str,
+}
+
+/// One path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathCase {
+    /// kbit/s.
+    pub rate_kbps: u64,
+    /// One way, milliseconds.
+    pub delay_ms: u64,
+    /// Packets that wait at most.
+    pub queue: u64,
+    /// When it is black.
+    pub black: Option<Black>,
+}
+
+/// A network, a transfer over it, and what goes black when.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it is for.
+    pub kind: Kind,
+    /// Of the run.
+    pub seed: u64,
+    /// The paths; the connection starts on the first.
+    pub paths: Vec<PathCase>,
+    size: u64,
+    download: bool,
+    controller: usize,
+    receive_buffer: u64,
+}
+
+/// A path that is black for ever.
+const NEVER_MS: u64 = 10_000_000;
+
+/// A whole number from `from` (included) to `to` (excluded), each power of two as likely as the others.
+fn log_uniform(random: &mut Random, from: f64, to: f64) -> u64 {
+    (from * libm::exp2(random.unit() * libm::log2(to / from))) as u64
+}
+
+impl Case {
+    /// The case of this kind and seed.
+    pub fn draw(kind: Kind, seed: u64) -> Self {
+        let stream = |name: &str| Random::substream(seed, &format!("gates/{}/{name}", kind.name()));
+        let (mut network, mut outages, mut end) = (stream("network"), stream("outages"), stream("connection"));
+        let count = if kind == Kind::Each { 2 + network.below(2) } else { 2 };
+        let mut paths: Vec<PathCase> = (0..count)
+            .map(|_| PathCase {
+                rate_kbps: log_uniform(&mut network, 500.0, 4_000.0),
+                delay_ms: log_uniform(&mut network, 4.0, 150.0),
+                queue: log_uniform(&mut network, 12.0, 80.0),
+                black: None,
+            })
+            .collect();
+        let from_ms = outages.below(8_000);
+        let direction = |r: &mut Random| ["both", "both", "up", "down"][r.below(4) as usize];
+        match kind {
+            Kind::One | Kind::Sack | Kind::NewReno => {
+                let until_ms = from_ms + log_uniform(&mut outages, 200.0, 40_000.0);
+                let direction = direction(&mut outages);
+                paths[outages.below(count) as usize].black = Some(Black { from_ms, until_ms, direction });
+            }
+            Kind::Linux => {
+                let black = Black { from_ms: 2_000 + from_ms, until_ms: 32_000 + from_ms, direction: "both" };
+                paths[outages.below(count) as usize].black = Some(black);
+            }
+            Kind::Each => {
+                for path in &mut paths {
+                    let from_ms = outages.below(8_000);
+                    let until_ms = from_ms + log_uniform(&mut outages, 200.0, 20_000.0);
+                    path.black = Some(Black { from_ms, until_ms, direction: direction(&mut outages) });
+                }
+            }
+            Kind::All => {
+                // After the handshake, which has a timeout of its own.
+                let first = 2_000 + from_ms;
+                let second = first + if outages.chance(0.5) { 0 } else { outages.below(8_000) };
+                let order = outages.below(2) as usize;
+                for (i, from_ms) in [(order, first), (1 - order, second)] {
+                    paths[i].black = Some(Black { from_ms, until_ms: NEVER_MS, direction: direction(&mut outages) });
+                }
+            }
+        }
+        let rate: u64 = paths.iter().map(|p| p.rate_kbps).sum();
+        let last_ms = paths.iter().filter_map(|p| p.black).map(|b| b.until_ms).max().unwrap_or(0);
+        // What all paths carry until some seconds after the end of the outages; now and then the stream ends before that.
+        let whole_ms = if kind == Kind::All { NEVER_MS } else { last_ms + 4_000 };
+        let portion = if end.chance(0.8) { 1.0 } else { 0.1 + 0.9 * end.unit() };
+        Case {
+            kind,
+            seed,
+            size: ((rate * whole_ms / 8) as f64 * portion) as u64,
+            paths,
+            download: end.chance(0.5),
+            controller: end.below(1000) as usize,
+            receive_buffer: log_uniform(&mut end, 64_000.0, 600_000.0),
+        }
+    }
+
+    /// The stream's length, bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether the server sends.
+    pub fn is_download(&self) -> bool {
+        self.download
+    }
+
+    /// The text of its scenario file.
+    pub fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
+        let mut t = format!("format = 1\nname = \"gate-{}\"\nduration = \"3000s\"\n", self.kind.name());
+        for (i, p) in self.paths.iter().enumerate() {
+            let _ = write!(
+                t,
+                "\n[[path]]\nname = \"path{i}\"\nrate = \"{}kbps\"\ndelay = \"{}ms\"\nqueue = \"{}packets\"\n",
+                p.rate_kbps, p.delay_ms, p.queue
+            );
+            for (at, up) in p.black.iter().flat_map(|b| [(b.from_ms, false), (b.until_ms, true)]) {
+                let direction = p.black.map_or("both", |b| b.direction);
+                let _ = write!(t, "[[path.change]]\nat = \"{at}ms\"\ndirection = \"{direction}\"\nup = {up}\n");
+            }
+        }
+        let controllers = registry.controllers();
+        let _ = write!(
+            t,
+            "\n[[connection]]\nname = \"c\"\nworkload = \"transfer:size={}B\"\ndirection = \"{}\"\nscheduler = \"{scheduler}\"\n\
+             failure_detection = \"{}\"\ncongestion = \"{}\"\nrecovery = \"{}\"\nreceive_buffer = \"{}B\"\n\
+             send_buffer = \"{}B\"\npr = false\njoin_initial_address = true\n",
+            self.size.max(1),
+            if self.download { "download" } else { "upload" },
+            if self.kind == Kind::Linux { "linux" } else { "fast" },
+            controllers[self.controller % controllers.len()].name,
+            match self.kind {
+                Kind::Sack => "sack",
+                Kind::NewReno => "newreno",
+                _ => "rack",
+            },
+            self.receive_buffer,
+            2 * self.receive_buffer,
+        );
+        t
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Document, Variant};
+
+    #[test]
+    fn cases_of_a_seed_repeat_are_whole_scenarios_and_differ_by_seed() {
+        let registry = Registry::builtin();
+        for kind in Kind::ALL {
+            let text = |seed| Case::draw(kind, seed).scenario_text("minrtt", &registry);
+            assert_eq!(text(1), text(1));
+            assert_ne!(text(1), text(2));
+            for seed in 1..50 {
+                let document = Document::parse("gate.toml", &text(seed)).unwrap_or_else(|e| panic!("{e}"));
+                document.scenario(&registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! One run of a case, watched.
+
+use super::case::{Black, Case, Kind};
+use crate::results::Status;
+use crate::scenario::{Document, NoFiles, Variant};
+use crate::sim::{HostPacket, Simulation};
+use pathweave_proto::Registry;
+use pathweave_proto::connection::SubflowInfo;
+use pathweave_units::{Duration, Instant};
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+/// The time between looks at a run: stalls are known to this.
+const LOOK: Duration = Duration::from_millis(10);
+/// A stall up to this long is none, however short timeouts are.
+const LEAST_LIMIT: Duration = Duration::from_secs(1);
+/// The most that a segment carries, bytes.
+const SEGMENT: u64 = 1460;
+/// The longest time between two probes of a black path.
+pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a run showed.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The longest stall of the stream against its limit, max(1 s, 3 RTO), and by itself: the one that is worst against
+    /// its limit.
+    pub stall: (f64, Duration),
+    /// Data bytes that arrived more than once, over the most that all subflows together had in flight.
+    pub duplicates: f64,
+    /// What was lost, changed, or ended in a way that it should not have.
+    pub broken: Option<String>,
+    /// From the first sign of life of a path that was given up on to data on it, round trips; none where no path was.
+    pub reuse: Option<f64>,
+    /// From then until data may be assigned to it, round trips.
+    pub offered: Option<f64>,
+    /// The longest time between two probes of a black path.
+    pub probe: Option<Duration>,
+    /// With everything black: from the last sign of life to the error.
+    pub error: Option<Duration>,
+    /// From the start of an outage until the path counted as stale, in the timeouts at its start.
+    pub stale_after: Option<f64>,
+}
+
+/// What a path's packets at the sender tell.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathWatch {
+    black: Option<(Instant, Instant)>,
+    round_trip: Duration,
+    last_sent: Instant,
+    last_heard: Instant,
+    /// The first packet from the peer after the outage, and the first data sent after that.
+    sign: Option<Instant>,
+    data_after_sign: Option<Instant>,
+    /// No data may be assigned to it, as known at the last look.
+    unused_since: Option<Instant>,
+    unused_at_sign: bool,
+    /// Data may be assigned to it again, and there was some all the time since its first sign of life.
+    offered: Option<Instant>,
+    longest_gap: Duration,
+    probed: bool,
+    /// Its sender is the one that has to probe it: it connects, or has sent on it before.
+    own: bool,
+    rto: Duration,
+    stale: Option<Instant>,
+}
+
+impl PathWatch {
+    fn see(&mut self, packet: &HostPacket<'_>) {
+        let now = packet.at;
+        if packet.sent {
+            self.note_gap(now);
+            self.last_sent = now;
+            if self.sign.is_some() && !packet.segment.payload.is_empty() {
+                self.data_after_sign.get_or_insert(now);
+            }
+        } else {
+            self.last_heard = now;
+            if self.black.is_some_and(|(_, until)| now >= until) && self.sign.is_none() {
+                self.sign = Some(now);
+                self.unused_at_sign = self.unused_since.is_some();
+            }
+        }
+    }
+
+    /// The time since the last probe, while it is black and known to be so.
+    fn note_gap(&mut self, now: Instant) {
+        let Some((_, until)) = self.black else { return };
+        if let Some(since) = self.unused_since
+            && now < until
+            && self.own
+        {
+            self.probed = true;
+            self.longest_gap = self.longest_gap.max(now.since(self.last_sent.max(since)));
+        }
+    }
+
+    /// Whether it works, as far as its sender can know.
+    fn works(&self, now: Instant) -> bool {
+        let Some((from, until)) = self.black else { return true };
+        let known = until + PROBE_INTERVAL + self.round_trip;
+        now < from || self.sign.is_some() || now >= known
+    }
+
+    fn look(&mut self, now: Instant, subflow: Option<&SubflowInfo>, pending: bool) {
+        let Some((from, _)) = self.black else { return };
+        let unused = subflow.is_none_or(|s| !s.usable || s.stale);
+        self.own |= !unused;
+        match subflow {
+            Some(s) if now <= from => self.rto = s.rto,
+            _ => {}
+        }
+        let gone = unused && now > from && self.sign.is_none() && pending;
+        self.unused_since = if gone { self.unused_since.or(Some(now)) } else { None };
+        if gone {
+            self.stale.get_or_insert(now);
+        }
+        self.note_gap(now);
+        if self.sign.is_some() && self.offered.is_none() {
+            if !pending {
+                // Nothing can be told of it.
+                self.unused_at_sign = false;
+            }
+            if !unused {
+                self.offered = Some(now);
+            }
+        }
+    }
+}
+
+fn path_of(address: IpAddr) -> usize {
+    crate::sim::path_of(address).unwrap_or(usize::MAX)
+}
+
+fn interval(black: Black) -> (Instant, Instant) {
+    (Instant::from_millis(black.from_ms), Instant::from_millis(black.until_ms))
+}
+
+/// Runs a case with one scheduler.
+///
+/// # Panics
+/// Where the registry has no such scheduler.
+pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
+    let text = case.scenario_text(scheduler, registry);
+    let document = Document::parse("gate.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = document.scenario(registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut sim = Simulation::new(&scenario, case.seed, registry, &NoFiles).expect("the scenario names no file");
+    let watched = case.paths.iter().map(|p| PathWatch {
+        black: p.black.map(interval),
+        round_trip: Duration::from_millis(2 * p.delay_ms),
+        own: !case.is_download(),
+        ..PathWatch::default()
+    });
+    let paths: Rc<RefCell<Vec<PathWatch>>> = Rc::new(RefCell::new(watched.collect()));
+    let seen = paths.clone();
+    sim.set_host_capture(Box::new(move |packet| {
+        if let Some(path) = seen.borrow_mut().get_mut(packet.path) {
+            path.see(packet);
+        }
+    }));
+    let mut stream = Stream::default();
+    let mut at = Instant::ZERO;
+    let (mut duplicates, mut window) = (0, 0);
+    while !sim.is_done() {
+        at += LOOK;
+        let goes_on = sim.run_until(at);
+        let now = sim.now();
+        let ends = sim.measured_ends().next();
+        let (sender, receiver) = ends.unwrap_or((None, None));
+        let subflows: Vec<SubflowInfo> = sender.into_iter().flat_map(|s| s.subflows()).collect();
+        let unacked = sender.is_some_and(|s| s.is_connected() && s.acked_bytes() < s.written_bytes());
+        let unread = sender.is_some_and(|s| s.is_connected() && sim.received_bytes() < s.written_bytes());
+        duplicates = receiver.map_or(duplicates, |r| r.counters().duplicate_bytes);
+        window = window.max(subflows.iter().map(|s| s.in_flight).sum());
+        let mut paths = paths.borrow_mut();
+        for (i, path) in paths.iter_mut().enumerate() {
+            let living = subflows.iter().rev().find(|s| !s.closed && path_of(s.local.ip()) == i);
+            path.look(now, living, unacked);
+        }
+        let works = |s: &SubflowInfo| paths.get(path_of(s.local.ip())).is_some_and(|p| p.works(now));
+        let can_go_on = unread && subflows.iter().any(|s| s.usable && works(s));
+        let rto = subflows.iter().filter(|s| s.usable).map(|s| s.rto).max();
+        stream.look(now, sim.received_bytes(), can_go_on, rto.unwrap_or_default());
+        if !goes_on {
+            break;
+        }
+    }
+    let (end, received) = (sim.now(), sim.received_bytes());
+    let measured = sim.finish();
+    let reason = measured.reason.unwrap_or_default();
+    let broken = match case.kind {
+        Kind::All => reason != "all paths are dead",
+        _ => measured.status != Status::Completed || received != case.size().max(1),
+    };
+    let paths = paths.borrow();
+    let window = u64::from(window) * SEGMENT;
+    let round_trips =
+        |p: &PathWatch, until: Instant| until.since(p.sign.unwrap_or(until)).as_secs_f64() / p.round_trip.as_secs_f64();
+    let back = || paths.iter().filter(|p| p.unused_at_sign && p.sign.is_some());
+    let most = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
+    Outcome {
+        stall: stream.worst,
+        duplicates: if window > 0 { duplicates as f64 / window as f64 } else { 0.0 },
+        broken: broken.then(|| format!("{:?} ({reason}), {received} of {} bytes", measured.status, case.size())),
+        reuse: most(&mut back().filter_map(|p| Some(round_trips(p, p.data_after_sign?)))),
+        offered: most(&mut back().map(|p| round_trips(p, p.offered.unwrap_or(end)))),
+        probe: paths.iter().filter(|p| p.probed).map(|p| p.longest_gap).max(),
+        error: (case.kind == Kind::All).then(|| end.since(paths.iter().map(|p| p.last_heard).max().unwrap_or(end))),
+        stale_after: most(
+            &mut paths
+                .iter()
+                .filter_map(|p| Some(p.stale?.since(p.black?.0).as_secs_f64() / p.rto.as_secs_f64().max(1e-3))),
+        ),
+    }
+}
+
+/// The stream at its reader.
+#[derive(Debug, Default)]
+struct Stream {
+    received: u64,
+    /// When it last went on, or had no way to; and the longest timeout of a subflow then.
+    since: Instant,
+    rto: Duration,
+    worst: (f64, Duration),
+}
+
+impl Stream {
+    fn look(&mut self, now: Instant, received: u64, can_go_on: bool, rto: Duration) {
+        let stall = now.since(self.since);
+        let limit = LEAST_LIMIT.max(self.rto.saturating_mul(3));
+        let ratio = stall.as_secs_f64() / limit.as_secs_f64();
+        if ratio > self.worst.0 && can_go_on {
+            self.worst = (ratio, stall);
+        }
+        if received > self.received || !can_go_on {
+            self.received = received;
+            self.since = now;
+            self.rto = rto;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs the gates for failing paths (`pathweave_lab::gates`) and shows the table; fails where a gate does.
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use pathweave_lab::gates::{Case, Kind, Outcome, Summary, run, table};
+use pathweave_proto::Registry;
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Schedulers against paths that go black.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Seeds, from 1.
+    #[arg(long, default_value_t = 200)]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// Threads; 0: as many as there are processors.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+    /// Only these schedulers, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    schedulers: Vec<String>,
+    /// Writes the table here too.
+    #[arg(long)]
+    write: Option<PathBuf>,
+    /// Shows the scenario file of this kind (one, each, all, linux), of the first seed and scheduler, and runs nothing.
+    #[arg(long)]
+    show: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let registry = Registry::builtin();
+    let wanted = |name: &str| options.schedulers.is_empty() || options.schedulers.iter().any(|s| s == name);
+    // On one path nothing goes on while it is black.
+    let schedulers: Vec<_> = registry.schedulers().iter().filter(|e| e.name != "single" && wanted(e.name)).collect();
+    if let (Some(kind), Some(entry)) = (&options.show, schedulers.first()) {
+        let kind = Kind::ALL.into_iter().find(|k| format!("{k:?}").eq_ignore_ascii_case(kind));
+        let Some(kind) = kind else {
+            eprintln!("--show: allowed: one, each, all, linux");
+            return ExitCode::from(2);
+        };
+        println!("{}", Case::draw(kind, options.first).scenario_text(entry.name, &registry));
+        return ExitCode::SUCCESS;
+    }
+    let seeds = options.first..options.first + options.seeds;
+    let mut items = Vec::new();
+    for entry in &schedulers {
+        for kind in Kind::ALL {
+            items.extend(seeds.clone().map(|seed| (entry.name, kind, seed)));
+        }
+    }
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
+    let bar = ProgressBar::new(items.len() as u64);
+    let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let one = |&(name, kind, seed): &(&str, Kind, u64)| {
+        let case = Case::draw(kind, seed);
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&case, name, &registry)));
+        bar.inc(1);
+        let broken = || Outcome { broken: Some("a panic".into()), ..Outcome::default() };
+        (kind, seed, outcome.unwrap_or_else(|_| broken()))
+    };
+    let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build() else {
+        eprintln!("no threads");
+        return ExitCode::FAILURE;
+    };
+    let outcomes: Vec<_> = pool.install(|| items.par_iter().with_max_len(1).map(one).collect());
+    bar.finish_and_clear();
+    let mut outcomes = outcomes.into_iter();
+    let each = Kind::ALL.len() * options.seeds as usize;
+    let summary = |entry: &&pathweave_proto::registry::SchedulerEntry| {
+        Summary::new(entry.name, entry.duplicates, outcomes.by_ref().take(each).collect())
+    };
+    let summaries: Vec<Summary> = schedulers.iter().map(summary).collect();
+    let text = table(&summaries);
+    print!("{text}");
+    if let Some(path) = &options.write
+        && let Err(e) = std::fs::write(path, &text)
+    {
+        eprintln!("{}: {e}", path.display());
+        return ExitCode::FAILURE;
+    }
+    let violations: Vec<String> = summaries.iter().flat_map(Summary::violations).collect();
+    if violations.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("\nWhat does not hold:");
+    violations.iter().for_each(|v| println!("{v}"));
+    ExitCode::FAILURE
+}
