@@ -1,13 +1,36 @@
-//! `bas`: bandwidth-aware scheduling of Westwood SCTP; Casetti and Gaiotto, VTC 2004, as in DPSAF §II, its reference
-//! 34.
+//! `bas`: bandwidth-aware scheduling of Westwood SCTP.
 //!
-//! Each segment goes to the subflow with the lowest (outstanding + queued bytes)/estimated bandwidth, among those with
-//! window space.
+//! # What it does
 //!
-//! The bandwidth is Westwood's: acknowledged bytes over the time they took, once per round trip and at least 50 ms,
-//! through two filters of 7/8 (Linux `tcp_westwood`, whose authors replaced the original filter because it follows
-//! compressed acknowledgements). Before the first sample it is the window per round-trip time. Without a round-trip
-//! time sample a subflow's score is infinite, so it comes last.
+//! Each segment goes to the subflow, among those with room in their windows, whose backlog drains first: what it has
+//! been given and has not had acknowledged, over the bandwidth that Westwood's filter estimates. Delay counts only as
+//! far as it is in the backlog, so paths that differ in latency still deliver out of order.
+//!
+//! # Formula
+//!
+//! ```text
+//! i = arg min queued_i / b_i        over the i with room
+//!
+//! at most once per max(srtt_i, 50 ms), with a bytes acknowledged in t:
+//!   sample = a / t
+//!   once   = (7·once + sample) / 8
+//!   b_i    = (7·b_i + once) / 8
+//! ```
+//!
+//! * queued_i: bytes given to i and not acknowledged, sent or not; b_i: bandwidth, bytes/s; srtt_i: smoothed
+//!   round-trip time.
+//! * The first sample sets both filters. Before it b_i = cwnd_i·MSS_i/srtt_i (segments, bytes, s).
+//!
+//! # Source
+//!
+//! Casetti and Gaiotto, "Westwood SCTP: load balancing over multipaths using bandwidth-aware source scheduling", VTC
+//! 2004 (DPSAF §II, its reference 34).
+//!
+//! # Deviations
+//!
+//! * The bandwidth filter is that of Linux `tcp_westwood`, whose authors replaced the original one because it follows
+//!   compressed acknowledgements.
+//! * A subflow without a round-trip time sample has an infinite score, so it comes last.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;

@@ -1,16 +1,40 @@
-//! `blest`: skip a slower subflow when what it would hold back does not fit into the send window beside what the
-//! fastest subflow can send meanwhile; Ferlin et al., IFIP Networking 2016, §V.
+//! `blest`: blocking estimation.
 //!
-//! When the fastest subflow F has no window space and `minrtt` would take a slower one S: with rtts = RTT_S/RTT_F,
-//! X = MSS_F·(CWND_F + (rtts − 1)/2)·rtts; S is skipped when X·λ > |M| − MSS_S·(inflight_S + 1). λ corrects X: once per
-//! RTT_F it grows by δ if the connection was blocked, and shrinks by δ if not.
+//! # What it does
 //!
-//! Readings and deviations. |M| is the total send window. Blocked: F had window space and data while the send window
-//! was full and its head was not on F. One blocking that lasts longer than RTT_F counts once for each. λ stays ≥ 0; at
-//! 0 the rule is `minrtt`'s. All segments that the rule lets S take are given in one decision; solving it for
-//! inflight_S gives the same as asking for each. With three and more subflows S is compared with the fastest one only,
-//! and when it is skipped no slower one is tried. A subflow without a round-trip time sample is never F, and never
-//! skipped.
+//! When the fastest subflow is full and `minrtt` would use a slower one, BLEST asks what would happen during one
+//! round trip of the slower: if what the fastest could send meanwhile would not fit into the send window beside the
+//! slower one's data, the slower is skipped, and the fastest waited for. A factor λ learns from whether the window
+//! has in fact blocked.
+//!
+//! # Formula
+//!
+//! ```text
+//! rtts = srtt_S / srtt_F
+//! X    = MSS_F · (cwnd_F + (rtts − 1)/2) · rtts
+//! skip S when  X·λ > |M| − MSS_S · (inflight_S + 1)
+//!
+//! once per srtt_F:  λ += δ if the connection was blocked since, else λ −= δ;  λ ≥ 0
+//! ```
+//!
+//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: what `minrtt` takes while F is full.
+//! * X: what F sends during srtt_S, its window growing by one segment each round trip, bytes; |M|: the total send
+//!   window, bytes.
+//! * cwnd_F, inflight_S (with what was given and not yet sent): segments; MSS: data bytes of a full segment.
+//! * blocked: F had room and data while the send window was full and its first byte was not on F.
+//!
+//! # Source
+//!
+//! BLEST §V, with its Fig. 6 as the worked example and Fig. 7 for δ.
+//!
+//! # Deviations
+//!
+//! * One blocking that lasts longer than srtt_F counts once for each. At λ = 0 the rule is `minrtt`'s.
+//! * All segments that the rule lets S take are given in one decision; solving it for inflight_S gives the same as
+//!   asking for each.
+//! * With three and more subflows S is compared with the fastest one only, and when it is skipped no slower one is
+//!   tried.
+//! * A subflow without a round-trip time sample is never F, and never skipped.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::parameter::{Kind, Parameter};

@@ -1,18 +1,40 @@
-//! `blest-kernel`: BLEST as in the out-of-tree Linux port (`mptcp_blest.c`), which differs from the paper's
-//! ([`blest`](super::blest)).
+//! `blest-kernel`: BLEST as in the out-of-tree Linux port (`mptcp_blest.c`).
 //!
-//! * λ starts at 1.2 and stays in [1.0, 1.3]. When the fastest subflow has no space and a slower one S is considered,
-//!   at most once per smallest smoothed RTT of S, it grows by 0.04 if the connection was blocked since, and shrinks by
-//!   0.01 if not.
-//! * What the fastest subflow F sends meanwhile: n = ⌊linger_S / avg_F⌋ + 1 round trips, avg_F the middle of its
-//!   lifetime's smallest and largest smoothed RTT; before its first loss cwnd·(2ⁿ − 1) segments with n ≤ 16, later
-//!   (max(cwnd, ssthresh + 1) + (n − 1)/2)·n, in whole numbers; times MSS_F and λ.
-//! * linger_S: from its lifetime's smallest to its largest smoothed RTT in proportion to how full its window is, not
-//!   less than now's.
-//! * S is skipped when that exceeds the send window less the segment and all that is queued on S.
+//! # What it does
 //!
-//! Deviations: "blocked" is [`Event::WindowBlocked`] held by another subflow than F, where the port has the
-//! retransmissions and penalisations that follow from it, so that it works without them too.
+//! The same question as [`super::blest`], with the port's estimates: how long a segment lingers on the slow subflow
+//! is read from the subflow's smallest and largest round-trip time and how full it is, what the fast subflow sends
+//! meanwhile doubles in slow start, and all that is queued on the slow subflow counts against the window. The factor
+//! λ stays between 1.0 and 1.3.
+//!
+//! # Formula
+//!
+//! ```text
+//! linger_S = max(srtt_S, min_S + (max_S − min_S)·min(1, (inflight_S + 1)/cwnd_S))
+//! n        = ⌊linger_S / ((min_F + max_F)/2)⌋ + 1
+//! fast     = MSS_F · cwnd_F · (2^min(n, 16) − 1)                            before F's first loss
+//!            MSS_F · (max(cwnd_F, ssthresh_F + 1) + ⌊(n − 1)/2⌋) · n        later
+//! skip S when  λ·fast > |M| − (segment + queued_S)
+//!
+//! at most once per min_S:  λ += 0.04 if blocked since, else λ −= 0.01;  1.0 ≤ λ ≤ 1.3, from 1.2
+//! ```
+//!
+//! * F: the subflow with the lowest smoothed round-trip time; S: what `minrtt` takes while F is full; |M|: the total
+//!   send window, bytes.
+//! * min, max: smallest and largest smoothed round-trip time of the subflow's life; srtt_S: the present one; n: round
+//!   trips.
+//! * inflight, cwnd, ssthresh (slow start threshold): segments; queued_S: bytes given to S and not acknowledged; MSS:
+//!   data bytes of a full segment.
+//! * blocked: the send window was full, and its first byte was not on F.
+//!
+//! # Source
+//!
+//! `mptcp_blest.c` of the out-of-tree Multipath TCP for Linux; the idea is that of BLEST §V.
+//!
+//! # Deviations
+//!
+//! * "Blocked" is [`Event::WindowBlocked`] held by another subflow than F, where the port has the retransmissions and
+//!   penalisations that follow from it, so that it works without them too.
 
 use super::blest::fastest;
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};

@@ -1,10 +1,31 @@
-//! `blind-roundrobin`: stay on a subflow until its congestion window is exhausted, then the next; REMS §2, Fig. 4.
+//! `blind-roundrobin`: round robin by windows.
 //!
-//! While the sum of the unacknowledged data of all subflows has reached the receive window, all are blocked, until any
-//! acknowledgement.
+//! # What it does
 //!
-//! Deviation: subflows that show no sign of life do not count in the sum, or what a dead path holds could block the
-//! others for ever.
+//! One subflow carries data until its congestion window is exhausted, then the next in turn. When what is
+//! unacknowledged on all subflows together fills the receive window, all stop until an acknowledgement makes room. It
+//! looks at windows only, neither at delay nor at loss.
+//!
+//! # Formula
+//!
+//! ```text
+//! u = Σ queued_i                     over the subflows that show signs of life
+//! u ≥ W:  wait for an acknowledgement
+//! else    i = the last subflow while free_i > 0, else the next one in a circle with free_i > 0
+//!         send the next min(free_i, ⌈(W − u)/MSS_i⌉) segments on i
+//! ```
+//!
+//! * queued_i: bytes given to i and not acknowledged; W: the receive window that the peer offers, bytes.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! REMS §2 and Fig. 4.
+//!
+//! # Deviations
+//!
+//! * Subflows that show no sign of life do not count in the sum, or what a dead path holds could block the others for
+//!   ever.
 
 use super::roundrobin::next_after;
 use super::{Assign, Decision, Reason, Scheduler, View, WindowUse};

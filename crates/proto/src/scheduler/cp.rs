@@ -1,26 +1,48 @@
-//! `cp`: constraint-based proactive scheduling; Oh and Lee, Computer Networks 2015, §3 and Fig. 3.
+//! `cp`: constraint-based proactive scheduling.
 //!
-//! The fastest subflow is always filled first. A slower one j is used only when the buffer that this may need, B_{1,j},
-//! fits into the available buffer. B_{1,j} is what all faster subflows i send during RTT_j: L = ⌊RTT_j/RTT_i⌋ − 1
-//! windows, or none at a ratio below 2 (eq. 3), each of P_i outstanding segments, doubling in slow start (eq. 4),
-//! growing in avoidance by what the controller adds while the window is filled (eq. 5), times MSS_i (eq. 6); by the
-//! window's course for time-based control (eq. 7), and by the rate times RTT_j for rate-based (eq. 2).
+//! # What it does
 //!
-//! * `radical`: j is used when B_{1,j} ≤ available.
-//! * `conservative`: j is not used either while the fastest subflow is in slow start, or has more than half of the
-//!   receive window outstanding; and B_{1,j} + all outstanding bytes must fit.
-//! * `delay_constraint`: j is not used when RTT_j exceeds it.
-//! * A subflow that is denied is probed (§3.4, eq. 8): after the guard time T = β·RTT_j, with `dynamic` probing times
-//!   the number N of pauses, at most `max_guard`, and when the first unacknowledged byte has moved since, one initial
-//!   window is sent on it.
+//! The fastest subflow is always filled first. A slower one is used only when the buffer has room for all that the
+//! faster ones will send during its round trip, and, in the conservative mode, for all that is out as well; a delay
+//! constraint can exclude it altogether. A subflow that is denied is probed with one initial window now and then, or
+//! its round-trip time would never be measured again.
 //!
-//! Readings and deviations. The available buffer is the smaller of the free receive window and the free send buffer.
-//! "Do not use" ends the decision for j, also for the delay constraint and the conservative rules, and each counts as a
-//! pause and is probed, or RTT_j would freeze. The first denial makes N one, without a probe. N is never reset. The
-//! course of the window in eq. 7 is extended linearly from what the controller says of the next round; with L = 0
-//! nothing is expected there either, as in eqs. 4 and 5. Outstanding is in flight and assigned. Subflows without a
-//! round-trip time sample are used by the rule of `minrtt`. A slower subflow is asked when a faster one is denied, each
-//! by its own B.
+//! # Formula
+//!
+//! ```text
+//! L_ij  = ⌊RTT_j/RTT_i⌋ − 1, or 0 at a ratio below 2                                       (eq. 3)
+//! D_ij  = Σ P_i·2^(m−1)            m = 1..L   in slow start                                (eq. 4)
+//!         Σ P_i + (m − 1)·g_i      m = 1..L   in avoidance; g_i = 0 while P_i < cwnd_i      (eq. 5)
+//!         Σ w_i(t + m·RTT_i)       m = 0..L   with a window by time, as CUBIC's             (eq. 7)
+//! B_1j  = Σ D_ij·MSS_i over all i faster than j; rate_i·RTT_j for a rate-based one    (eqs. 6, 2)
+//! radical:       use j when  B_1j ≤ A
+//! conservative:  and the fastest is not in slow start, 2·P_1·MSS_1 ≤ window,  B_1j + outstanding ≤ A
+//! constraint:    and  RTT_j ≤ D_c
+//! probe a denied j after  T = min(β·RTT_j·N, max_guard),  N = 1 with static probing         (eq. 8)
+//!                         if the first unacknowledged byte has moved since
+//! ```
+//!
+//! * RTT: smoothed round-trip time, ms; P_i: segments outstanding on i; D: segments; L = 0 gives D = 0; B, A: bytes.
+//! * A: the smaller of free receive window and free send buffer; window: the receive window; outstanding: of the
+//!   whole connection.
+//! * g_i: what the controller adds each round trip, segments (its coupled share where it is coupled); N: pauses so
+//!   far.
+//!
+//! # Source
+//!
+//! CP §3, eqs. 1 to 8 and Fig. 3; the defaults of probing from §4.
+//!
+//! # Deviations
+//!
+//! * The available buffer is the smaller of the free receive window and the free send buffer.
+//! * "Do not use" ends the decision for j, also for the delay constraint and the conservative rules, and each counts
+//!   as a pause and is probed, or RTT_j would freeze.
+//! * The first denial makes N one, without a probe. N is never reset.
+//! * The course of the window in eq. 7 is extended linearly from what the controller says of the next round; with L =
+//!   0 nothing is expected there either, as in eqs. 4 and 5.
+//! * Outstanding is in flight and assigned. After a timeout a subflow is in slow start.
+//! * Subflows without a round-trip time sample are used by the rule of `minrtt`. A slower subflow is asked when a
+//!   faster one is denied, each by its own B.
 
 use super::{Assign, Decision, Event, Growth, Phase, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::parameter::{Kind, Parameter, ParameterError, parse_time};

@@ -9,7 +9,8 @@
 //! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at data of j,
 //!   F_j or before it. Each segment of i beyond F_j that it acknowledges arrived before F_j, and e_j grows by it (eq. 13).
 //!
-//! Readings and deviations:
+//! # Deviations
+//!
 //! * A subflow's SACK blocks cannot show holes in the data sequence. The paper's SACK on a subflow is an
 //!   acknowledgement that advances, has no SACK block and comes with a DATA_ACK below what it acknowledges.
 //! * The hole of situation 1 counts what faster subflows carry, and what nobody was given yet: that too was left to them.

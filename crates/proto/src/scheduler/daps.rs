@@ -1,16 +1,38 @@
-//! `daps`: delay-aware packet scheduling; Kuhn et al. 2014 as in BLEST Alg. 1.
+//! `daps`: delay-aware packet scheduling for any number of paths.
 //!
-//! A plan spans the least common multiple of the paths' forward delays D_i = srtt_i/2. At each t in it that is a
-//! multiple of D_i, path i sends C_i = cwnd_i segments; the segments are numbered so that they arrive in order. A path
-//! sends its own part of the plan, also when that is ahead of what the others have not sent yet.
+//! # What it does
 //!
-//! Readings and deviations:
+//! It plans which path sends which part of the stream so that all arrives in order: a path with a tenth of another's
+//! delay sends ten windows in front of each one of the other's. A path sends its part of the plan when its window
+//! lets it, also when that is far ahead of what the others have not sent yet. A plan stands until it has been given
+//! out, so it is slow to notice that a path has changed.
+//!
+//! # Formula
+//!
+//! ```text
+//! D_i  = max(1, ⌊(srtt_i/2)/quantum⌋)                span = min(lcm(D_1, …, D_n), max_plan/quantum)
+//! path i sends n_i = max(1, ⌊span/D_i⌋) times cwnd_i segments, the m-th at m·D_i, arriving at (m+1)·D_i
+//! start of i's m-th sending = base + Σ_j cwnd_j·MSS_j · (sendings of j that arrive before it)
+//!                             ties to the path with the smaller D
+//! ```
+//!
+//! * D_i: forward delay, quanta; srtt_i: smoothed round-trip time; m from 0; cwnd_i: congestion window at the plan's
+//!   start, segments.
+//! * base: first byte that was not assigned when the plan was made; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! Sarwar et al., "Mitigating receiver's buffer blocking by delay aware packet scheduling in multipath data
+//! transfer", WAINA 2013, as in BLEST §IV.A and Alg. 1, its reference 7.
+//!
+//! # Deviations
+//!
 //! * Sequence ranges go in the order of arrival, t + D_i, ties to the faster path: the only reading that gives the
 //!   paper's "1..10 fast, 11 slow" at a ratio of ten.
 //! * Two windows per round trip, one per forward delay, would be sent: a path sends when its window lets it, and only
 //!   the order is the plan's.
-//! * Delays count in `quantum`s, at least one, and a plan is no longer than `max_plan`; the multiple of 7 and 149 ms is
-//!   already over a second. A capped plan has as many sendings of each path as fit into it, at least one.
+//! * Delays count in `quantum`s, at least one, and a plan is no longer than `max_plan`; the multiple of 7 and 149 ms
+//!   is already over a second. A capped plan has as many sendings of each path as fit into it, at least one.
 //! * A new plan is made when the old one has been given out, or when a path comes or goes. Nothing is stored per
 //!   segment: where a sending's range starts is computed from the counts of the sendings that arrive before it, at
 //!   O(paths) each.

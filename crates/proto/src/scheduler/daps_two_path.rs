@@ -1,13 +1,36 @@
-//! `daps-two-path`: delay-aware scheduling for two paths; EVAL Alg. 1, which is what EVAL measures as DAPS.
+//! `daps-two-path`: the two-path simplification of delay-aware scheduling.
 //!
-//! A schedule gives the next min(η, cwnd_f − unacked_f) segments to the fast path f, η = ⌊rtt_s/rtt_f⌋, and the cwnd_s
-//! − unacked_s that follow to the slow path s. It is made only when more is pending than f's window lets out; else f
-//! takes all.
+//! # What it does
 //!
-//! Readings and deviations: η segments as in the algorithm (the prose has one more). A new schedule is made when the
-//! old one has been given out. With more than two paths each slower one gets its free window, in order of round-trip
-//! times; with one, all goes there. A path that has lost its space meanwhile loses its part. Free windows count
-//! segments in flight, not all that are unacknowledged, as everywhere here.
+//! When more is waiting than the fast path's window lets out, the fast path takes as many segments as it has round
+//! trips during one of the slow path, and the slow path the segments that follow, a whole free window. So the slow
+//! path's data should arrive when the fast path's has. When the fast path can take all that waits, it does.
+//!
+//! # Formula
+//!
+//! ```text
+//! η = ⌊srtt_s / srtt_f⌋
+//! pending > free_f:  f takes the next min(η, free_f) segments, then s the free_s that follow
+//! else               f takes all
+//! ```
+//!
+//! * f, s: the paths with the lower and the higher smoothed round-trip time (srtt, ms); pending: segments that are
+//!   written and not assigned.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments.
+//!
+//! # Source
+//!
+//! EVAL §III.C and Alg. 1, which is what EVAL measures as DAPS; Kuhn et al., "DAPS: intelligent delay-aware packet
+//! scheduling for multipath transport", ICC 2014 (BLEST §IV.A, its reference 8).
+//!
+//! # Deviations
+//!
+//! * η segments as in the algorithm (the prose has one more).
+//! * A new schedule is made when the old one has been given out. A path that has lost its room meanwhile loses its
+//!   part.
+//! * With more than two paths each slower one gets its free window, in order of round-trip times; with one, all goes
+//!   there. η is that of the two fastest.
+//! * Free windows count segments in flight, not all that are unacknowledged, as everywhere here.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::registry::SchedulerEntry;

@@ -1,19 +1,42 @@
-//! `dems`: decoupled subflows that meet in a chunk; Guo et al., MobiCom 2017, as in REMS Table 1, its reference 19.
+//! `dems`: decoupled subflows that meet in a chunk.
+//!
+//! # What it does
 //!
 //! A chunk of the stream is sent from both ends: the fastest subflow goes from its head forwards, the others from its
-//! tail backwards, so none needs what another has. All should finish at the receiver at the same time: a slower subflow
-//! leaves the gap in the middle to the faster ones when those deliver all of it before a segment on the slower one would
-//! arrive, gap/rate + delay against its own delay. The rate is a window per round-trip time; the delay is the
-//! round-trip time less half of the smallest seen, since what is queued is queued on the way there. Where the sides
-//! meet, each goes on for `overlap` segments of what the other has sent there last, so that an error of this estimate,
-//! or a loss, does not hold the chunk up.
+//! tail backwards, so none needs what another has, and all should finish at the receiver at the same time. Where the
+//! sides meet, each repeats a little of what the other has sent last, so that an error of the estimate or a loss does
+//! not hold the chunk up. Until a chunk is done its tail waits at the receiver.
 //!
-//! Readings and deviations. A chunk is the application's message where it marks its ends, at most `chunk` bytes; with
-//! `chunk` 0 and a stream without marks it is all that is written and inside the send window when the last chunk has
-//! been given out, in whole segments: what is beyond the window could not be sent, and sent last it would hold all up.
-//! Where nobody has taken the tail the fastest subflow goes on into the next chunk. The amount of overlap is fixed; the
-//! paper's follows the variation of the round-trip time. With more than two subflows all but the fastest come from the
-//! tail. A subflow without a round-trip time sample leaves no gap.
+//! # Formula
+//!
+//! ```text
+//! fastest:  from the first unassigned byte of the chunk, all that its window lets out
+//! other s:  one segment from the chunk's last unassigned byte backwards, unless
+//!           gap / Σ rate_i + max delay_i  <  delay_s            over the i faster than s
+//! rate_i  = cwnd_i · MSS_i / srtt_i
+//! delay_i = srtt_i − min_rtt_i / 2
+//! where the sides met: head [met, met + overlap·MSS), tail [met − overlap·MSS, met), sent again
+//! ```
+//!
+//! * gap: bytes from the first to the last unassigned byte of the chunk; rate_i: bytes/s; cwnd: segments; MSS: data
+//!   bytes of a full segment.
+//! * delay_i: to the receiver, ms: what is queued is queued on the way there, so half of the smallest round-trip time
+//!   is the way back.
+//!
+//! # Source
+//!
+//! Guo et al., "DEMS: decoupled multipath scheduler for accelerating multipath transport", MobiCom 2017 (REMS Table
+//! 1, its reference 19).
+//!
+//! # Deviations
+//!
+//! * A chunk is the application's message where it marks its ends, at most `chunk` bytes; with `chunk` 0 and a stream
+//!   without marks it is all that is written and inside the send window when the last chunk has been given out, in
+//!   whole segments: what is beyond the window could not be sent, and sent last it would hold all up.
+//! * Where nobody has taken the tail the fastest subflow goes on into the next chunk.
+//! * The amount of overlap is fixed; the paper's follows the variation of the round-trip time.
+//! * With more than two subflows all but the fastest come from the tail. A subflow without a round-trip time sample
+//!   leaves no gap.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::parameter::{Kind, Parameter};

@@ -1,14 +1,35 @@
-//! `ecf`: earliest completion first; Lim, Nahum, Towsley and Gibbens, CoNEXT 2017, Algorithm 1 (REMS Table 1, its
-//! reference 16).
+//! `ecf`: earliest completion first.
 //!
-//! With k segments left to send, and when the fastest subflow F has no window space and `minrtt` would take S: sending
-//! all on F takes about (1 + k/cwnd_F) round trips, as it first has to wait for one. S is skipped when (1 +
-//! k/cwnd_F)·rtt_F < (1 + waiting·β)·(rtt_S + δ) and k/cwnd_S·rtt_S ≥ 2·rtt_F + δ; δ is the larger of the two RTT
-//! variations, and `waiting`, 1 after a skip until the first inequality fails, is hysteresis.
+//! # What it does
 //!
-//! Readings: k counts all written and unassigned segments, the one in question included, of F's size in the first
-//! inequality and of S's in the second. The variation is RFC 6298's. A subflow without a round-trip time sample is
-//! never F and never skipped.
+//! When the fastest subflow is full and `minrtt` would use a slower one, ECF compares two ends of the transfer: all
+//! that is left sent on the fastest, which first has to wait for a round trip, or the slower one used now. If the
+//! fastest completes earlier, and the slower one would not be done before the fastest has room again, the slower is
+//! skipped. Bulk transfers use both, the tail of one the fastest.
+//!
+//! # Formula
+//!
+//! ```text
+//! skip S when  (1 + k_F/cwnd_F)·srtt_F < (1 + waiting·β)·(srtt_S + δ)
+//!         and  (k_S/cwnd_S)·srtt_S ≥ 2·srtt_F + δ
+//! δ       = max(rttvar_F, rttvar_S)
+//! waiting = 1 from a skip until the first inequality fails, else 0
+//! ```
+//!
+//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: what `minrtt` takes while F is full.
+//! * k_F, k_S: all that is written and not assigned, in segments of F and of S; cwnd: segments; rttvar: round-trip
+//!   time variation (RFC 6298), ms.
+//! * β: the parameter `beta`, hysteresis.
+//!
+//! # Source
+//!
+//! Lim, Nahum, Towsley and Gibbens, "ECF: an MPTCP path scheduler to manage heterogeneous paths", CoNEXT 2017,
+//! Algorithm 1 (REMS Table 1, its reference 16).
+//!
+//! # Deviations
+//!
+//! * k counts all written and unassigned segments, the one in question included.
+//! * A subflow without a round-trip time sample is never F and never skipped.
 
 use super::blest::fastest;
 use super::{Assign, Decision, Reason, Scheduler, View, WindowUse, minrtt};

@@ -1,14 +1,35 @@
-//! `edpf`: earliest delivery path first; Chebrolu and Rao 2002, as in DPSAF §II, its reference 11.
+//! `edpf`: earliest delivery path first.
 //!
-//! Each segment goes to the subflow with the lowest estimated delivery time max(now, free_i) + size/bandwidth_i +
-//! delay_i, and free_i becomes the time at which that segment has left: max(now, free_i) + size/bandwidth_i.
+//! # What it does
 //!
-//! Readings and deviations: the original schedules on links whose bandwidth is known; here it is the delivery rate,
-//! before the first one the window per round-trip time. A rate that is lower only because the window was not filled
-//! does not count: a path that was given little would else seem slow, and be given less. The delay is half of the
-//! smallest round-trip time, as queueing is in free_i. Only subflows with window space are asked, since a window, which
-//! links do not have, would let a segment for a full one wait for longer than estimated. Without a round-trip time
-//! sample a subflow comes last.
+//! Each segment goes to the subflow, among those with room in their windows, that would deliver it first. A path is
+//! taken as a link that sends one segment after the other at the measured bandwidth: delivery is when what it was
+//! given before has left, plus the segment's own transmission time, plus the delay.
+//!
+//! # Formula
+//!
+//! ```text
+//! sent_i = max(now, free_i) + MSS_i / b_i
+//! i      = arg min (sent_i + d_i)          over the i with room
+//! after b bytes on i:  free_i = max(now, free_i) + b / b_i
+//! ```
+//!
+//! * free_i: when what was given to i has left, by this estimate; MSS_i: data bytes of a full segment; b_i:
+//!   bandwidth, bytes/s.
+//! * d_i = min_rtt_i / 2: delay one way, half of the smallest round-trip time, as queueing is in free_i.
+//!
+//! # Source
+//!
+//! Chebrolu and Rao, "Communication using multiple wireless interfaces", WCNC 2002 (DPSAF §II, its reference 11).
+//!
+//! # Deviations
+//!
+//! * The original schedules on links whose bandwidth is known; here it is the delivery rate, before the first one the
+//!   window per round-trip time. A rate that is lower only because the window was not filled does not count: a path
+//!   that was given little would else seem slow, and be given less.
+//! * Only subflows with room are asked, since a window, which links do not have, would let a segment for a full one
+//!   wait for longer than estimated.
+//! * Without a round-trip time sample a subflow comes last.
 
 use super::bas::window_rate;
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};

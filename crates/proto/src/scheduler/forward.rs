@@ -8,7 +8,8 @@
 //! A round of i lasts RTT_i, and what is sent at its start arrives after RTT_i/2. So a transfer time T has
 //! ⌊T/RTT_i + 1/2⌋ rounds whose data arrives within it (the conditions on T of DPSAF Alg. 1).
 //!
-//! Readings and deviations:
+//! # Deviations
+//!
 //! * N_j counts *unassigned* segments of the subflow that is to send them: after a subflow has taken data, what is left
 //!   is treated as a complete stream again (DPSAF III.A). Subflows with window space are asked in order of their
 //!   round-trip times.

@@ -1,29 +1,48 @@
-//! `fpdps`: forward prediction based dynamic packet scheduling; Xue et al., IEEE TVT 2018 ("DPSAF"), III.A and Alg. 1.
+//! `fpdps`: forward prediction based dynamic packet scheduling.
 //!
-//! As `fps` ([`super::forward`]), but N_j^i is the most likely number of segments that i sends with its loss rate p, and the
-//! round of i that is under way is taken into account. The time in which i can send is T = RTT_j/2 − Δt, with eq. 1:
-//! Δt = RTT_i − t_i while the current round of i is t_i < RTT_i old, else 0. In each round (GETNP):
+//! # What it does
 //!
-//! * T < RTT_i/2: nothing arrives in time.
-//! * T < 3/2·RTT_i: the last round. Of a window of w segments x are lost with b(w, x) = C(w, x)·p^x·(1 − p)^(w − x);
-//!   w − x arrive (eq. 5).
-//! * Else w segments arrive, those of x that are lost by a second round. x = 0: the next round begins RTT_i later, with a
-//!   window doubled below the threshold, one larger above (eqs. 6, 7). x > 0: 2·RTT_i later, threshold and window are
-//!   max(w/2^x, 2) (eqs. 8, 9).
+//! A slower subflow takes data as far ahead in the stream as the faster ones will most likely deliver until its own
+//! arrives. The faster ones' rounds are followed with their windows and loss rates: each round may go without loss or
+//! with x losses, which halve the window x times and cost a round more. The most likely course gives the distance. So
+//! it foresees that a lossy fast path delivers less.
 //!
-//! The outcomes' probabilities are multiplied along the rounds, and N is that of the most likely course (eq. 4).
+//! # Formula
 //!
-//! Readings and deviations:
+//! ```text
+//! T     = RTT_j/2 − Δt,  Δt = RTT_i − t_i while i's round is t_i < RTT_i old, else 0            (eq. 1)
+//! GETNP(T, w, ss):
+//!   T < RTT_i/2     nothing arrives
+//!   T < 3/2·RTT_i   w − x arrive,  probability b(w, x)                                          (eq. 5)
+//!   else            w arrive, and the round after it:
+//!                   x = 0   GETNP(T − RTT_i, w < ss ? 2w : w + 1, ss),  b(w, 0)            (eqs. 6, 7)
+//!                   x > 0   GETNP(T − 2·RTT_i, h, h),  h = max(⌊w/2^x⌋, 2),  b(w, x)       (eqs. 8, 9)
+//! b(w, x) = C(w, x) · p^x · (1 − p)^(w − x)
+//! N_j   = Σ_i N of the course of i with the largest product of probabilities                    (eq. 4)
+//! j sends its free window from the (N_j + 1)-th unassigned segment on
+//! ```
+//!
+//! * RTT: smoothed round-trip time, ms; T: time in which i can send, ms; t_i: since the first segment of i's present
+//!   round, ms.
+//! * w, ss: congestion window and slow start threshold of i, segments; p: part of its segments that are lost; x:
+//!   losses of a round.
+//!
+//! # Source
+//!
+//! DPSAF III.A, Alg. 1 and eqs. 1 to 9, with Figs. 2 and 3 as examples.
+//!
+//! # Deviations
+//!
 //! * Alg. 1 returns the entry of the index l that maximises P, not entry 1.
-//! * w/2^x is rounded down. Windows grow as the paper has it, whatever the controller.
+//! * Windows grow as the paper has it, whatever the controller.
 //! * Timeouts and losses of repeated segments are ignored, as in the paper.
-//!
-//! What keeps a decision cheap. The maximum over the rounds of the maxima within them is the most likely of all courses, so
-//! a branch is left once it is no more likely than the best course so far; that changes nothing. After `outcomes` outcomes the
-//! best course so far is taken: the default is enough for five rounds with windows up to 50 and loss up to
-//! 5 %, and takes at most 7,600 instructions (64 rounds and 40 % of loss; 3,600 in ten rounds with 5 %). p is
-//! taken with three binary digits behind the leading one, so that the last result for a subflow is kept while its window
-//! and its rounds stay the same although p decays with each acknowledgement; below 10⁻⁶ it is zero.
+//! * The maximum over the rounds of the maxima within them is the most likely of all courses, so a branch is left
+//!   once it is no more likely than the best course so far; that changes nothing. After `outcomes` outcomes the best
+//!   course so far is taken: the default is enough for five rounds with windows up to 50 and loss up to 5 %, and
+//!   takes at most 7,600 instructions (64 rounds and 40 % of loss; 3,600 in ten rounds with 5 %).
+//! * p is taken with three binary digits behind the leading one, so that the last result for a subflow is kept while
+//!   its window and its rounds stay the same although p decays with each acknowledgement; below 10⁻⁶ it is zero.
+//! * And those of all schedulers by forward prediction ([`super::forward`]).
 
 use super::SubflowView;
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};

@@ -1,13 +1,38 @@
-//! `fps`: forward prediction scheduling; Mirani et al. 2010 as in DPSAF §II, its reference 35.
+//! `fps`: forward prediction scheduling.
 //!
-//! A subflow that has window space takes data N segments ahead of the first unassigned one ([`super::forward`]). N is
-//! what the other subflows deliver during its transfer time T_j = RTT_j/2 if nothing is lost: in ⌊T_j/RTT_i + 1/2⌋ rounds
-//! of i, each sends its window, which doubles below the slow start threshold and grows by one segment above (DPSAF eq. 6).
+//! # What it does
 //!
-//! Readings and deviations. The prediction assumes that a round of i begins with the transfer: the rest of a round that
-//! is under way (DPSAF eq. 1) is what `fpdps` adds. All other subflows are asked, as in the original; one that is slower
-//! than j delivers nothing within T_j. The window grows as DPSAF has it, whatever the controller, and beyond the
-//! threshold once if it does not meet it.
+//! A subflow takes data as far ahead in the stream as the other subflows will deliver until its own data arrives, so
+//! that both meet in order at the receiver. The prediction assumes that nothing is lost, so a window grows with every
+//! round. Where there are losses it leaves too much to the fast subflows, and what the slow one sent ahead waits at
+//! the receiver.
+//!
+//! # Formula
+//!
+//! ```text
+//! T_j    = RTT_j / 2
+//! R_ij   = ⌊T_j/RTT_i + 1/2⌋                            rounds of i whose data arrives within T_j
+//! N_j    = Σ_i Σ_(r = 1..R_ij) w_i(r)                   over the i faster than j
+//! w_i(1) = cwnd_i;  w_i(r + 1) = 2·w_i(r) below ssthresh_i, else w_i(r) + 1        (DPSAF eq. 6)
+//! j sends its free window from the (N_j + 1)-th unassigned segment on
+//! ```
+//!
+//! * RTT: smoothed round-trip time, ms; T_j: time until j's data arrives, ms; N_j: segments of the subflows that are
+//!   to send them.
+//! * cwnd_i, ssthresh_i (slow start threshold), w_i: segments.
+//!
+//! # Source
+//!
+//! Mirani, Boukhatem and Tran, "A data-scheduling mechanism for multi-homed mobile terminals with disparate link
+//! latencies", VTC 2010, as in DPSAF §II, its reference 35.
+//!
+//! # Deviations
+//!
+//! * The prediction assumes that a round of i begins with the transfer: the rest of a round that is under way (DPSAF
+//!   eq. 1) is what `fpdps` adds.
+//! * All other subflows are asked, as in the original; one that is slower than j delivers nothing within T_j.
+//! * The window grows as DPSAF has it, whatever the controller, and beyond the threshold once if it does not meet it.
+//! * And those of all schedulers by forward prediction ([`super::forward`]).
 
 use super::SubflowView;
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};

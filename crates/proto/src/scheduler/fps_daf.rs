@@ -1,6 +1,38 @@
-//! `fps-daf`: `fps` with the feedback of acknowledgements; DPSAF §IV.B, where it is FPS+DAF.
+//! `fps-daf`: forward prediction without losses, corrected by feedback.
 //!
-//! The prediction is that of [`super::fps`], corrected by [`super::daf`]; so are the readings and deviations.
+//! # What it does
+//!
+//! As [`super::fps`], a subflow takes data as far ahead as the others should deliver meanwhile. What the
+//! acknowledgements of its last round say of that distance, too far when its data had to wait at the receiver, too
+//! near when it was waited for, corrects the next one by an eighth. So it learns in part what the prediction leaves
+//! out, as losses.
+//!
+//! # Formula
+//!
+//! ```text
+//! N_j      as fps
+//! gap_j    = max(0, N_j·MSS + Δ_j), Δ_j rounded to whole segments                          (eq. 10)
+//! Δ_j     ← Δ_j + α·e_j,  e_j ← 0         when F_j, the first segment of j's round, is acked (eq. 11)
+//! too far (situation 1):   the ACK of F_j comes with DATA_ACK < F_j:
+//!            e_j −= what lies between and was left to faster subflows                      (eq. 12)
+//! too near (situation 2):  an ACK on a faster i comes with a DATA_ACK at j's data, F_j or before it:
+//!            e_j += what it acknowledges of i beyond F_j                                   (eq. 13)
+//! j sends its free window from the first unassigned byte behind gap_j unassigned ones
+//! ```
+//!
+//! * N_j: predicted segments of the faster subflows, of MSS bytes each; gap_j, Δ_j (the offset), e_j (the deviation
+//!   of one round): bytes.
+//! * α: the parameter `alpha`, 1/8.
+//!
+//! # Source
+//!
+//! DPSAF §IV.B, where it is FPS+DAF: the prediction of its reference 35 with the feedback of III.B (Alg. 2 and 3,
+//! eqs. 10 to 13).
+//!
+//! # Deviations
+//!
+//! * Those of [`super::fps`], of all schedulers by forward prediction ([`super::forward`]), and of the feedback
+//!   ([`super::daf`]).
 
 use super::daf::{ALPHA, Feedback};
 use super::forward::Forward;

@@ -1,10 +1,32 @@
-//! `hsr`: highest sending rate; EVAL §III.A, its reference 24.
+//! `hsr`: highest sending rate.
 //!
-//! Among the subflows with window space the one with the highest mss·cwnd/RTT, RTT being the latest sample. A subflow
-//! without a sample has no rate and comes last, in order of the names.
+//! # What it does
 //!
-//! Deviation: all that the window lets out is given in one decision, as nothing that the rule reads changes before that
-//! is sent.
+//! Of the subflows with room in their windows, the one whose window per round-trip time is the highest carries the
+//! next data, until its window is full. The round-trip time is the latest sample, so the rule follows a queue as it
+//! builds up. A fat path with a long delay can win against a thin one with a short delay.
+//!
+//! # Formula
+//!
+//! ```text
+//! i = arg max MSS_i · cwnd_i / RTT_i        over the i with free_i > 0
+//! send the next free_i · MSS_i bytes on i
+//! ```
+//!
+//! * MSS_i: data bytes of a full segment; cwnd_i: congestion window, segments; RTT_i: the latest round-trip time
+//!   sample, s.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments.
+//!
+//! # Source
+//!
+//! Kimura, Lima and Loureiro, "Alternative scheduling decisions for multipath TCP", IEEE Communications Letters 2017,
+//! as in EVAL §III.A, its reference 24.
+//!
+//! # Deviations
+//!
+//! * All that the window lets out is given in one decision, as nothing that the rule reads changes before that is
+//!   sent.
+//! * A subflow without a round-trip time sample has no rate and comes last, in order of the names.
 
 use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;

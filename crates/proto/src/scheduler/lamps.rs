@@ -1,14 +1,38 @@
-//! `lamps`: a loss-aware scheduler; Dong et al., LCN 2020, as in REMS §2 and Fig. 8.
+//! `lamps`: a loss-aware scheduler.
 //!
-//! In the normal mode it is `minrtt` with a transfer time that counts losses: the lowest srtt/(1 − p) among the subflows
-//! with window space, p the smoothed part of the segments lost. When the fastest subflow's loss exceeds `threshold`
-//! it turns redundant: every subflow sends every byte, from the first unacknowledged one on, so that what was scheduled
-//! before the switch is duplicated too. When that loss falls below `release` it turns back.
+//! # What it does
 //!
-//! Readings and deviations. REMS gives neither the transfer time's formula nor the threshold: srtt/(1 − p) is the
-//! expected time of a segment that is sent until it arrives, one srtt for each try; the threshold and the hysteresis are
-//! ours. The fastest subflow is the one with the lowest transfer time, with window space or without. On the switch back
-//! nothing is taken back.
+//! Normally it is `minrtt` with a transfer time that counts losses: the subflow with the lowest srtt/(1 − p) among
+//! those with room. When the fastest subflow loses more than a threshold it turns redundant: every subflow sends
+//! every byte from the first unacknowledged one on, so what was scheduled before the switch is duplicated too. When
+//! that loss has fallen it turns back.
+//!
+//! # Formula
+//!
+//! ```text
+//! T_i = srtt_i / (1 − p_i)
+//! F   = arg min T_i                         over all i, with room or without
+//! redundant from p_F > threshold until p_F < release
+//! normal:     i = arg min T_i over the i with room; send the next free_i · MSS_i bytes
+//! redundant:  i = arg min T_i over the i with room that lack a byte; send free_i · MSS_i bytes
+//!             from its first byte ≥ first_unacked that it does not carry
+//! ```
+//!
+//! * srtt_i: smoothed round-trip time, ms; p_i: smoothed part of i's segments that were lost, 0 to 1; T_i: transfer
+//!   time, ms.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! Dong, Xu, Fu and Cao, "LAMPS: a loss aware scheduler for multipath TCP over highly lossy networks", LCN 2020, as
+//! in REMS §2 and Fig. 8, its reference 23.
+//!
+//! # Deviations
+//!
+//! * REMS gives neither the transfer time's formula nor the threshold: srtt/(1 − p) is the expected time of a segment
+//!   that is sent until it arrives, one srtt for each try; the threshold and the hysteresis are ours.
+//! * The fastest subflow is the one with the lowest transfer time, with room or without.
+//! * On the switch back nothing is taken back.
 
 use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::parameter::{Kind, Parameter};

@@ -1,17 +1,36 @@
 //! `linux`: the default of the mainline kernel, 6.x (`mptcp_subflow_get_send`).
 //!
-//! The subflow with the lowest linger time: queued memory / average pacing rate, ties to the first. Queued is
-//! everything given to the subflow and not acknowledged on it, with the buffers' overhead (`sk_wmem_queued`), so
-//! neither congestion window nor round-trip time count by themselves, and a subflow with an empty queue always wins. It
-//! is given a burst of min(65,428 bytes, what is left of the send window) beyond its congestion window. When it has no
-//! buffer space nothing is sent: the second best is not tried. Backups only while there is no other.
+//! # What it does
 //!
-//! The average pacing rate starts as the subflow's and becomes (average · queued + rate · burst)/(queued + burst) at
-//! each burst.
+//! The subflow whose queue would drain first gets a burst of up to 64 KB, beyond its congestion window and into its
+//! send buffer; an empty queue always wins. Neither congestion window nor round-trip time count by themselves. When
+//! the subflow that it picks has no buffer space nothing is sent: the second best is not tried. Backups are used only
+//! while there is no other subflow.
 //!
-//! The kernel ends a burst at the end of a fragment of its send queue, which are 32,728 bytes where the application
-//! writes without pause; the parameter `fragment` does that. Deviation: subflows without a pacing rate, which the
-//! kernel skips, are used by the rule of `minrtt` when there is no other.
+//! # Formula
+//!
+//! ```text
+//! i = arg min queued_i / rate_i                   ties to the first
+//! buffer_i = 0:  wait
+//! burst  = min(65,428 bytes, what is left of the send window)
+//! rate_i = (rate_i·queued_i + pacing_i·burst) / (queued_i + burst)
+//! send burst on i, rounded up to a multiple of 32,728 bytes in the stream
+//! ```
+//!
+//! * queued_i: bytes given to i and not acknowledged on it, with the buffers' overhead (`sk_wmem_queued`); pacing_i:
+//!   the subflow's pacing rate, bytes/s.
+//! * rate_i: its average, bytes/s, at first the pacing rate; buffer_i: bytes that the subflow's send buffer still
+//!   takes.
+//!
+//! # Source
+//!
+//! Linux 6.12, `net/mptcp/protocol.c`: `mptcp_subflow_get_send`, MPTCP_SEND_BURST_SIZE.
+//!
+//! # Deviations
+//!
+//! * The kernel ends a burst at the end of a fragment of its send queue, which are 32,728 bytes where the application
+//!   writes without pause; the parameter `fragment` does that.
+//! * Subflows without a pacing rate, which the kernel skips, are used by the rule of `minrtt` when there is no other.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, View, WindowUse, minrtt};
 use crate::parameter::{Kind, Parameter};

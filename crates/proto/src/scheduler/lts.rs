@@ -1,8 +1,30 @@
-//! `lts`: lowest time/space; EVAL §III.A, its reference 24.
+//! `lts`: lowest time/space.
 //!
-//! Each segment goes to the subflow with the lowest srtt/(cwnd − in flight). The paper falls back to `minrtt` when the
-//! space is not positive; `minrtt` too uses only subflows with space, so nothing is sent then. Subflows without a
-//! round-trip time sample come last, in order of the names.
+//! # What it does
+//!
+//! Each segment goes to the subflow with the lowest ratio of round-trip time to room in its window: a slow subflow
+//! with much room can win against a fast one that is nearly full. So some of a window is kept free on each subflow as
+//! long as there is any.
+//!
+//! # Formula
+//!
+//! ```text
+//! i = arg min srtt_i / (cwnd_i − in_flight_i − unsent_i)        over the i where the divisor is positive
+//! ```
+//!
+//! * srtt_i: smoothed round-trip time, ms; cwnd_i: congestion window; in_flight_i: sent and thought to be in the
+//!   network; unsent_i: given to i and not yet sent; all three in segments.
+//!
+//! # Source
+//!
+//! Kimura, Lima and Loureiro, "Alternative scheduling decisions for multipath TCP", IEEE Communications Letters 2017,
+//! as in EVAL §III.A, its reference 24.
+//!
+//! # Deviations
+//!
+//! * The paper falls back to `minrtt` when no space is positive; `minrtt` too uses only subflows with room, so
+//!   nothing is sent then.
+//! * Subflows without a round-trip time sample come last, in order of the names.
 
 use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
 use crate::registry::SchedulerEntry;

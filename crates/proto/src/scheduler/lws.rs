@@ -1,7 +1,29 @@
-//! `lws`: largest window space; EVAL §III.A, its reference 24.
+//! `lws`: largest window space.
 //!
-//! Each segment goes to the subflow with the largest cwnd − in flight. The paper falls back to `minrtt` when none is
-//! positive; `minrtt` too uses only subflows with space, so nothing is sent then. Ties go to the lower round-trip time.
+//! # What it does
+//!
+//! Each segment goes to the subflow with the most room in its congestion window. Under bulk load windows are full,
+//! and whoever has just been acknowledged sends; while there is room, the load is spread over all subflows, fast and
+//! slow, and delay plays no part.
+//!
+//! # Formula
+//!
+//! ```text
+//! i = arg max (cwnd_i − in_flight_i − unsent_i)        over the i where that is positive; ties to the lower srtt_i
+//! ```
+//!
+//! * cwnd_i: congestion window; in_flight_i: sent and thought to be in the network; unsent_i: given to i and not yet
+//!   sent; all in segments. srtt_i: smoothed round-trip time.
+//!
+//! # Source
+//!
+//! Kimura, Lima and Loureiro, "Alternative scheduling decisions for multipath TCP", IEEE Communications Letters 2017,
+//! as in EVAL §III.A, its reference 24.
+//!
+//! # Deviations
+//!
+//! * The paper falls back to `minrtt` when no space is positive; `minrtt` too uses only subflows with room, so
+//!   nothing is sent then.
 
 use super::{Assign, Decision, Reason, Scheduler, View, WindowUse, minrtt};
 use crate::registry::SchedulerEntry;

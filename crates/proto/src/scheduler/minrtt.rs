@@ -1,11 +1,34 @@
-//! `minrtt`: the subflow with the lowest smoothed round-trip time among those with window space.
+//! `minrtt`: lowest round-trip time first, the papers' default scheduler.
 //!
-//! The papers' "default" or LowRTT: BLEST §II, EVAL §III.B, CP §3.1. A subflow without a round-trip time sample comes
-//! after those with one, in order of the names; equal round-trip times keep that order too. Backups are used only while
-//! there is no other.
+//! # What it does
 //!
-//! Deviation: all that the subflow's window lets out is given in one decision. Nothing that the rule reads can change
-//! before that is sent, so the result is that of one decision per segment.
+//! Of the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the
+//! next data, until its window is full; then the next lowest. Delay is all that counts: not losses, nor how long the
+//! receiver must hold what arrives before a slower subflow's data. Backups are used only while there is no other
+//! subflow.
+//!
+//! # Formula
+//!
+//! ```text
+//! free_i = cwnd_i − in_flight_i − unsent_i
+//! i      = arg min srtt_i  over all i with free_i > 0
+//! send the next free_i · MSS_i bytes of the stream on i
+//! ```
+//!
+//! * cwnd_i, in_flight_i: congestion window and what is out of it, segments; unsent_i: given to i and not yet sent,
+//!   segments.
+//! * srtt_i: smoothed round-trip time, ms; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! BLEST §II, EVAL §III.B ("LowRTT"), CP §3.1 ("lowest-RTT-first").
+//!
+//! # Deviations
+//!
+//! * All that the window lets out is given in one decision. Nothing that the rule reads can change before that is
+//!   sent, so the result is that of one decision for each segment.
+//! * A subflow without a round-trip time sample comes after those with one, in order of the names; equal round-trip
+//!   times keep that order too.
 
 use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;

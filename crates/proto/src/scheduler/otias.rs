@@ -1,11 +1,35 @@
-//! `otias`: out-of-order transmission for in-order arrival; BLEST Alg. 2, EVAL §III.D.
+//! `otias`: out-of-order transmission for in-order arrival.
 //!
-//! Each segment goes to the subflow with the smallest T_j = (RTT_to_wait_j + 0.5)·srtt_j, where
-//! RTT_to_wait_j = ⌊(not_yet_sent_j − (cwnd_j − unacked_j))/cwnd_j⌋. Segments queue on a subflow beyond its window.
+//! # What it does
 //!
-//! Readings and deviations: a free window makes the floor negative and would favour the slowest subflow, while the text
-//! says that arrival is then after about RTT/2, so the wait is at least 0. A subflow without send-buffer space is not
-//! available. Ties keep the order of the names; subflows without a round-trip time sample come last.
+//! Each segment goes to the subflow on which it should arrive first, and queues there when the window is full: a full
+//! fast subflow still wins against an idle slow one as long as waiting there takes less time. What is queued on a
+//! subflow stays there, so an estimate that turns out wrong, as after a loss, is not taken back.
+//!
+//! # Formula
+//!
+//! ```text
+//! wait_i = max(0, ⌊(unsent_i − (cwnd_i − unacked_i)) / cwnd_i⌋)
+//! T_i    = (wait_i + 1/2) · srtt_i
+//! i      = arg min T_i        over the i whose send buffer has space
+//! ```
+//!
+//! * wait_i: round trips until the segment can be sent; T_i: time until it arrives, ms; srtt_i: smoothed round-trip
+//!   time, ms.
+//! * unsent_i: given to i and not yet sent ("not yet sent" in the paper); unacked_i: sent and not acknowledged;
+//!   cwnd_i: all in segments.
+//!
+//! # Source
+//!
+//! Yang, Wang and Amer, "Out-of-order transmission for in-order arrival scheduling policy for multipath TCP", WAINA
+//! 2014, as in BLEST §IV.B and Alg. 2, EVAL §III.D.
+//!
+//! # Deviations
+//!
+//! * The paper's floor is negative while the window has room, and would favour the slowest subflow, while its text
+//!   says that arrival is then after about RTT/2: the wait is at least 0.
+//! * A subflow without send-buffer space is not available. Ties keep the order of the names; subflows without a
+//!   round-trip time sample come last.
 
 use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;

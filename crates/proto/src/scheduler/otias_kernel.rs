@@ -1,7 +1,31 @@
-//! `otias-kernel`: [`super::otias`] with the wait of its kernel port.
+//! `otias-kernel`: OTIAS with the wait of its kernel port.
 //!
-//! RTT_to_wait_j = ⌈(queued_j − free_j + 1)/cwnd_j⌉, at least 0: a segment that does not fit the window any more waits
-//! a whole round trip, where the paper's floor has it wait for none until a second window is queued.
+//! # What it does
+//!
+//! As [`super::otias`], each segment goes to the subflow on which it should arrive first, and queues there when the
+//! window is full. The port rounds the wait up: a segment that does not fit the window any more waits for a whole
+//! round trip, where the paper's rule has it wait for none until a second window is queued. So slower subflows are
+//! used earlier.
+//!
+//! # Formula
+//!
+//! ```text
+//! wait_i = max(0, ⌈(unsent_i − (cwnd_i − unacked_i) + 1) / cwnd_i⌉)
+//! T_i    = (wait_i + 1/2) · srtt_i
+//! i      = arg min T_i        over the i whose send buffer has space
+//! ```
+//!
+//! * wait_i: round trips until the segment can be sent; T_i: time until it arrives, ms; srtt_i: smoothed round-trip
+//!   time, ms.
+//! * unsent_i: given to i and not yet sent; unacked_i: sent and not acknowledged; cwnd_i: all in segments.
+//!
+//! # Source
+//!
+//! The out-of-tree Linux port of OTIAS; the rule is that of BLEST Alg. 2.
+//!
+//! # Deviations
+//!
+//! * Those of [`super::otias`] but the one on rounding.
 
 use super::{Decision, Scheduler, SubflowView, View, otias};
 use crate::registry::SchedulerEntry;

@@ -1,11 +1,31 @@
-//! `redundant`: every subflow sends every byte; ReMP, REMS §2, its reference 21.
+//! `redundant`: every subflow sends every byte.
 //!
-//! Each subflow goes on from its own next byte that it has not carried. What is acknowledged at the data level is
-//! skipped, so a slow subflow jumps forward to the first byte that is still missing. Backups only while there is no
-//! other.
+//! # What it does
 //!
-//! A subflow's place is found in the send map, not kept here: what a subflow carries is what the connection says, also
-//! after a reinjection or when a name is given again.
+//! Each subflow sends the whole stream, from its own next byte that it has not carried on; what was acknowledged
+//! meanwhile is skipped, so a slow subflow jumps forward to what is still missing. The receiver has each byte as soon
+//! as the first copy arrives, at the price of all capacity but one path's. Backups are used only while there is no
+//! other subflow.
+//!
+//! # Formula
+//!
+//! ```text
+//! next_i = first byte ≥ first_unacked that i does not carry
+//! i      = arg min srtt_i  over the i with room whose next_i is in the send window
+//! send free_i · MSS_i bytes from next_i on i
+//! ```
+//!
+//! * first_unacked: first byte of the stream without a DATA_ACK; srtt_i: smoothed round-trip time, ms.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! ReMP TCP: Frömmgen et al., ICC 2016; REMS §2, its reference 21.
+//!
+//! # Deviations
+//!
+//! * A subflow's place is found in the send map, not kept here: what a subflow carries is what the connection says,
+//!   also after a reinjection or when a name is given again.
 
 use super::{Assign, Decision, Reason, Scheduler, View, WindowUse, minrtt};
 use crate::registry::SchedulerEntry;

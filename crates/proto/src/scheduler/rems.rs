@@ -1,25 +1,47 @@
-//! `rems`: the redundant-error scheduler; Thakur and Kunte, "Efficient architecture with a general optimized redundant
-//! error based MPTCP scheduler", Alg. 1 and 2, eqs. 1 to 8.
+//! `rems`: the redundant-error scheduler.
 //!
-//! Paths are sorted by arrival time (Alg. 1): with C = cwnd − unacknowledged (eq. 1) and T = (queued − C)/cwnd (eq. 2),
-//! AT = (max(0, T) + ½)·srtt (eq. 3); ties go to the larger window. The fastest goes on with the next of the stream
-//! (eqs. 4 and 5). A slower one leaves a gap for those before it, the redundant error: what they sent during its last
-//! round, for they will send as much during the next (eqs. 6 to 8). What its window lets out starts behind the gap.
+//! # What it does
 //!
-//! The phases of a path: *redundant* (the error is negative) until its first data is acknowledged: it repeats what is
-//! out, and faster paths take no notice of it; then *overambitious* while unassigned data lies before its range, and
-//! *round-robin* where its range follows the faster ones' without a gap.
+//! Paths are sorted by when a segment would arrive. The fastest goes on with the next of the stream; a slower one
+//! starts behind a gap, the redundant error, as large as what the faster ones sent during its last round, for they
+//! will send as much in the next. Until its first data is acknowledged a path repeats what is out, so that nothing
+//! depends on a path that is not known yet.
 //!
-//! Readings and deviations.
+//! # Formula
+//!
+//! ```text
+//! C_i   = cwnd_i − unacked_i                                                        (eq. 1)
+//! AT_i  = (max(0, (unsent_i − C_i)/cwnd_i) + 1/2) · srtt_i                     (eqs. 2, 3)
+//! sort by AT_i, ties to the larger cwnd_i                                           (Alg. 1)
+//! fastest:  from the first unassigned byte, all that its window lets out       (eqs. 4, 5)
+//! slower s, when the first data of its round is acknowledged:
+//!           red_error_s = bytes that the paths before it sent during the round      (eq. 8)
+//!           start_s     = the byte behind red_error_s unassigned bytes              (eq. 6)
+//!           it sends all that its window lets out from start_s on                   (eq. 7)
+//! phases:   redundant until s's first acknowledgement (red_error = −1): repeats what is out
+//!           overambitious while unassigned data lies before its range, else round-robin
+//! ```
+//!
+//! * cwnd, unacked (sent, not acknowledged), unsent (given, not yet sent): segments; srtt: smoothed round-trip time,
+//!   ms; AT: ms; red_error: bytes.
+//!
+//! # Source
+//!
+//! REMS §4.3: Alg. 1 and 2, eqs. 1 to 8 and the worked example of Fig. 19.
+//!
+//! # Deviations
+//!
 //! * Eq. 3 has no half round trip; without it an idle path of any delay arrives at once.
-//! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is missing
-//!   in the text: the same with the path's own values.
-//! * Eq. 6 starts at the faster path's end when the slow one's round ends, plus the error, plus one, as in the corrected
-//!   worked example (5 + 5 + 1 = 11). The gap counts unassigned bytes, so that what is on its way already behind it does
-//!   not shrink it. What was sent in the very moment in which a round begins belongs to that round.
-//! * A round ends with the acknowledgement of the first data given in it; on a path that carries nothing, after a round
-//!   trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones have stalled.
-//! * The redundant phase is each path's own, since paths join later than the connection starts.
+//! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is
+//!   missing in the text: the same with the path's own values.
+//! * Eq. 6 starts at the faster path's end when the slow one's round ends, plus the error, plus one, as in the
+//!   corrected worked example (5 + 5 + 1 = 11). The gap counts unassigned bytes, so that what is on its way already
+//!   behind it does not shrink it. What was sent in the very moment in which a round begins belongs to that round.
+//! * A round ends with the acknowledgement of the first data given in it; on a path that carries nothing, after a
+//!   round trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones
+//!   have stalled.
+//! * The redundant phase is each path's own, since paths join later than the connection starts; faster paths take no
+//!   notice of what is repeated in it.
 //! * A path without a round-trip time sample is the last.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};

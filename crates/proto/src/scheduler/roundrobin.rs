@@ -1,11 +1,34 @@
-//! `roundrobin`: the subflows with space take turns; EVAL, its reference 22, REMS §2, and the kernel port's
-//! `num_segments` and `cwnd_limited`.
+//! `roundrobin`: the subflows take turns.
 //!
-//! A turn is `num_segments` segments, or with `window` (DPSAF's round robin) a whole congestion window. A subflow
-//! without space loses the rest of its turn.
+//! # What it does
 //!
-//! With `cwnd_limited=false` a subflow is given its turn beyond its congestion window, up to its send buffer, so that
-//! the shares stay equal whatever the windows are.
+//! The subflows with room in their windows take turns in the order of their names, a fixed number of segments each,
+//! or a whole window. A subflow without room loses the rest of its turn, so under load each carries what its window
+//! lets out. With `cwnd_limited=false` turns go beyond the windows into the send buffers, and the shares stay equal
+//! whatever the paths are.
+//!
+//! # Formula
+//!
+//! ```text
+//! i    = the next usable subflow after the last one, in a circle
+//! turn = num_segments, or cwnd_i with num_segments = window
+//! usable: free_i = cwnd_i − in_flight_i − unsent_i > 0      (cwnd_limited = true)
+//!         buffer_i > 0                                      (cwnd_limited = false)
+//! send the next min(turn, free_i) segments on i; all of the turn without cwnd_limited
+//! ```
+//!
+//! * cwnd_i, in_flight_i, unsent_i (given, not yet sent), turn: segments; buffer_i: bytes that the subflow's send
+//!   buffer still takes.
+//!
+//! # Source
+//!
+//! EVAL §III.A, its reference 22; REMS §2, Fig. 3; DPSAF §IV, whose round robin fills a whole window; `num_segments`
+//! and `cwnd_limited` as in the out-of-tree kernel's round robin.
+//!
+//! # Deviations
+//!
+//! * A turn that the window cut short goes on when the window opens, unless another subflow was given a turn
+//!   meanwhile.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::parameter::{Kind, Parameter, ParameterError};

@@ -1,8 +1,29 @@
-//! `single`: everything on one given subflow; the baseline.
+//! `single`: everything on one given subflow, the baseline.
 //!
-//! Deviations, so that a connection never stalls on a subflow that is not there: one that has not come up yet is waited
-//! for, but not longer than `patience`; one that went down or shows no sign of life is replaced by the rule of `minrtt`
-//! until it is back.
+//! # What it does
+//!
+//! One subflow, given by its number, carries the whole stream as its window lets it; the others stay idle. It is what
+//! the other schedulers are measured against: what Multipath TCP costs without a second path. When the subflow is
+//! dead, or does not come up in time, `minrtt` decides among the rest until it is back.
+//!
+//! # Formula
+//!
+//! ```text
+//! i = path
+//! send the next free_i · MSS_i bytes on i
+//! ```
+//!
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! None: a baseline of our own.
+//!
+//! # Deviations
+//!
+//! * So that a connection never stalls on a subflow that is not there, one that has not come up yet is waited for,
+//!   but not longer than `patience`; one that went down or shows no sign of life is replaced by the rule of `minrtt`
+//!   until it is back.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, View, WindowUse, minrtt};
 use crate::parameter::{Kind, Parameter};

@@ -1,12 +1,33 @@
-//! `weighted-roundrobin`: shares in proportion to cwnd/RTT; LS-SCTP as in DPSAF §II, which describes the early Linux
-//! scheduler so too.
+//! `weighted-roundrobin`: shares in proportion to window per round-trip time.
 //!
-//! A deficit counter per subflow: each segment adds to every subflow with space its share of the segment, and is taken
-//! from the one with the largest counter, which carries it.
+//! # What it does
 //!
-//! Readings and deviations: subflows without window space take no part, and their share goes to the others, so nothing
-//! is held back; their counters wait. A subflow without a round-trip time sample weighs as with the largest round-trip
-//! time of the others.
+//! Every subflow with room in its window gets a share of the stream in proportion to cwnd/RTT, the rate that its
+//! window allows. A deficit counter for each keeps the shares: the subflow that is furthest behind its share carries
+//! the next segment. Order of arrival plays no part.
+//!
+//! # Formula
+//!
+//! ```text
+//! w_i     = cwnd_i · MSS_i / srtt_i
+//! share_i = w_i / Σ w_j                      over the j with room
+//! i       = arg max (deficit_i + share_i · MSS_i)
+//! after b bytes on i:  deficit_j += share_j · b  for each j with room;  deficit_i −= b
+//! ```
+//!
+//! * cwnd_i: congestion window, segments; MSS_i: data bytes of a full segment; srtt_i: smoothed round-trip time, s;
+//!   w_i: bytes/s; deficit_i: bytes.
+//!
+//! # Source
+//!
+//! LS-SCTP as in DPSAF §II, its reference 33; DPSAF §II describes the early Linux scheduler so too (its reference
+//! 37).
+//!
+//! # Deviations
+//!
+//! * Subflows without room take no part, and their share goes to the others, so nothing is held back; their counters
+//!   wait.
+//! * A subflow without a round-trip time sample weighs as with the largest round-trip time of the others.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;
