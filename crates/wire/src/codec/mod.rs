@@ -2,7 +2,7 @@
 //!
 //! Decoding is total: whatever the bytes are, it gives a value or says which header is wrong, and an option that is
 //! malformed or unknown leaves no trace. Neither direction copies data that it need not or allocates per segment:
-//! [`encode`] fills a buffer of the caller's, [`decode`] borrows the data; only Multipath TCP options other than the
+//! [`encode`] fills a buffer of the caller's, [`decode`] borrows the data, [`decode_into`] shares it; only Multipath TCP options other than the
 //! data sequence signal are kept in a list.
 //!
 //! Bytes hold more forms than values do. What is not kept: reserved bits, the order of options and their padding, the
@@ -18,7 +18,7 @@ mod arbitrary;
 mod tests;
 
 pub use options::{decode_options, encode_options};
-pub use packet::{MAX_HEADER_BYTES, Packet, decode, encode, encode_header};
+pub use packet::{MAX_HEADER_BYTES, Packet, decode, decode_into, encode, encode_header};
 
 /// Why a segment has no form in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,5 +116,12 @@ impl Writer<'_> {
     fn put(&mut self, bytes: &[u8]) {
         self.out[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
+    }
+
+    /// Fills up to a whole word.
+    fn pad(&mut self) {
+        while !self.len.is_multiple_of(4) {
+            self.put(&[options::NOP]);
+        }
     }
 }

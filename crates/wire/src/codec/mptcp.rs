@@ -1,5 +1,6 @@
 //! The options of Multipath TCP (RFC 8684 §3), by subtype and length.
 
+use super::options::NOP;
 use super::{Reader, Writer};
 use crate::mptcp::{
     AddressId, AddressIds, CapableContent, CapableFlags, DataNumber, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption,
@@ -56,18 +57,17 @@ fn bit(set: bool, mask: u8) -> u8 {
 pub(super) fn encode_dss(dss: &Dss, w: &mut Writer<'_>) {
     let ack = dss.data_ack.map_or(0, |n| DATA_ACK | bit(matches!(n, DataNumber::Long(_)), LONG_ACK));
     let mapping = dss.mapping.map_or(0, |m| MAPPING | bit(matches!(m.dsn, DataNumber::Long(_)), LONG_DSN));
-    start(w, dss.wire_len(), DSS, 0);
-    w.put(&[ack | mapping | bit(dss.data_fin, DATA_FIN)]);
+    w.put(&[KIND, dss.wire_len() as u8, DSS, ack | mapping | bit(dss.data_fin, DATA_FIN)]);
     if let Some(number) = dss.data_ack {
         put_number(number, w);
     }
     if let Some(m) = dss.mapping {
         put_number(m.dsn, w);
         w.put(&m.ssn.to_be_bytes());
-        w.put(&m.len.to_be_bytes());
-        if let Some(checksum) = m.checksum {
-            w.put(&checksum.to_be_bytes());
-        }
+        let [l0, l1] = m.len.to_be_bytes();
+        // Without a checksum, padding takes its place.
+        let [c0, c1] = m.checksum.map_or([NOP, NOP], u16::to_be_bytes);
+        w.put(&[l0, l1, c0, c1]);
     }
 }
 

@@ -5,7 +5,7 @@ use super::{EncodeError, Reader, Writer};
 use crate::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
 
 const END: u8 = 0;
-const NOP: u8 = 1;
+pub(super) const NOP: u8 = 1;
 const MSS: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
@@ -27,16 +27,13 @@ pub fn encode_options(options: &Options, out: &mut [u8; MAX_OPTION_BYTES]) -> Re
         w.put(&[MSS, 4]);
         w.put(&mss.to_be_bytes());
     }
-    match (options.sack_permitted, options.timestamps.is_some()) {
-        (true, true) => w.put(&[SACK_PERMITTED, 2]),
-        (true, false) => w.put(&[NOP, NOP, SACK_PERMITTED, 2]),
-        (false, true) => w.put(&[NOP, NOP]),
-        (false, false) => {}
-    }
     if let Some(t) = options.timestamps {
-        w.put(&[TIMESTAMPS, 10]);
+        let [before, len] = if options.sack_permitted { [SACK_PERMITTED, 2] } else { [NOP, NOP] };
+        w.put(&[before, len, TIMESTAMPS, 10]);
         w.put(&t.value.to_be_bytes());
         w.put(&t.echo.to_be_bytes());
+    } else if options.sack_permitted {
+        w.put(&[NOP, NOP, SACK_PERMITTED, 2]);
     }
     if let Some(shift) = options.window_scale {
         w.put(&[NOP, WINDOW_SCALE, 3, shift]);
@@ -50,20 +47,14 @@ pub fn encode_options(options: &Options, out: &mut [u8; MAX_OPTION_BYTES]) -> Re
     }
     if let Some(dss) = &options.dss {
         mptcp::encode_dss(dss, &mut w);
-        pad(&mut w);
+        w.pad();
     }
     for option in &options.mptcp {
         mptcp::encode(option, &mut w);
-        pad(&mut w);
+        w.pad();
     }
     debug_assert_eq!(w.len, len, "options are as long as they say: {options:?}");
     Ok(w.len)
-}
-
-fn pad(w: &mut Writer<'_>) {
-    while !w.len.is_multiple_of(4) {
-        w.put(&[NOP]);
-    }
 }
 
 /// Reads the options of a TCP header.
@@ -71,19 +62,26 @@ fn pad(w: &mut Writer<'_>) {
 /// An option whose length is 0 or 1, or goes past the header, ends the reading: nothing after it can be found. One that is
 /// unknown, or has not the length that it must have, is passed over. Where one that may stand once stands several times,
 /// the last counts, as in Linux.
-pub fn decode_options(mut bytes: &[u8]) -> Options {
+pub fn decode_options(bytes: &[u8]) -> Options {
     let mut options = Options::default();
+    read_options(bytes, &mut options);
+    options
+}
+
+/// [`decode_options`] into options that exist, in place of what they were.
+pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
+    options.clear();
     loop {
         match bytes {
             [NOP, rest @ ..] => bytes = rest,
-            [] | [END, ..] | [_] => return options,
+            [] | [END, ..] | [_] => return,
             [kind, len, ..] => {
-                let Some((option, rest)) = bytes.split_at_checked(usize::from(*len)) else { return options };
+                let Some((option, rest)) = bytes.split_at_checked(usize::from(*len)) else { return };
                 // A length of 0 or 1 leaves no content.
-                let Some(content) = option.get(2..) else { return options };
+                let Some(content) = option.get(2..) else { return };
                 bytes = rest;
                 // What is malformed changes nothing.
-                let _ = take(*kind, content, &mut options);
+                let _ = take(*kind, content, options);
             }
         }
     }

@@ -1,10 +1,12 @@
-//! IP and TCP headers. They are written here and read with etherparse, which knows their many ways to be wrong.
+//! IP and TCP headers. All but the plainest IP headers are read with etherparse, which knows their many ways to be wrong.
 
-use super::{DecodeError, EncodeError, decode_options, encode_options};
-use crate::checksum::{add_sums, sum_of};
+use super::options::read_options;
+use super::{DecodeError, EncodeError, encode_options};
+use crate::checksum::{fold, swapped_sum, swapped_sum_of_words};
 use crate::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment};
-use core::net::{IpAddr, SocketAddr};
-use etherparse::{IpEcn, IpNumber, IpSlice, TcpSlice};
+use bytes::{Buf, Bytes};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use etherparse::{IpNumber, IpSlice};
 
 /// The longest headers: IPv6 40, TCP 20, options 40 bytes.
 pub const MAX_HEADER_BYTES: usize = 100;
@@ -20,6 +22,8 @@ const PROTOCOL_TCP: u8 = 6;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 const TCP_BYTES: usize = 20;
+/// The first octet of such an IPv4 header: the version, and the length in words.
+const PLAIN_IPV4: u8 = 0x45;
 
 /// A decoded packet.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,51 +64,65 @@ pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), Enco
 pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, EncodeError> {
     let payload = bytes_of(&segment.payload)?;
     let too_long = EncodeError::Payload { len: segment.payload.len() };
-    let mut options = [0; MAX_OPTION_BYTES];
-    let options_len = encode_options(&segment.options, &mut options)?;
-    let tcp_len = u16::try_from(TCP_BYTES + options_len + payload.len()).map_err(|_| too_long)?;
-    let pseudo = add_sums(u16::from(PROTOCOL_TCP), tcp_len);
-    let (ip_len, addresses) = match (segment.src.ip(), segment.dst.ip()) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            let len = tcp_len.checked_add(IPV4_BYTES as u16).ok_or(too_long)?;
-            out[0] = 0x45;
-            out[1] = codepoint(ecn);
-            out[2..4].copy_from_slice(&len.to_be_bytes());
-            // Never to be fragmented, so its identification need not differ from others' (RFC 6864 §4).
-            out[4..8].copy_from_slice(&[0, 0, 0x40, 0]);
-            out[8..12].copy_from_slice(&[HOP_LIMIT, PROTOCOL_TCP, 0, 0]);
-            out[12..16].copy_from_slice(&src.octets());
-            out[16..20].copy_from_slice(&dst.octets());
-            let checksum = !sum_of(&out[..IPV4_BYTES]);
-            out[10..12].copy_from_slice(&checksum.to_be_bytes());
-            (IPV4_BYTES, 12..20)
-        }
-        (IpAddr::V6(src), IpAddr::V6(dst)) => {
-            // Version 6, the ECN bits at the end of the traffic class, no flow label.
-            out[..4].copy_from_slice(&[0x60, codepoint(ecn) << 4, 0, 0]);
-            out[4..6].copy_from_slice(&tcp_len.to_be_bytes());
-            out[6..8].copy_from_slice(&[PROTOCOL_TCP, HOP_LIMIT]);
-            out[8..24].copy_from_slice(&src.octets());
-            out[24..40].copy_from_slice(&dst.octets());
-            (IPV6_BYTES, 8..40)
-        }
+    let addresses = (segment.src.ip(), segment.dst.ip());
+    let ip_len = match addresses {
+        (IpAddr::V4(_), IpAddr::V4(_)) => IPV4_BYTES,
+        (IpAddr::V6(_), IpAddr::V6(_)) => IPV6_BYTES,
         _ => return Err(EncodeError::Addresses),
     };
-    // RFC 9293 §3.1: the pseudo-header has the addresses, the protocol and the length.
-    let pseudo = add_sums(pseudo, sum_of(&out[addresses]));
-    let tcp = &mut out[ip_len..];
-    tcp[..2].copy_from_slice(&segment.src.port().to_be_bytes());
-    tcp[2..4].copy_from_slice(&segment.dst.port().to_be_bytes());
-    tcp[4..8].copy_from_slice(&segment.seq.to_be_bytes());
-    tcp[8..12].copy_from_slice(&segment.ack.to_be_bytes());
+    let (ip, tcp) = out.split_at_mut(ip_len);
+    let (tcp, options) = tcp.split_at_mut(TCP_BYTES);
+    let options: &mut [u8; MAX_OPTION_BYTES] = options.first_chunk_mut().expect("there is room for all options");
+    let options_len = encode_options(&segment.options, options)?;
     let header_len = TCP_BYTES + options_len;
-    tcp[12..14].copy_from_slice(&[(header_len / 4) as u8 * 16, segment.flags.bits()]);
-    tcp[14..16].copy_from_slice(&segment.window.to_be_bytes());
-    tcp[16..20].fill(0);
-    tcp[TCP_BYTES..header_len].copy_from_slice(&options[..options_len]);
-    let checksum = !add_sums(add_sums(pseudo, sum_of(&tcp[..header_len])), sum_of(payload));
-    tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+    let tcp_len = u16::try_from(header_len + payload.len()).map_err(|_| too_long)?;
+    // RFC 9293 §3.1: the pseudo-header has the addresses, the protocol and the length.
+    let mut sum = pseudo_sum(tcp_len);
+    match addresses {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let [l0, l1] = tcp_len.checked_add(IPV4_BYTES as u16).ok_or(too_long)?.to_be_bytes();
+            let mut words = [
+                [PLAIN_IPV4, codepoint(ecn), l0, l1],
+                // Never to be fragmented, so its identification need not differ from others' (RFC 6864 §4).
+                [0, 0, 0x40, 0],
+                [HOP_LIMIT, PROTOCOL_TCP, 0, 0],
+                src.octets(),
+                dst.octets(),
+            ];
+            sum += swapped_sum_of_words(&words[3..]);
+            let [c0, c1] = (!fold(swapped_sum_of_words(&words))).to_le_bytes();
+            words[2] = [HOP_LIMIT, PROTOCOL_TCP, c0, c1];
+            ip.copy_from_slice(words.as_flattened());
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let [l0, l1] = tcp_len.to_be_bytes();
+            // Version 6, the ECN bits at the end of the traffic class, no flow label.
+            ip[..8].copy_from_slice(&[0x60, codepoint(ecn) << 4, 0, 0, l0, l1, PROTOCOL_TCP, HOP_LIMIT]);
+            ip[8..24].copy_from_slice(&src.octets());
+            ip[24..].copy_from_slice(&dst.octets());
+            sum += swapped_sum(&ip[8..]);
+        }
+        _ => return Err(EncodeError::Addresses),
+    }
+    let ([s0, s1], [d0, d1]) = (segment.src.port().to_be_bytes(), segment.dst.port().to_be_bytes());
+    let [w0, w1] = segment.window.to_be_bytes();
+    let mut words = [
+        [s0, s1, d0, d1],
+        segment.seq.to_be_bytes(),
+        segment.ack.to_be_bytes(),
+        [(header_len / 4) as u8 * 16, segment.flags.bits(), w0, w1],
+        [0; 4],
+    ];
+    sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options[..options_len].as_chunks().0);
+    let [c0, c1] = (!fold(sum + swapped_sum(payload))).to_le_bytes();
+    words[4] = [c0, c1, 0, 0];
+    tcp.copy_from_slice(words.as_flattened());
     Ok(ip_len + header_len)
+}
+
+/// The part of a TCP checksum's pseudo-header that is no address.
+fn pseudo_sum(tcp_len: u16) -> u64 {
+    swapped_sum_of_words(&[[0, PROTOCOL_TCP, 0, 0], u32::from(tcp_len).to_be_bytes()])
 }
 
 /// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet, as Ethernet pads short ones, are passed
@@ -113,6 +131,87 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
 /// # Errors
 /// Where it is none, or a checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
+    let mut segment = Segment::default();
+    let (ecn, payload) = read(bytes, &mut segment)?;
+    Ok(Packet { segment, ecn, payload })
+}
+
+/// [`decode`] for drivers that own their packets: puts the segment into `segment`, whatever that held before, with the
+/// packet's own bytes as data, and gives the ECN codepoint.
+///
+/// # Errors
+/// As [`decode`]; the segment is as it was then.
+pub fn decode_into(mut packet: Bytes, segment: &mut Segment) -> Result<Ecn, DecodeError> {
+    let (ecn, payload) = read(&packet, segment)?;
+    let (start, len) = (payload.as_ptr().addr() - packet.as_ptr().addr(), payload.len());
+    segment.payload = if len == 0 {
+        Payload::EMPTY
+    } else {
+        packet.advance(start);
+        packet.truncate(len);
+        Payload::Bytes(packet)
+    };
+    Ok(ecn)
+}
+
+/// Puts all but the data into `segment`; gives the ECN codepoint and the data.
+fn read<'a>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), DecodeError> {
+    let Ip { src, dst, ecn, content } = match read_plain_ipv4(bytes) {
+        Some(ip) => ip,
+        None => read_any_ip(bytes)?,
+    };
+    let words = content.as_chunks().0.first_chunk().ok_or(DecodeError::Tcp)?;
+    let [[s0, s1, d0, d1], seq, ack, [offset, flags, w0, w1], _] = *words;
+    let header_len = usize::from(offset >> 4) * 4;
+    let (header, payload) = content.split_at_checked(header_len).ok_or(DecodeError::Tcp)?;
+    let options = header.get(TCP_BYTES..).ok_or(DecodeError::Tcp)?;
+    // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
+    let len = u16::try_from(content.len()).map_err(|_| DecodeError::Ip)?;
+    let addresses = match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => swapped_sum_of_words(&[src.octets(), dst.octets()]),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => swapped_sum(&src.octets()) + swapped_sum(&dst.octets()),
+        _ => return Err(DecodeError::Ip),
+    };
+    if fold(addresses + pseudo_sum(len) + swapped_sum(content)) != 0xffff {
+        return Err(DecodeError::Checksum);
+    }
+    segment.src = SocketAddr::new(src, u16::from_be_bytes([s0, s1]));
+    segment.dst = SocketAddr::new(dst, u16::from_be_bytes([d0, d1]));
+    segment.seq = u32::from_be_bytes(seq);
+    segment.ack = u32::from_be_bytes(ack);
+    segment.flags = Flags::from_bits(flags);
+    segment.window = u16::from_be_bytes([w0, w1]);
+    read_options(options, &mut segment.options);
+    Ok((ecn, payload))
+}
+
+/// What is needed of an IP header.
+#[derive(Debug, PartialEq)]
+pub(super) struct Ip<'a> {
+    src: IpAddr,
+    dst: IpAddr,
+    ecn: Ecn,
+    content: &'a [u8],
+}
+
+/// IPv4 without options, as nearly all packets are. Nothing for any other packet, nor where anything is wrong.
+pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
+    let words = bytes.as_chunks().0.first_chunk()?;
+    let [[version, traffic_class, l0, l1], [_, _, f0, f1], [_, protocol, _, _], src, dst] = *words;
+    let content = bytes.get(IPV4_BYTES..usize::from(u16::from_be_bytes([l0, l1])))?;
+    // All of the flags and the fragment's offset but "don't fragment" and the reserved bit.
+    let is_whole = (f0 & 0x3f) | f1 == 0;
+    let is_right = fold(swapped_sum_of_words(words)) == 0xffff;
+    (version == PLAIN_IPV4 && protocol == PROTOCOL_TCP && is_whole && is_right).then_some(Ip {
+        src: Ipv4Addr::from_octets(src).into(),
+        dst: Ipv4Addr::from_octets(dst).into(),
+        ecn: ecn_of(traffic_class),
+        content,
+    })
+}
+
+/// Any IP header, with its extensions.
+pub(super) fn read_any_ip(bytes: &[u8]) -> Result<Ip<'_>, DecodeError> {
     let ip = IpSlice::from_slice(bytes).map_err(|_| DecodeError::Ip)?;
     let content = ip.payload();
     if content.fragmented {
@@ -121,34 +220,12 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
     if content.ip_number != IpNumber::TCP {
         return Err(DecodeError::Protocol);
     }
-    let tcp = TcpSlice::from_slice(content.payload).map_err(|_| DecodeError::Tcp)?;
-    let (ecn, addresses) = match &ip {
-        IpSlice::Ipv4(ip) => {
-            let header = ip.header();
-            if sum_of(header.slice()) != 0xffff {
-                return Err(DecodeError::Checksum);
-            }
-            (header.ecn(), &header.slice()[12..20])
-        }
-        IpSlice::Ipv6(ip) => (ip.header().ecn(), &ip.header().slice()[8..40]),
+    let ecn = match &ip {
+        IpSlice::Ipv4(ip) if fold(swapped_sum(ip.header().slice())) != 0xffff => return Err(DecodeError::Checksum),
+        IpSlice::Ipv4(ip) => ip.header().ecn(),
+        IpSlice::Ipv6(ip) => ip.header().ecn(),
     };
-    // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
-    let len = u16::try_from(content.payload.len()).map_err(|_| DecodeError::Ip)?;
-    let pseudo = add_sums(sum_of(addresses), add_sums(u16::from(PROTOCOL_TCP), len));
-    if add_sums(pseudo, sum_of(content.payload)) != 0xffff {
-        return Err(DecodeError::Checksum);
-    }
-    let segment = Segment {
-        src: SocketAddr::new(ip.source_addr(), tcp.source_port()),
-        dst: SocketAddr::new(ip.destination_addr(), tcp.destination_port()),
-        seq: tcp.sequence_number(),
-        ack: tcp.acknowledgment_number(),
-        flags: Flags::from_bits(tcp.slice()[13]),
-        window: tcp.window_size(),
-        options: decode_options(tcp.options()),
-        payload: Payload::EMPTY,
-    };
-    Ok(Packet { segment, ecn: ecn_of(ecn), payload: content.payload.get(tcp.header_slice().len()..).unwrap_or(&[]) })
+    Ok(Ip { src: ip.source_addr(), dst: ip.destination_addr(), ecn: ecn_of(ecn.value()), content: content.payload })
 }
 
 /// RFC 3168 §5.
@@ -161,11 +238,12 @@ fn codepoint(ecn: Ecn) -> u8 {
     }
 }
 
-fn ecn_of(ecn: IpEcn) -> Ecn {
-    match ecn {
-        IpEcn::NotEct => Ecn::NotEct,
-        IpEcn::Ect1 => Ecn::Ect1,
-        IpEcn::Ect0 => Ecn::Ect0,
-        IpEcn::CongestionExperienced => Ecn::Ce,
+/// By the last two bits of the traffic class.
+fn ecn_of(traffic_class: u8) -> Ecn {
+    match traffic_class & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
     }
 }
