@@ -11,7 +11,7 @@ use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::codec::{MAX_HEADER_BYTES, decode, encode_header};
+use pathweave_wire::codec::{MAX_HEADER_BYTES, decode_into, encode_header};
 use pathweave_wire::{Payload, Segment};
 
 /// Send and receive buffer: what is under way fits a core's cache.
@@ -77,41 +77,38 @@ impl Transfer {
         while self.received < bytes {
             for to in [1, 0] {
                 self.now += DELAY;
+                // As in the simulator: an answer to a packet leaves at once, applications act after all packets.
                 let mut wire = core::mem::take(&mut self.ends[1 - to].wire);
+                let end = &mut self.ends[to];
                 for packet in wire.drain(..) {
-                    let mut decoded = decode(&packet).unwrap_or_else(|e| panic!("{e}"));
-                    if !decoded.payload.is_empty() {
-                        decoded.segment.payload = Payload::Bytes(packet.slice_ref(decoded.payload));
-                        self.segments += 1;
-                    }
-                    self.ends[to].endpoint.handle_segment(self.now, decoded.ecn, &mut decoded.segment);
-                    self.drain(to);
+                    self.segments += u64::from(end.take(self.now, packet));
+                    end.send_all(self.now);
                 }
                 self.ends[1 - to].wire = wire;
-                if self.ends[to].endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
-                    self.ends[to].endpoint.handle_timeout(self.now);
-                    self.drain(to);
+                let end = &mut self.ends[to];
+                if end.endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
+                    end.endpoint.handle_timeout(self.now);
                 }
+                self.drain(to);
             }
         }
     }
 
+    /// Segments leave and applications act until all is quiet.
     fn drain(&mut self, index: usize) {
         loop {
-            let mut active = false;
-            while self.ends[index].send(self.now) {
-                active = true;
-            }
+            self.ends[index].send_all(self.now);
             while self.ends[index].endpoint.poll_accept().is_some() {}
+            let mut acted = false;
             while let Some((handle, event)) = self.ends[index].endpoint.poll_event() {
-                active = true;
                 match event {
                     ConnectionEvent::Connected | ConnectionEvent::Writable if index == 0 => self.write(handle),
                     ConnectionEvent::Readable => self.read(handle),
-                    _ => {}
+                    _ => continue,
                 }
+                acted = true;
             }
-            if !active {
+            if !acted {
                 break;
             }
         }
@@ -150,20 +147,28 @@ impl Transfer {
 }
 
 impl End {
-    /// Puts the next segment on the wire, as bytes.
-    fn send(&mut self, now: Instant) -> bool {
-        let Some(ecn) = self.endpoint.poll_transmit_into(now, &mut self.segment) else { return false };
-        let mut header = [0; MAX_HEADER_BYTES];
-        let len = encode_header(&self.segment, ecn, &mut header).unwrap_or_else(|e| panic!("{e}"));
-        if self.arena.capacity() < MAX_HEADER_BYTES + self.segment.payload.len() as usize {
-            self.arena.reserve(ARENA);
+    /// Reads a packet and gives its segment to the engine; says whether it holds data.
+    fn take(&mut self, now: Instant, packet: Bytes) -> bool {
+        let ecn = decode_into(packet, &mut self.segment).unwrap_or_else(|e| panic!("{e}"));
+        let holds_data = !self.segment.payload.is_empty();
+        self.endpoint.handle_segment(now, ecn, &mut self.segment);
+        holds_data
+    }
+
+    /// Puts all that the engine sends on the wire, as bytes.
+    fn send_all(&mut self, now: Instant) {
+        while let Some(ecn) = self.endpoint.poll_transmit_into(now, &mut self.segment) {
+            let mut header = [0; MAX_HEADER_BYTES];
+            let len = encode_header(&self.segment, ecn, &mut header).unwrap_or_else(|e| panic!("{e}"));
+            if self.arena.capacity() < MAX_HEADER_BYTES + self.segment.payload.len() as usize {
+                self.arena.reserve(ARENA);
+            }
+            self.arena.extend_from_slice(&header[..len]);
+            if let Payload::Bytes(bytes) = &self.segment.payload {
+                self.arena.extend_from_slice(bytes);
+            }
+            self.wire.push(self.arena.split().freeze());
         }
-        self.arena.extend_from_slice(&header[..len]);
-        if let Payload::Bytes(bytes) = &self.segment.payload {
-            self.arena.extend_from_slice(bytes);
-        }
-        self.wire.push(self.arena.split().freeze());
-        true
     }
 }
 
