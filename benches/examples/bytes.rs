@@ -38,7 +38,9 @@ struct Transfer {
     pattern: Bytes,
     written: u64,
     received: u64,
+    /// Packets with data, and without.
     segments: u64,
+    acknowledgements: u64,
     compares: bool,
 }
 
@@ -69,7 +71,7 @@ impl Transfer {
         let now = Instant::ZERO;
         ends[0].endpoint.connect(now, from, to, config, &local(0)).unwrap_or_else(|e| panic!("{e}"));
         let pattern = (0..PATTERN).map(|i| (i * 7 + i / 251) as u8).collect();
-        Transfer { now, ends, pattern, written: 0, received: 0, segments: 0, compares }
+        Transfer { now, ends, pattern, written: 0, received: 0, segments: 0, acknowledgements: 0, compares }
     }
 
     fn run(&mut self, bytes: u64) {
@@ -77,21 +79,27 @@ impl Transfer {
         while self.received < bytes {
             for to in [1, 0] {
                 self.now += DELAY;
-                // As in the simulator: an answer to a packet leaves at once, applications act after all packets.
                 let mut wire = core::mem::take(&mut self.ends[1 - to].wire);
-                let end = &mut self.ends[to];
                 for packet in wire.drain(..) {
-                    self.segments += u64::from(end.take(self.now, packet));
-                    end.send_all(self.now);
+                    self.take(to, packet);
+                    self.drain(to);
                 }
                 self.ends[1 - to].wire = wire;
-                let end = &mut self.ends[to];
-                if end.endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
-                    end.endpoint.handle_timeout(self.now);
+                if self.ends[to].endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
+                    self.ends[to].endpoint.handle_timeout(self.now);
+                    self.drain(to);
                 }
-                self.drain(to);
             }
         }
+    }
+
+    /// Reads a packet and gives its segment to the engine.
+    fn take(&mut self, to: usize, packet: Bytes) {
+        let End { endpoint, segment, .. } = &mut self.ends[to];
+        let ecn = decode_into(packet, segment).unwrap_or_else(|e| panic!("{e}"));
+        let counted = if segment.payload.is_empty() { &mut self.acknowledgements } else { &mut self.segments };
+        *counted += 1;
+        endpoint.handle_segment(self.now, ecn, segment);
     }
 
     /// Segments leave and applications act until all is quiet.
@@ -147,14 +155,6 @@ impl Transfer {
 }
 
 impl End {
-    /// Reads a packet and gives its segment to the engine; says whether it holds data.
-    fn take(&mut self, now: Instant, packet: Bytes) -> bool {
-        let ecn = decode_into(packet, &mut self.segment).unwrap_or_else(|e| panic!("{e}"));
-        let holds_data = !self.segment.payload.is_empty();
-        self.endpoint.handle_segment(now, ecn, &mut self.segment);
-        holds_data
-    }
-
     /// Puts all that the engine sends on the wire, as bytes.
     fn send_all(&mut self, now: Instant) {
         while let Some(ecn) = self.endpoint.poll_transmit_into(now, &mut self.segment) {
@@ -178,8 +178,8 @@ fn main() {
     let before = cpu_seconds();
     let mut transfer = Transfer::new(false);
     transfer.run((gigabytes * 1e9) as u64);
-    let (bytes, segments) = (transfer.received, transfer.segments);
-    print!("{bytes} bytes in {segments} segments");
+    let Transfer { received: bytes, segments, acknowledgements, .. } = transfer;
+    print!("{bytes} bytes in {segments} segments, {acknowledgements} packets without data");
     match (before, cpu_seconds()) {
         (Some(before), Some(after)) => {
             let seconds = after - before;
