@@ -1,7 +1,7 @@
 //! Which subflow a segment belongs to.
 
 use crate::seq::SubflowId;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 /// A connection's place in its endpoint, and one of its subflows.
@@ -18,11 +18,21 @@ pub(crate) struct Demux {
 }
 
 /// Both addresses and both ports of a pair of IPv4.
+#[inline]
 fn packed((local, remote): (SocketAddr, SocketAddr)) -> Option<u128> {
-    let (IpAddr::V4(l), IpAddr::V4(r)) = (local.ip(), remote.ip()) else { return None };
-    let addresses = u64::from(l.to_bits()) << 32 | u64::from(r.to_bits());
+    let (SocketAddr::V4(local), SocketAddr::V4(remote)) = (local, remote) else { return None };
+    let addresses = u64::from(local.ip().to_bits()) << 32 | u64::from(remote.ip().to_bits());
     let ports = u32::from(local.port()) << 16 | u32::from(remote.port());
     Some(u128::from(addresses) << 32 | u128::from(ports))
+}
+
+/// Whether two pairs are the same.
+#[inline]
+pub(crate) fn is_same(a: (SocketAddr, SocketAddr), b: (SocketAddr, SocketAddr)) -> bool {
+    match (packed(a), packed(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
 }
 
 impl Demux {

@@ -449,14 +449,32 @@ impl Endpoint {
                 return Some(ecn);
             }
             self.ready.pop_front();
-            self.slots[index as usize].queued = false;
-            // Sending may have made room in the send buffer.
-            self.collect_events(index);
-            self.update_timer(index);
-            self.update_check(index);
-            self.release_if_over(index);
+            self.after_output(index);
         }
         None
+    }
+
+    /// A connection has nothing more to send.
+    fn after_output(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.queued = false;
+        let Some(connection) = slot.connection.as_deref_mut() else { return };
+        // Sending may have made room in the send buffer.
+        let handle = ConnectionHandle { index, generation: slot.generation };
+        while let Some(event) = connection.poll_event() {
+            self.events.push_back((handle, event));
+        }
+        // Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed
+        // timer.
+        if let Some(next) = connection.poll_timeout()
+            && slot.timer.is_none_or(|t| next < t)
+        {
+            slot.timer = Some(next);
+            self.timers.push(Reverse((next, index)));
+            self.compact_timers();
+        }
+        self.update_check(index);
+        self.release_if_over(index);
     }
 
     /// After input: new joins, events, and whatever it now has to send.
@@ -479,9 +497,9 @@ impl Endpoint {
 
     /// A connection changed: its events are collected, and it is asked for segments and timers.
     fn touch(&mut self, index: u32) {
-        let handle = self.handle_of(index);
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
+        let handle = ConnectionHandle { index, generation: slot.generation };
         if !slot.accepted && connection.role() == crate::connection::Role::Server && connection.is_connected() {
             slot.accepted = true;
             self.accepted.push_back(handle);
@@ -492,8 +510,9 @@ impl Endpoint {
                 self.by_token.remove(&token);
             }
         }
-        self.collect_events(index);
-        let slot = &mut self.slots[index as usize];
+        while let Some(event) = connection.poll_event() {
+            self.events.push_back((handle, event));
+        }
         if !slot.queued {
             slot.queued = true;
             self.ready.push_back(index);
@@ -507,25 +526,6 @@ impl Endpoint {
         {
             slot.check = Some(at);
             self.checks.push(Reverse((at, index)));
-        }
-    }
-
-    fn collect_events(&mut self, index: u32) {
-        let handle = self.handle_of(index);
-        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
-        while let Some(event) = connection.poll_event() {
-            self.events.push_back((handle, event));
-        }
-    }
-
-    /// Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed timer.
-    fn update_timer(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        let Some(next) = slot.connection.as_deref().and_then(Connection::poll_timeout) else { return };
-        if slot.timer.is_none_or(|t| next < t) {
-            slot.timer = Some(next);
-            self.timers.push(Reverse((next, index)));
-            self.compact_timers();
         }
     }
 

@@ -79,7 +79,7 @@ impl Connection {
             }
             let mut result = self.take_options(now, id, segment, changes.current);
             if result.is_ok() {
-                result = self.take_arrivals(now, id, &changes);
+                result = self.take_arrivals(now, id, &mut changes);
             }
             match result {
                 Ok(()) => {
@@ -165,16 +165,16 @@ impl Connection {
         Ok(())
     }
 
-    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &Changes) -> Result<(), Trouble> {
+    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &mut Changes) -> Result<(), Trouble> {
         if changes.arrived.is_empty() {
             return Ok(());
         }
         let before = self.receive.next();
         let mut first = 0;
         let mut result = Ok(());
-        for arrival in &changes.arrived {
+        for arrival in &mut changes.arrived {
             let taken = match self.place(id, arrival) {
-                Some(at) => Ok(self.insert_data(at, arrival.payload.clone())),
+                Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
                 None => self.take_mapped(now, id, arrival),
             };
             match taken {

@@ -394,8 +394,8 @@ impl Connection {
     }
 
     /// Whether `id` is the subflow between these addresses, local and remote.
-    pub(crate) fn has_subflow(&self, id: SubflowId, (local, remote): (SocketAddr, SocketAddr)) -> bool {
-        let is_it = |s: &Subflow| s.tcp.local == local && s.tcp.remote == remote;
+    pub(crate) fn has_subflow(&self, id: SubflowId, addresses: (SocketAddr, SocketAddr)) -> bool {
+        let is_it = |s: &Subflow| crate::demux::is_same((s.tcp.local, s.tcp.remote), addresses);
         if id == LATE_JOIN {
             return self.late_joins.iter().any(is_it);
         }

@@ -1,5 +1,6 @@
 //! Asking the scheduler, and carrying out what it answers.
 
+use super::subflow::Subflow;
 use super::trace::{Carried, Decided, Given, Saw, Trace};
 use super::{Connection, DataFin};
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
@@ -87,25 +88,48 @@ impl Connection {
             return self.after_assigning(now);
         }
         let idle = self.send.assigned_bytes() == 0;
-        let mut views = core::mem::take(&mut self.views);
-        self.fill_views(&mut views);
-        if !views.is_empty() {
-            self.reinject_waiting(now, &mut views);
-            // What is queued beyond a window would go out before what still waits for that window.
-            let queues = self.config.scheduler.entry.queues && !self.reinject.is_empty();
-            if self.has_work() && !queues {
-                self.run_scheduler(now, &mut views);
+        if self.may_assign() || self.is_window_blocked() != self.window_blocked_since.is_some() {
+            let mut views = core::mem::take(&mut self.views);
+            self.fill_views(&mut views);
+            if !views.is_empty() {
+                self.reinject_waiting(now, &mut views);
+                // What is queued beyond a window would go out before what still waits for that window.
+                let queues = self.config.scheduler.entry.queues && !self.reinject.is_empty();
+                if self.has_work() && !queues {
+                    self.run_scheduler(now, &mut views);
+                }
+                self.opportunistic_retransmission(now, &mut views);
+                self.update_window_blocked(now, &views);
             }
-            self.opportunistic_retransmission(now, &mut views);
-            self.update_window_blocked(now, &views);
+            self.views = views;
+        } else if self.subflows.iter().flatten().any(Subflow::usable) {
+            // No room in the receive window, as before: no views are made for that.
+            if self.has_work() {
+                self.scheduler_wake = None;
+            }
+            self.count_window_blocked(now);
         }
-        self.views = views;
         if idle && self.send.assigned_bytes() > 0 {
             self.progress_at = now;
         }
         self.arm_data_timer(now);
         self.set_backlog(self.send.unassigned_bytes() > 0);
         self.after_assigning(now);
+    }
+
+    /// Whether data may be given to a subflow: there is some that the receive window has room for, or that goes again.
+    fn may_assign(&self) -> bool {
+        !self.reinject.is_empty()
+            || self.config.pr
+            || self.config.scheduler.entry.duplicates
+            || self.send.sendable(self.send_window_end).is_some()
+    }
+
+    /// Whether the receive window alone holds data back, where nothing can be assigned.
+    fn is_window_blocked(&self) -> bool {
+        let send_buffer = self.config.send_buffer;
+        self.send.unassigned_bytes() > 0
+            && self.subflows.iter().flatten().any(|s| s.usable() && s.has_space(send_buffer))
     }
 
     /// Nothing is written, out, or waiting for a window: the side that only receives, which is asked at each segment.
@@ -347,11 +371,7 @@ impl Connection {
                 self.views_event(now, views, &Event::WindowBlocked { holder });
                 self.record(|| Trace::WindowBlocked { at: now, holder });
             }
-            // A window that opens by each acknowledgement for just one segment more holds back all the time.
-            (true, Some(since)) => {
-                self.window_blocked_since = Some(now);
-                self.counters.window_limited += now.since(since);
-            }
+            (true, Some(_)) => return self.count_window_blocked(now),
             (false, Some(since)) => {
                 self.window_blocked_since = None;
                 self.counters.window_limited += now.since(since);
@@ -359,6 +379,16 @@ impl Connection {
                 self.record(|| Trace::WindowUnblocked { at: now });
             }
             _ => {}
+        }
+        self.arm_window_probe(now);
+    }
+
+    /// Nothing has changed: the receive window holds data back still, or it does not. One that opens by each acknowledgement
+    /// for just one segment more holds back all the time.
+    fn count_window_blocked(&mut self, now: Instant) {
+        if let Some(since) = &mut self.window_blocked_since {
+            self.counters.window_limited += now.since(*since);
+            *since = now;
         }
         self.arm_window_probe(now);
     }

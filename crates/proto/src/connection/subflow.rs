@@ -110,6 +110,13 @@ impl Subflow {
         self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)
     }
 
+    /// As [`SubflowView::has_space`], without a view.
+    pub(super) fn has_space(&self, send_buffer: u64) -> bool {
+        let (tcp, queue) = (&self.tcp, self.tcp.queue());
+        tcp.window().cwnd > tcp.in_flight().saturating_add(queue.unsent())
+            && tcp.send_buffer(send_buffer) > tcp.queued_memory()
+    }
+
     pub(super) fn view(&self, send_buffer: u64) -> SubflowView {
         let tcp = &self.tcp;
         let queue = tcp.queue();

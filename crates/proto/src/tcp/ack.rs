@@ -291,7 +291,7 @@ impl Tcp {
         self.delivered_bytes += u64::from(s.len);
         let interval = now.since(s.delivered_at);
         if !interval.is_zero() {
-            self.delivery_rate = (self.delivered_bytes - s.delivered) as f64 / interval.as_secs_f64();
+            self.delivered_in = (self.delivered_bytes - s.delivered, interval);
         }
     }
 
@@ -304,13 +304,12 @@ impl Tcp {
         self.loss_estimate -= self.loss_estimate * f64::from(d.segments.min(64)) / 128.0;
     }
 
-    /// The kernel's sk_pacing_rate: the window over the round trip, doubled in slow start, 1.2-fold after.
+    /// See [`Tcp::pacing_rate`].
     pub(super) fn update_pacing_rate(&mut self) {
         let Some(srtt) = self.rtt.srtt() else { return };
         let packets = self.window.cwnd.max(self.queue.packets_out());
         let factor = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
-        let seconds = srtt.as_secs_f64().max(1e-6);
-        self.pacing_rate = f64::from(packets) * f64::from(self.plain_mss) * factor / seconds;
+        self.paced = Some((packets, factor, srtt));
     }
 
     /// Whether the window is, or lately was, what limits sending: only then it may grow.

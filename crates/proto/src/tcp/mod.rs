@@ -176,8 +176,10 @@ pub(crate) struct Tcp {
     /// Bytes delivered to the peer in all, and when that last changed.
     delivered_bytes: u64,
     delivered_at: Instant,
-    delivery_rate: f64,
-    pacing_rate: f64,
+    /// The last interval of the delivery rate and what was delivered in it. A rate is divided out where it is asked for.
+    delivered_in: (u64, Duration),
+    /// Window, factor and round-trip time that give the pacing rate.
+    paced: Option<(u32, f64, Duration)>,
     loss_estimate: f64,
     bytes_since_loss: u64,
     bytes_between_losses: u64,
@@ -295,11 +297,15 @@ impl Tcp {
     pub(crate) fn rto(&self) -> Duration {
         self.rtt.rto().min(self.rto_cap)
     }
+    /// Bytes per second; 0 before the first.
     pub(crate) fn delivery_rate(&self) -> f64 {
-        self.delivery_rate
+        let (bytes, interval) = self.delivered_in;
+        if interval.is_zero() { 0.0 } else { bytes as f64 / interval.as_secs_f64() }
     }
+    /// The kernel's sk_pacing_rate, bytes per second: the window over the round trip, doubled in slow start, 1.2-fold after.
     pub(crate) fn pacing_rate(&self) -> f64 {
-        self.pacing_rate
+        let Some((packets, factor, srtt)) = self.paced else { return 0.0 };
+        f64::from(packets) * f64::from(self.plain_mss) * factor / srtt.as_secs_f64().max(1e-6)
     }
     pub(crate) fn loss_estimate(&self) -> f64 {
         self.loss_estimate

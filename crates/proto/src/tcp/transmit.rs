@@ -60,7 +60,8 @@ impl Tcp {
                 return Some(self.loss_probe(now));
             }
         }
-        if self.in_flight() >= self.window.cwnd {
+        let repairs = self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
+        if (self.queue.unsent() == 0 && !repairs) || self.in_flight() >= self.window.cwnd {
             return None;
         }
         if self.recovery.state == super::recovery::State::Loss {
@@ -108,7 +109,7 @@ impl Tcp {
         let rtt_micros = self.rtt.min().map_or(u64::MAX, |m| m.as_micros());
         let near =
             u32::try_from(rtt_micros >> 9).ok().and_then(|shift| MAX_BURST_BYTES.checked_shr(shift)).unwrap_or(0);
-        let bytes = (self.pacing_rate / 1024.0) as u64 + u64::from(near);
+        let bytes = (self.pacing_rate() / 1024.0) as u64 + u64::from(near);
         (bytes.min(u64::from(MAX_BURST_BYTES)) / u64::from(self.mss.max(1))).max(2) as u32
     }
 
