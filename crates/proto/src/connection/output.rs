@@ -47,15 +47,16 @@ impl Connection {
         // A subflow in handshake answers with its third ACK only.
         let announces = self.announcement_is_due(i);
         let subflow = self.subflows[i].as_mut()?;
+        let mut grew = subflow.tcp.grow_send_buffer(self.write_blocked, false);
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
-        if next.is_some() {
-            return next;
+        if next.is_none() {
+            subflow.tcp.validate_window();
+            grew |= subflow.tcp.grow_send_buffer(self.write_blocked, true);
         }
-        subflow.tcp.validate_window();
-        if subflow.tcp.grow_send_buffer(self.write_blocked) {
+        if grew {
             self.report_writable();
         }
-        None
+        next
     }
 
     /// Makes the segment.

@@ -317,10 +317,11 @@ impl Tcp {
         self.cwnd_limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
     }
 
-    /// After all that an acknowledgement let out was sent: the kernel's send buffer grows with the window (`tcp_new_space`)
-    /// where the writer waits for room and the window is not what holds back. Says whether it grew.
-    pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool) -> bool {
-        let due = core::mem::take(&mut self.space_check_due);
+    /// After each buffer sent and, when `idle`, after all that an acknowledgement let out: the kernel's send buffer grows with
+    /// the window (`tcp_check_space`) where the writer waits for room and the window is not what holds back. Says whether it
+    /// grew.
+    pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool) -> bool {
+        let due = core::mem::take(&mut self.buffer_was_sent) | (idle && core::mem::take(&mut self.space_check_due));
         let grows = due && writer_waits && self.in_flight() < self.window.cwnd && self.window.cwnd > self.largest_cwnd;
         if grows {
             self.largest_cwnd = self.window.cwnd;

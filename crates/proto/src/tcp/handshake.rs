@@ -78,6 +78,7 @@ impl Tcp {
             fin_queued: false,
             largest_cwnd: cwnd,
             space_check_due: false,
+            buffer_was_sent: false,
             tunes_send_buffer: false,
             queues: false,
             plain_mss: DEFAULT_MSS,

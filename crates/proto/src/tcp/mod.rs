@@ -203,9 +203,11 @@ pub(crate) struct Tcp {
     send_cwr: bool,
     /// Data is queued beyond the congestion window: buffers are what schedulers' grants made them, as in the kernel.
     queues: bool,
-    /// The window that the send buffer was last made for, and whether an acknowledgement may have made it too small.
+    /// The window that the send buffer was last made for, and what may have made it too small since: an acknowledgement, or
+    /// a buffer that went out.
     largest_cwnd: u32,
     space_check_due: bool,
+    buffer_was_sent: bool,
     /// The send buffer grows when the kernel's would; else at once.
     pub(crate) tunes_send_buffer: bool,
     /// Data bytes of a full segment of plain TCP: what the kernel's pacing rate counts with.

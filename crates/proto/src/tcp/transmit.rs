@@ -178,6 +178,7 @@ impl Tcp {
         let first = !self.in_burst;
         self.in_burst = self.burst_left > 1;
         self.burst_left = self.burst_left.saturating_sub(1);
+        self.buffer_was_sent = self.tunes_send_buffer && self.burst_left == 0;
         let name = self.queue.mark_sent(now, first, self.delivered_bytes, self.delivered_at);
         if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.mss) {
             self.small_end = self.queue.get(name).map_or(0, |s| s.end());
