@@ -32,7 +32,8 @@ pub enum LossRecovery {
 /// How quickly a path that went dark is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureDetection {
-    /// As slow as mainline Linux: stale after four retransmission intervals, connection-level retransmission timer.
+    /// As slow as mainline Linux: stale after four retransmission intervals, connection-level retransmission timer, and all
+    /// that is not acknowledged sent again where a subflow ends; no joins once a direction is closed.
     Linux,
     /// Reinjection with the first retransmission timeout; a dark subflow is probed at least every second.
     Fast,

@@ -4,6 +4,7 @@ use super::handshake::Mode;
 use super::subflow::{Join, Subflow};
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
 use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption};
 
@@ -72,6 +73,13 @@ impl Connection {
     pub(super) fn send_data_fin(&mut self, now: Instant) {
         if self.data_fin == DataFin::Requested && self.send.assigned_bytes() == 0 {
             self.progress_at = now;
+        }
+        if !self.fast_detection() {
+            // As the kernel: what has not joined by now never will.
+            for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.state() == State::SynSent) {
+                subflow.tcp.abort();
+                subflow.down = true;
+            }
         }
         let mut rto = Duration::from_millis(200);
         for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {

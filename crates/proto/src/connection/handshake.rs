@@ -355,6 +355,9 @@ impl Connection {
                 if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
                     return REFUSED;
                 }
+                if self.closes_to_joins() {
+                    return HandshakeStep::Reset(ResetReason::MptcpError);
+                }
                 let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
@@ -371,6 +374,9 @@ impl Connection {
                 let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
                 if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
                     return REFUSED;
+                }
+                if self.closes_to_joins() {
+                    return HandshakeStep::Reset(ResetReason::MptcpError);
                 }
                 let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
                 subflow.join = Join::Done;

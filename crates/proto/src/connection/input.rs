@@ -46,7 +46,10 @@ impl Connection {
         match self.take_handshake_options(id, segment, acceptable) {
             HandshakeStep::GoOn => {}
             HandshakeStep::Ignore => return,
-            HandshakeStep::Reset(reason) => return self.refuse_subflow(now, id, reason),
+            HandshakeStep::Reset(reason) => {
+                self.refuse_subflow(now, id, reason);
+                return self.schedule(now);
+            }
         }
         let own = self.fill_paths(id);
         let paths = core::mem::take(&mut self.paths);

@@ -39,7 +39,7 @@ impl Connection {
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
         //= DSS option has been successfully received across the path"
         //= tests: mp_join::four_segments_join_a_subflow
-        if !keys.confirmed || self.error.is_some() || ended {
+        if !keys.confirmed || self.error.is_some() || ended || self.closes_to_joins() {
             return Vec::new();
         }
         if self.config.single_path && self.subflows.iter().flatten().any(|s| s.usable() && !s.stale) {
@@ -92,6 +92,11 @@ impl Connection {
             }
         }
         joins
+    }
+
+    /// Failure detection `linux`: once a direction has been closed no subflow joins any more, whatever is still to be sent.
+    pub(super) fn closes_to_joins(&self) -> bool {
+        !self.fast_detection() && (self.data_fin != super::DataFin::NotRequested || self.receive.complete())
     }
 
     /// Starts a further subflow.

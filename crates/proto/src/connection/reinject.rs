@@ -102,7 +102,7 @@ impl Connection {
                 if let Some(subflow) = self.subflow_mut(id) {
                     subflow.stale = true;
                 }
-                self.hand_over(id);
+                self.send_everything_again();
             }
         }
         let first = self.send.first_unacked();
@@ -163,6 +163,13 @@ impl Connection {
         }
     }
 
+    /// Failure detection `linux`: whenever a subflow ends or turns stale, all that the peer has not acknowledged at the data
+    /// level is scheduled anew from its first byte on, what living subflows carry at this moment too.
+    fn send_everything_again(&mut self) {
+        self.send.withdraw_all();
+        self.reinject.clear();
+    }
+
     /// What `id` carries is queued for others; what it never sent is unassigned again.
     pub(super) fn hand_over(&mut self, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
@@ -219,6 +226,9 @@ impl Connection {
         let Some(subflow) = self.subflow_mut(id) else { return };
         subflow.down = true;
         let was_up = subflow.up;
+        if self.is_mptcp() && !self.fast_detection() {
+            self.send_everything_again();
+        }
         self.hand_over(id);
         // What the subflow has acknowledged too: only a DATA_ACK says that the peer has it.
         let alone = |owners: SubflowSet| owners == SubflowSet::only(id);

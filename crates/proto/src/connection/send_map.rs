@@ -182,6 +182,12 @@ impl SendMap {
         }
     }
 
+    /// Everything that is not acknowledged is unassigned again, whoever carries it.
+    pub fn withdraw_all(&mut self) {
+        self.spans.clear();
+        self.assigned_bytes = 0;
+    }
+
     /// All subflows that carry any byte of `range`.
     pub fn owners(&self, range: Range<DataSeq>) -> SubflowSet {
         self.spans

@@ -1,7 +1,7 @@
 //! MP_JOIN: further subflows (RFC 8684 §3.2).
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, PathManager};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager};
 use pathweave_wire::mptcp::{AddressId, CapableContent, MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Segment, crypto};
 
@@ -66,6 +66,45 @@ fn a_join_works_while_the_connection_is_closing_its_first_direction() {
     pair.send_all(Client, 3_000_000);
     pair.run_until_received(Server, 3_000_000, secs(10));
     assert!(pair.data(Client).any(|p| p.path == 1));
+}
+
+/// The client has written `len` bytes and closed, as the kernel, before the answer to its join comes.
+fn closed_before_the_join(len: u64) -> Pair {
+    let config = ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() };
+    let mut pair = Pair::new(&[20, 60], config);
+    pair.connect();
+    pair.run_until("the client joins", secs(1), |p| p.sent(Client).any(|p| p.path == 1));
+    pair.write(Client, len);
+    pair.close(Client);
+    pair.run_until_received(Server, len, secs(10));
+    pair.run_for(secs(1));
+    assert!(pair.sent(Server).any(|p| p.path == 1 && p.is_syn()), "the join was answered");
+    assert_eq!(pair.usable(Client), 1);
+    assert!(!pair.data(Client).any(|p| p.path == 1));
+    pair
+}
+
+#[test]
+fn as_the_kernel_a_join_answered_after_the_close_is_reset_and_all_data_under_way_sent_again() {
+    let pair = closed_before_the_join(200_000);
+    let reset = pair.sent(Client).find(|p| p.path == 1 && p.is_rst()).expect("a reset");
+    assert_eq!(reason(&pair, Client), ResetReason::MptcpError);
+    // On one subflow a byte's place in the stream is its place in the subflow, unless bytes before it went twice.
+    let behind = |p: &&Packet| {
+        let mapping = p.segment.options.dss.and_then(|d| d.mapping);
+        mapping.is_some_and(|m| pair.wire_dsn(Client, u64::from(m.ssn) - 1) > m.dsn.expand(pair.idsn(Client)))
+    };
+    assert!(!pair.data(Client).filter(|p| p.at < reset.at).any(|p| behind(&p)));
+    let again = pair.data(Client).filter(behind).count();
+    assert!(again > 10, "{again} segments");
+}
+
+#[test]
+fn as_the_kernel_the_data_fin_ends_joins_that_are_not_answered() {
+    let pair = closed_before_the_join(1000);
+    let reset = pair.sent(Client).find(|p| p.path == 1 && p.is_rst()).expect("a reset");
+    assert!(!reset.has_option(|_| true), "the answer finds nothing");
+    assert_eq!(pair.data(Client).filter(|p| p.len() > 0).count(), 1);
 }
 
 #[test]
