@@ -6,6 +6,7 @@
 
 use bytes::{Bytes, BytesMut};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::ops::Range;
 use pathweave_benches::{cpu_seconds, minrtt_and_reno};
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
@@ -20,14 +21,11 @@ const BUFFER: u64 = 256 << 10;
 const DELAY: Duration = Duration::from_micros(25);
 /// The stream repeats these bytes; a prime number of them, so that a segment out of place is noticed.
 const PATTERN: usize = 1_000_003;
-/// Packets are written one after the other into pieces of memory of this size.
-const ARENA: usize = 64 << 10;
 
 struct End {
     endpoint: Endpoint,
-    /// Packets to the other end.
-    wire: Vec<Bytes>,
-    arena: BytesMut,
+    /// Packets to the other end, one after the other in one piece of memory, and where each ends.
+    wire: (BytesMut, Vec<usize>),
     segment: Segment,
 }
 
@@ -59,8 +57,7 @@ impl Transfer {
         let local = |end| [0, 1].map(|path| LocalAddress { address: address(path, end), meta: Default::default() });
         let mut ends = ["client", "server"].map(|name| End {
             endpoint: Endpoint::new(Random::substream(1, name)),
-            wire: Vec::new(),
-            arena: BytesMut::new(),
+            wire: Default::default(),
             segment: Segment::default(),
         });
         for (i, end) in (0..).zip(&mut ends) {
@@ -79,12 +76,18 @@ impl Transfer {
         while self.received < bytes {
             for to in [1, 0] {
                 self.now += DELAY;
-                let mut wire = core::mem::take(&mut self.ends[1 - to].wire);
-                for packet in wire.drain(..) {
-                    self.take(to, packet);
+                let (packets, mut ends) = core::mem::take(&mut self.ends[1 - to].wire);
+                let packets = packets.freeze();
+                let mut start = 0;
+                for end in ends.drain(..) {
+                    self.take(to, &packets, start..end);
                     self.drain(to);
+                    start = end;
                 }
-                self.ends[1 - to].wire = wire;
+                // The memory serves again, unless some of it still waits for the reader.
+                let mut memory = packets.try_into_mut().unwrap_or_default();
+                memory.clear();
+                self.ends[1 - to].wire = (memory, ends);
                 if self.ends[to].endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
                     self.ends[to].endpoint.handle_timeout(self.now);
                     self.drain(to);
@@ -94,9 +97,9 @@ impl Transfer {
     }
 
     /// Reads a packet and gives its segment to the engine.
-    fn take(&mut self, to: usize, packet: Bytes) {
+    fn take(&mut self, to: usize, packets: &Bytes, packet: Range<usize>) {
         let End { endpoint, segment, .. } = &mut self.ends[to];
-        let ecn = decode_into(packet, segment).unwrap_or_else(|e| panic!("{e}"));
+        let ecn = decode_into(packets, packet, segment).unwrap_or_else(|e| panic!("{e}"));
         let counted = if segment.payload.is_empty() { &mut self.acknowledgements } else { &mut self.segments };
         *counted += 1;
         endpoint.handle_segment(self.now, ecn, segment);
@@ -160,14 +163,12 @@ impl End {
         while let Some(ecn) = self.endpoint.poll_transmit_into(now, &mut self.segment) {
             let mut header = [0; MAX_HEADER_BYTES];
             let len = encode_header(&self.segment, ecn, &mut header).unwrap_or_else(|e| panic!("{e}"));
-            if self.arena.capacity() < MAX_HEADER_BYTES + self.segment.payload.len() as usize {
-                self.arena.reserve(ARENA);
-            }
-            self.arena.extend_from_slice(&header[..len]);
+            let (memory, ends) = &mut self.wire;
+            memory.extend_from_slice(&header[..len]);
             if let Payload::Bytes(bytes) = &self.segment.payload {
-                self.arena.extend_from_slice(bytes);
+                memory.extend_from_slice(bytes);
             }
-            self.wire.push(self.arena.split().freeze());
+            ends.push(memory.len());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::options::NOP;
 use super::{Reader, Writer};
+use crate::Options;
 use crate::mptcp::{
     AddressId, AddressIds, CapableContent, CapableFlags, DataNumber, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption,
     ResetReason, Token,
@@ -38,12 +39,6 @@ const LONG_DSN: u8 = 0x08;
 const MAPPING: u8 = 0x04;
 const LONG_ACK: u8 = 0x02;
 const DATA_ACK: u8 = 0x01;
-
-/// One option of Multipath TCP.
-pub(super) enum Decoded {
-    Signal(Dss),
-    Other(MptcpOption),
-}
 
 /// Writes kind, length and the octet of the subtype.
 fn start(w: &mut Writer<'_>, len: usize, subtype: u8, bits: u8) {
@@ -164,16 +159,23 @@ fn encode_join(join: &MpJoin, len: usize, w: &mut Writer<'_>) {
     }
 }
 
-/// Reads an option, `content` being what follows kind and length. Nothing where its subtype is unknown, or where its
-/// length is none that its subtype and flags allow.
-pub(super) fn decode(content: &[u8]) -> Option<Decoded> {
-    let mut r = Reader(content);
+/// Reads an option into `options`, `content` being what follows kind and length. Nothing where its subtype is unknown, or
+/// where its length is none that its subtype and flags allow.
+pub(super) fn read(content: &[u8], options: &mut Options) -> Option<()> {
+    match content {
+        [subtype, rest @ ..] if subtype & SUBTYPE == DSS => options.dss = Some(decode_dss(Reader(rest))?),
+        _ => options.mptcp.push(decode_other(Reader(content))?),
+    }
+    Some(())
+}
+
+/// Reads any option but the data sequence signal.
+fn decode_other(mut r: Reader<'_>) -> Option<MptcpOption> {
     let first = r.u8()?;
     let last = first & LAST != 0;
     let option = match first & SUBTYPE {
         CAPABLE => MptcpOption::Capable(decode_capable(first & !SUBTYPE, r)?),
         JOIN => MptcpOption::Join(decode_join(last, r)?),
-        DSS => return decode_dss(r).map(Decoded::Signal),
         ADD_ADDR => decode_add_address(last, r)?,
         REMOVE_ADDR => {
             let mut ids = [AddressId(0); AddressIds::MAX];
@@ -198,7 +200,7 @@ pub(super) fn decode(content: &[u8]) -> Option<Decoded> {
         }
         _ => return None,
     };
-    Some(Decoded::Other(option))
+    Some(option)
 }
 
 fn decode_capable(version: u8, mut r: Reader<'_>) -> Option<MpCapable> {

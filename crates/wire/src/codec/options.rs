@@ -1,7 +1,6 @@
 //! The options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018); those of Multipath TCP are in `mptcp.rs`.
 
-use super::mptcp::{self, Decoded};
-use super::{EncodeError, Reader, Writer};
+use super::{EncodeError, Reader, Writer, mptcp};
 use crate::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
 
 const END: u8 = 0;
@@ -71,6 +70,12 @@ pub fn decode_options(bytes: &[u8]) -> Options {
 /// [`decode_options`] into options that exist, in place of what they were.
 pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
     options.clear();
+    // The form that nearly every segment has (RFC 7323 appendix A).
+    if let [NOP, NOP, TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3, rest @ ..] = bytes {
+        let (value, echo) = (u32::from_be_bytes([*v0, *v1, *v2, *v3]), u32::from_be_bytes([*e0, *e1, *e2, *e3]));
+        options.timestamps = Some(Timestamps { value, echo });
+        bytes = rest;
+    }
     loop {
         match bytes {
             [NOP, rest @ ..] => bytes = rest,
@@ -113,10 +118,7 @@ fn take(kind: u8, content: &[u8], options: &mut Options) -> Option<()> {
             let timestamps = Timestamps { value: r.u32()?, echo: r.u32()? };
             options.timestamps = Some(r.end(timestamps)?);
         }
-        mptcp::KIND => match mptcp::decode(content)? {
-            Decoded::Signal(dss) => options.dss = Some(dss),
-            Decoded::Other(option) => options.mptcp.push(option),
-        },
+        mptcp::KIND => mptcp::read(content, options)?,
         _ => {}
     }
     Some(())

@@ -4,8 +4,9 @@ use super::options::read_options;
 use super::{DecodeError, EncodeError, encode_options};
 use crate::checksum::{fold, swapped_sum, swapped_sum_of_words};
 use crate::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment};
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::ops::Range;
 use etherparse::{IpNumber, IpSlice};
 
 /// The longest headers: IPv6 40, TCP 20, options 40 bytes.
@@ -136,21 +137,17 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
     Ok(Packet { segment, ecn, payload })
 }
 
-/// [`decode`] for drivers that own their packets: puts the segment into `segment`, whatever that held before, with the
-/// packet's own bytes as data, and gives the ECN codepoint.
+/// [`decode`] for drivers that share the memory of their packets, of which it may hold many: reads the one at `packet` into
+/// `segment`, whatever that held before, and gives the ECN codepoint.
 ///
 /// # Errors
 /// As [`decode`]; the segment is as it was then.
-pub fn decode_into(mut packet: Bytes, segment: &mut Segment) -> Result<Ecn, DecodeError> {
-    let (ecn, payload) = read(&packet, segment)?;
-    let (start, len) = (payload.as_ptr().addr() - packet.as_ptr().addr(), payload.len());
-    segment.payload = if len == 0 {
-        Payload::EMPTY
-    } else {
-        packet.advance(start);
-        packet.truncate(len);
-        Payload::Bytes(packet)
-    };
+///
+/// # Panics
+/// Where `packet` lies beyond the memory.
+pub fn decode_into(memory: &Bytes, packet: Range<usize>, segment: &mut Segment) -> Result<Ecn, DecodeError> {
+    let (ecn, payload) = read(&memory[packet], segment)?;
+    segment.payload = if payload.is_empty() { Payload::EMPTY } else { Payload::Bytes(memory.slice_ref(payload)) };
     Ok(ecn)
 }
 

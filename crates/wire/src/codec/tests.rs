@@ -391,20 +391,22 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_of_ones_own_is_read_as_any_other(segment in segment(), ecn in ecn(), padding in 0usize..4) {
+    fn a_packet_in_shared_memory_is_read_as_any_other(segment in segment(), ecn in ecn(), before in 0usize..9, padding in 0usize..4) {
         let mut out = Vec::new();
         encode(&segment, ecn, &mut out).expect("its options fit");
-        out.resize(out.len() + padding, 0);
+        out.splice(0..0, vec![1; before]);
+        let packet = before..out.len() + padding;
+        out.resize(packet.end + 3, 0);
         let mut back = hello("10.0.1.1:1", "10.0.1.2:2");
         back.options.sack_permitted = true;
-        prop_assert_eq!(decode_into(out.clone().into(), &mut back), Ok(ecn));
+        prop_assert_eq!(decode_into(&out.clone().into(), packet.clone(), &mut back), Ok(ecn));
         let sent = match segment.payload.is_empty() {
             true => Segment { payload: Payload::EMPTY, ..segment },
             false => segment,
         };
         prop_assert_eq!(&back, &sent);
-        out[0] = 0;
-        prop_assert_eq!(decode_into(out.into(), &mut back), Err(DecodeError::Ip));
+        out[before] = 0;
+        prop_assert_eq!(decode_into(&out.into(), packet, &mut back), Err(DecodeError::Ip));
         prop_assert_eq!(&back, &sent);
     }
 
