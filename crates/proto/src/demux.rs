@@ -19,7 +19,7 @@ pub(crate) struct Demux {
 
 /// Both addresses and both ports of a pair of IPv4.
 #[inline]
-fn packed((local, remote): (SocketAddr, SocketAddr)) -> Option<u128> {
+fn packed(local: &SocketAddr, remote: &SocketAddr) -> Option<u128> {
     let (SocketAddr::V4(local), SocketAddr::V4(remote)) = (local, remote) else { return None };
     let addresses = u64::from(local.ip().to_bits()) << 32 | u64::from(remote.ip().to_bits());
     let ports = u32::from(local.port()) << 16 | u32::from(remote.port());
@@ -28,8 +28,8 @@ fn packed((local, remote): (SocketAddr, SocketAddr)) -> Option<u128> {
 
 /// Whether two pairs are the same.
 #[inline]
-pub(crate) fn is_same(a: (SocketAddr, SocketAddr), b: (SocketAddr, SocketAddr)) -> bool {
-    match (packed(a), packed(b)) {
+pub(crate) fn is_same(a: (&SocketAddr, &SocketAddr), b: (&SocketAddr, &SocketAddr)) -> bool {
+    match (packed(a.0, a.1), packed(b.0, b.1)) {
         (Some(a), Some(b)) => a == b,
         _ => a == b,
     }
@@ -38,14 +38,14 @@ pub(crate) fn is_same(a: (SocketAddr, SocketAddr), b: (SocketAddr, SocketAddr)) 
 impl Demux {
     #[inline]
     pub(crate) fn get(&self, pair: (SocketAddr, SocketAddr)) -> Option<Owner> {
-        match packed(pair) {
+        match packed(&pair.0, &pair.1) {
             Some(key) => self.v4.get(&key).copied(),
             None => self.other.get(&pair).copied(),
         }
     }
 
     pub(crate) fn insert(&mut self, pair: (SocketAddr, SocketAddr), owner: Owner) {
-        match packed(pair) {
+        match packed(&pair.0, &pair.1) {
             Some(key) => self.v4.insert(key, owner),
             None => self.other.insert(pair, owner),
         };
@@ -56,7 +56,7 @@ impl Demux {
     }
 
     pub(crate) fn remove(&mut self, pair: (SocketAddr, SocketAddr)) {
-        match packed(pair) {
+        match packed(&pair.0, &pair.1) {
             Some(key) => self.v4.remove(&key),
             None => self.other.remove(&pair),
         };

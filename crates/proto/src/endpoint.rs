@@ -480,6 +480,15 @@ impl Endpoint {
     /// After input: new joins, events, and whatever it now has to send.
     fn after_input(&mut self, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
+        if connection.wants_joins() {
+            self.join(index);
+        }
+        self.touch(index);
+    }
+
+    /// Starts the subflows that a connection wants.
+    fn join(&mut self, index: u32) {
+        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         for (local, remote) in connection.wanted_joins() {
             if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
                 continue;
@@ -492,7 +501,6 @@ impl Endpoint {
                 self.register(index, (local, remote), id);
             }
         }
-        self.touch(index);
     }
 
     /// A connection changed: its events are collected, and it is asked for segments and timers.

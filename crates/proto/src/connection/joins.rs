@@ -28,6 +28,11 @@ impl Subflow {
 }
 
 impl Connection {
+    /// Whether [`Connection::wanted_joins`] may have something to say.
+    pub(crate) fn wants_joins(&self) -> bool {
+        self.joins_wanted
+    }
+
     /// The joins that the path manager wants now: local address, remote address.
     pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
         let (true, Role::Client, Mode::Mptcp(keys)) = (self.joins_wanted, self.role, self.mode) else {

@@ -360,7 +360,7 @@ impl Connection {
         let mut next = Instant::FAR_FUTURE;
         let mut consider = |timer: Option<Instant>| next = next.min(timer.unwrap_or(Instant::FAR_FUTURE));
         for subflow in self.subflows.iter().flatten() {
-            consider(subflow.tcp.poll_timeout());
+            consider(Some(subflow.tcp.next_timer()));
             consider(subflow.third_ack_again);
             if !subflow.tcp.is_closed() {
                 consider(subflow.mappings.deadline());
@@ -394,8 +394,9 @@ impl Connection {
     }
 
     /// Whether `id` is the subflow between these addresses, local and remote.
-    pub(crate) fn has_subflow(&self, id: SubflowId, addresses: (SocketAddr, SocketAddr)) -> bool {
-        let is_it = |s: &Subflow| crate::demux::is_same((s.tcp.local, s.tcp.remote), addresses);
+    #[inline]
+    pub(crate) fn has_subflow(&self, id: SubflowId, (local, remote): (SocketAddr, SocketAddr)) -> bool {
+        let is_it = |s: &Subflow| crate::demux::is_same((&s.tcp.local, &s.tcp.remote), (&local, &remote));
         if id == LATE_JOIN {
             return self.late_joins.iter().any(is_it);
         }

@@ -29,7 +29,17 @@ impl SendBuffer {
     /// The data of `range`. Bytes are shared, and copied only where a segment spans two writes.
     pub(crate) fn get(&self, range: Range<DataSeq>) -> Payload {
         let len = range.end.since(range.start) as u32;
+        if self.chunks.is_empty() {
+            return Payload::Virtual { start: range.start.0, len };
+        }
         let i = self.chunks.partition_point(|(start, p)| *start + u64::from(p.len()) <= range.start);
+        // A segment is mostly of one write.
+        if let Some((start, payload)) = self.chunks.get(i)
+            && *start <= range.start
+            && range.end <= *start + u64::from(payload.len())
+        {
+            return payload.slice(range.start.since(*start) as u32, len);
+        }
         let mut out: Option<Payload> = None;
         let mut at = range.start;
         for (start, payload) in self.chunks.iter().skip(i) {

@@ -498,15 +498,17 @@ impl Receiver {
     pub(crate) fn ack_is_due(&self) -> bool {
         self.due == AckDue::Now
     }
-    pub(crate) fn ack_timer(&self) -> Option<Instant> {
-        match (self.due, self.compressed_until) {
-            (AckDue::At(delayed), Some(compressed)) => Some(delayed.min(compressed)),
-            (AckDue::At(delayed), None) => Some(delayed),
-            (_, compressed) => compressed,
+    /// When an acknowledgement that waits goes out; the far future where none does.
+    #[inline]
+    pub(crate) fn ack_timer(&self) -> Instant {
+        let compressed = self.compressed_until.unwrap_or(Instant::FAR_FUTURE);
+        match self.due {
+            AckDue::At(delayed) => delayed.min(compressed),
+            _ => compressed,
         }
     }
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if self.ack_timer().is_some_and(|t| t <= now) {
+        if self.ack_timer() <= now {
             self.due = AckDue::Now;
         }
     }

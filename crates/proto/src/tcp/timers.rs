@@ -28,11 +28,16 @@ const LEAST_SILENCE: Duration = Duration::from_secs(100);
 impl Tcp {
     /// When [`Tcp::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let next = self.next_timer();
+        (next < Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// The same; the far future where no timer runs.
+    #[inline]
+    pub(crate) fn next_timer(&self) -> Instant {
         let never = Instant::FAR_FUTURE;
         let retransmit = self.retransmit_timer.map_or(never, |(_, t)| t);
-        let acknowledge = self.receiver.ack_timer().unwrap_or(never);
-        let next = retransmit.min(acknowledge).min(self.time_wait_end.unwrap_or(never));
-        (next < never).then_some(next)
+        retransmit.min(self.receiver.ack_timer()).min(self.time_wait_end.unwrap_or(never))
     }
 
     pub(super) fn arm_rto(&mut self, now: Instant) {

@@ -72,9 +72,9 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         _ => return Err(EncodeError::Addresses),
     };
     let (ip, tcp) = out.split_at_mut(ip_len);
-    let (tcp, options) = tcp.split_at_mut(TCP_BYTES);
-    let options: &mut [u8; MAX_OPTION_BYTES] = options.first_chunk_mut().expect("there is room for all options");
-    let options_len = encode_options(&segment.options, options)?;
+    // Zeros after them, which add nothing to a sum: what is done with all of the space needs no loop.
+    let mut options = [0; MAX_OPTION_BYTES];
+    let options_len = encode_options(&segment.options, &mut options)?;
     let header_len = TCP_BYTES + options_len;
     let tcp_len = u16::try_from(header_len + payload.len()).map_err(|_| too_long)?;
     // RFC 9293 §3.1: the pseudo-header has the addresses, the protocol and the length.
@@ -114,10 +114,11 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         [(header_len / 4) as u8 * 16, segment.flags.bits(), w0, w1],
         [0; 4],
     ];
-    sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options[..options_len].as_chunks().0);
+    sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options.as_chunks().0);
     let [c0, c1] = (!fold(sum + swapped_sum(payload))).to_le_bytes();
     words[4] = [c0, c1, 0, 0];
-    tcp.copy_from_slice(words.as_flattened());
+    tcp[..TCP_BYTES].copy_from_slice(words.as_flattened());
+    tcp[TCP_BYTES..TCP_BYTES + MAX_OPTION_BYTES].copy_from_slice(&options);
     Ok(ip_len + header_len)
 }
 
