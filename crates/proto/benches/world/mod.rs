@@ -10,8 +10,21 @@ use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Numbers of subflows that are measured.
-pub(crate) const SUBFLOWS: [u8; 2] = [2, 8];
+/// A connection that is measured.
+pub(crate) struct Connection {
+    pub(crate) name: &'static str,
+    /// Of its subflows, ms.
+    rtts_ms: &'static [u64],
+    /// Part of the segments that each subflow loses.
+    loss: f64,
+}
+
+/// All that are measured. Round trips that are far apart make predictions long, and losses uncertain.
+pub(crate) const CONNECTIONS: [Connection; 3] = [
+    Connection { name: "2", rtts_ms: &[20, 40], loss: 0.01 },
+    Connection { name: "2-apart", rtts_ms: &[20, 2000], loss: 0.05 },
+    Connection { name: "8", rtts_ms: &[20, 40, 60, 80, 100, 120, 140, 160], loss: 0.01 },
+];
 const MSS: u32 = 1428;
 /// What the application has always written ahead, bytes.
 const BACKLOG: u64 = 1 << 20;
@@ -22,6 +35,7 @@ const WINDOW: u64 = 2 << 20;
 pub(crate) struct World {
     scheduler: Box<dyn Scheduler>,
     now: Instant,
+    rtts_ms: &'static [u64],
     subflows: Vec<SubflowView>,
     out: Vec<VecDeque<Range<DataSeq>>>,
     map: SendMap,
@@ -33,15 +47,16 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A scheduler with its defaults over `subflows` subflows of 20, 40, ... ms.
-    pub(crate) fn new(entry: &SchedulerEntry, subflows: u8) -> Self {
+    /// A scheduler with its defaults on a connection.
+    pub(crate) fn new(entry: &SchedulerEntry, connection: &Connection) -> Self {
+        let rtts_ms = connection.rtts_ms;
         let values = Values::parse(entry.parameters, &[]).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
         let scheduler = (entry.build)(&values).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
-        let subflow = |id: u8| {
-            let rtt = Duration::from_millis(20 * (u64::from(id) + 1));
+        let subflow = |(id, rtt_ms): (usize, &u64)| {
+            let rtt = Duration::from_millis(*rtt_ms);
             let rate = f64::from(MSS) * 40.0 / rtt.as_secs_f64();
             SubflowView {
-                id: SubflowId(id),
+                id: SubflowId(id as u8),
                 srtt: Some(rtt),
                 rttvar: rtt.div(8),
                 min_rtt: Some(rtt.div(2)),
@@ -51,7 +66,7 @@ impl World {
                 ssthresh: 30,
                 mss: MSS,
                 send_buffer_space: 1 << 20,
-                loss: 0.01,
+                loss: connection.loss,
                 delivery_rate: rate,
                 pacing_rate: rate * 1.2,
                 phase: Phase::Avoidance,
@@ -63,8 +78,9 @@ impl World {
         World {
             scheduler,
             now: Instant::from_secs(1),
-            subflows: (0..subflows).map(subflow).collect(),
-            out: (0..subflows).map(|_| VecDeque::new()).collect(),
+            rtts_ms,
+            subflows: rtts_ms.iter().enumerate().map(subflow).collect(),
+            out: rtts_ms.iter().map(|_| VecDeque::new()).collect(),
             map,
             turn: 0,
             duplicates: entry.duplicates,
@@ -129,7 +145,7 @@ impl World {
         s.send_buffer_space = (1u64 << 20).saturating_sub(s.queued_memory);
         // Round trips and windows vary, so that nothing which a rule keeps of its last answer stays right for long.
         self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let sample = Duration::from_millis(18 * (i as u64 + 1)) + Duration::from_micros((self.noise >> 40) % 4000);
+        let sample = Duration::from_micros(900 * self.rtts_ms[i]) + Duration::from_micros((self.noise >> 40) % 4000);
         s.srtt = s.srtt.map(|srtt| srtt.mul_f64(0.875) + sample.div(8));
         s.latest_rtt = Some(sample);
         s.cwnd = 36 + ((self.noise >> 34) % 8) as u32;
