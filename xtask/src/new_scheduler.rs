@@ -1,6 +1,7 @@
-//! What `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare` knows the scheduler.
+//! What `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare` knows the scheduler; and it builds
+//! and passes its tests with a git revision in place of a checkout.
 
-use crate::run::{cargo, count_tests, root, run, target};
+use crate::run::{capture, cargo, count_tests, root, run, target};
 use crate::steps::Counts;
 use std::path::Path;
 use std::process::Command;
@@ -16,11 +17,27 @@ pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     count_tests(&mut inside(&folder, "test --offline"), counts)?;
     let compare =
         "run --quiet --offline -- compare cp-symmetric --schedulers sample-rule,minrtt --seeds 1 --set duration=3s";
-    let table = crate::run::capture(&mut inside(&folder, compare))?;
+    let table = capture(&mut inside(&folder, compare))?;
     match String::from_utf8_lossy(&table).contains("sample-rule") {
-        true => Ok(()),
+        true => from_git(counts),
         false => Err("compare does not show the new scheduler".into()),
     }
+}
+
+/// The same with the last commit of this repository, which Cargo takes from a clone.
+fn from_git(counts: &mut Counts) -> Result<(), String> {
+    let (folder, clone) = (target().join("new-scheduler-git"), target().join("new-scheduler-clone"));
+    for old in [&folder, &clone] {
+        let _ = std::fs::remove_dir_all(old);
+    }
+    let revision = capture(Command::new("git").current_dir(root()).args(["rev-parse", "HEAD"]))?;
+    run(Command::new("git").args(["clone", "--quiet", "--bare"]).args([root(), &clone]))?;
+    let (url, revision) = (format!("file://{}", clone.display()), String::from_utf8_lossy(&revision).into_owned());
+    let command = "run --quiet --package pathweave -- new-scheduler sample-rule --path";
+    run(cargo(command).arg(&folder).args(["--git", &url, "--rev", revision.trim()]))?;
+    // The versions that are there already, so that nothing is downloaded but the clone.
+    std::fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
+    count_tests(&mut inside(&folder, "test"), counts)
 }
 
 /// Cargo in the new crate, with what is built already for this repository.
