@@ -61,6 +61,8 @@ pub struct Forward<P> {
 /// What is left to faster subflows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gap {
+    /// There are any.
+    any_faster: bool,
     /// N_j.
     segments: u64,
     /// Δ_j of the feedback, in segments of j, rounded.
@@ -75,17 +77,18 @@ impl<P: Predict> Forward<P> {
 
     /// What `j` leaves to the subflows that are faster than it.
     fn gap(&mut self, view: &View<'_>, j: &SubflowView) -> Gap {
-        let mut gap = Gap { segments: 0, offset: 0, bytes: 0 };
+        let mut gap = Gap { any_faster: false, segments: 0, offset: 0, bytes: 0 };
         let Some(rtt) = j.srtt else { return gap };
         let transfer = rtt.div(2);
-        let mut any_faster = false;
         for i in view.candidates().filter(|i| is_faster(i, j)) {
-            any_faster = true;
+            gap.any_faster = true;
             let n = self.predict.delivered(i, transfer, view.now);
             gap.segments += n;
             gap.bytes += n * u64::from(i.mss);
         }
-        if any_faster && let Some(feedback) = &self.feedback {
+        if gap.any_faster
+            && let Some(feedback) = &self.feedback
+        {
             // DPSAF eq. 10, and no less than nothing. N is whole, so rounding Δ rounds the sum.
             let mss = i64::from(j.mss.max(1));
             gap.offset = libm::round(feedback.offset(j.id) / mss as f64) as i64;
@@ -119,10 +122,32 @@ fn give(j: &SubflowView, range: Range<DataSeq>, reason: Reason) -> Decision {
     Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason })
 }
 
-fn reason(rule: &'static str, gap: Gap, j: &SubflowView) -> Reason {
-    let reason = Reason::new(rule).with("n_segments", gap.segments as f64);
-    let reason = if gap.offset == 0 { reason } else { reason.with("offset_segments", gap.offset as f64) };
+/// Why `j` takes or leaves data, in the words of DPSAF; with Δ where the feedback says anything.
+fn reason(without: &'static str, with_offset: &'static str, gap: Gap, j: &SubflowView) -> Reason {
+    let reason = Reason::new(if gap.offset == 0 { without } else { with_offset });
+    let reason = reason.with("n_segments", gap.segments as f64);
+    let reason = match gap.offset {
+        0 => reason,
+        offset => {
+            let sum = gap.segments.saturating_add_signed(offset);
+            reason.with("offset_segments", offset as f64).with("ahead_segments", sum as f64)
+        }
+    };
     reason.with("transfer_ms", j.srtt_or_zero().as_secs_f64() * 500.0)
+}
+
+/// Why `j` takes the first unassigned bytes.
+fn first_in_line(gap: Gap, j: &SubflowView) -> Reason {
+    match (gap.any_faster, j.srtt) {
+        (true, _) => reason(
+            "N = {n_segments}: faster subflows deliver nothing within RTT/2 = {transfer_ms}",
+            "N + Δ = {ahead_segments}: N = {n_segments} from faster subflows within RTT/2 = {transfer_ms}, Δ = {offset_segments}",
+            gap,
+            j,
+        ),
+        (false, Some(_)) => Reason::new("the fastest takes the first unassigned bytes"),
+        (false, None) => Reason::new("no round trip was measured yet"),
+    }
 }
 
 impl<P: Predict> Scheduler for Forward<P> {
@@ -139,10 +164,17 @@ impl<P: Predict> Scheduler for Forward<P> {
             after = Some((minrtt::key(j), j.id));
             let gap = self.gap(view, j);
             if gap.bytes == 0 {
-                return give(j, data, reason("nothing is left to faster subflows", gap, j));
+                return give(j, data, first_in_line(gap, j));
             }
             if let Some(range) = beyond(view, gap.bytes).and_then(|r| view.inside_window(j, r)) {
-                return give(j, range, reason("N segments ahead", gap, j));
+                let reason = reason(
+                    "N = {n_segments} segments ahead, which faster subflows deliver within RTT/2 = {transfer_ms}",
+                    "N + Δ = {ahead_segments} segments ahead: N = {n_segments} from faster subflows within RTT/2 = {transfer_ms}, \
+                     Δ = {offset_segments}",
+                    gap,
+                    j,
+                );
+                return give(j, range, reason);
             }
             first = first.or(Some((j, gap)));
         }
@@ -151,10 +183,16 @@ impl<P: Predict> Scheduler for Forward<P> {
         self.stalled = Some((since, data.start));
         let until = since + j.srtt_or_zero().div(2);
         if until <= view.now {
-            return give(j, data, reason("faster subflows have taken nothing", gap, j));
+            let rule = "faster subflows have not taken the next byte within RTT/2 = {transfer_ms}";
+            return give(j, data, reason(rule, rule, gap, j));
         }
         let fastest = view.candidates().min_by_key(|s| (minrtt::key(s), s.id)).map(|s| s.id);
-        let reason = reason("all that can be sent is left to faster subflows", gap, j);
+        let reason = reason(
+            "N = {n_segments}: faster subflows deliver all that can be sent within RTT/2 = {transfer_ms}",
+            "N + Δ = {ahead_segments}: faster subflows deliver all that can be sent within RTT/2 = {transfer_ms}",
+            gap,
+            j,
+        );
         Decision::Wait { until: Some(until), for_subflow: fastest, reason }
     }
 
@@ -216,7 +254,10 @@ mod tests {
         let Decision::Wait { until, .. } = bench.decide(&mut scheduler) else { panic!("it waits") };
         assert_eq!(until, Some(limit + Duration::from_millis(30)));
         bench.now += Duration::from_millis(50);
-        assert_eq!(bench.rule(&mut scheduler), "faster subflows have taken nothing");
+        assert_eq!(
+            bench.rule(&mut scheduler),
+            "faster subflows have not taken the next byte within RTT/2 = {transfer_ms}"
+        );
         assert_eq!(bench.step(&mut scheduler), Some((1, 1..11)));
     }
 
