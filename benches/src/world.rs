@@ -212,13 +212,12 @@ impl World {
     fn drain(&mut self, index: usize) {
         loop {
             let host = &mut self.hosts[index];
-            let mut active = false;
+            let mut acted = false;
             loop {
                 let (slot, segment) = self.pool.next();
                 if host.endpoint.poll_transmit_into(self.now, segment).is_none() {
                     break;
                 }
-                active = true;
                 let route = host.routes[path_of(segment.src.ip())];
                 let bytes = segment.ip_len();
                 self.network.send(self.now, route, self.pool.fill(slot, bytes));
@@ -227,7 +226,7 @@ impl World {
                 self.servers.push(handle);
             }
             while let Some((handle, event)) = host.endpoint.poll_event() {
-                active = true;
+                acted = true;
                 match event {
                     ConnectionEvent::Connected | ConnectionEvent::Writable if index == 0 => {
                         write(&mut host.endpoint, self.now, handle);
@@ -240,7 +239,7 @@ impl World {
                     _ => {}
                 }
             }
-            if !active {
+            if !acted {
                 break;
             }
         }

@@ -37,10 +37,10 @@ pub(crate) fn is_same(a: (&SocketAddr, &SocketAddr), b: (&SocketAddr, &SocketAdd
 
 impl Demux {
     #[inline]
-    pub(crate) fn get(&self, pair: (SocketAddr, SocketAddr)) -> Option<Owner> {
-        match packed(&pair.0, &pair.1) {
+    pub(crate) fn get(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Owner> {
+        match packed(local, remote) {
             Some(key) => self.v4.get(&key).copied(),
-            None => self.other.get(&pair).copied(),
+            None => self.other.get(&(*local, *remote)).copied(),
         }
     }
 
@@ -82,9 +82,9 @@ mod tests {
             demux.insert(pair, (i, SubflowId(i as u8)));
         }
         for (i, pair) in (0..).zip(pairs) {
-            assert_eq!(demux.get(pair), Some((i, SubflowId(i as u8))));
+            assert_eq!(demux.get(&pair.0, &pair.1), Some((i, SubflowId(i as u8))));
             demux.remove(pair);
-            assert_eq!(demux.get(pair), None);
+            assert_eq!(demux.get(&pair.0, &pair.1), None);
         }
     }
 }

@@ -149,7 +149,7 @@ impl Endpoint {
         for _ in 0..=u16::MAX - FIRST_DYNAMIC_PORT {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
-            if self.by_addresses.get((SocketAddr::new(local, port), remote)).is_none() {
+            if self.by_addresses.get(&SocketAddr::new(local, port), &remote).is_none() {
                 return port;
             }
         }
@@ -173,13 +173,14 @@ impl Endpoint {
 
     /// Segments between these addresses are for this subflow from now on. Addresses of subflows whose name has been given
     /// to another are forgotten.
+    #[cold]
     fn register(&mut self, index: u32, addresses: Addresses, subflow: SubflowId) {
         let slot = &mut self.slots[index as usize];
         if let Some(connection) = slot.connection.as_deref() {
             let by_addresses = &mut self.by_addresses;
             slot.addresses.retain(|known| {
-                let (of, id) = by_addresses.get(*known).unwrap_or((u32::MAX, SubflowId(0)));
-                let kept = of == index && *known != addresses && connection.has_subflow(id, *known);
+                let (of, id) = by_addresses.get(&known.0, &known.1).unwrap_or((u32::MAX, SubflowId(0)));
+                let kept = of == index && *known != addresses && connection.has_subflow(id, &known.0, &known.1);
                 if of == index && !kept {
                     by_addresses.remove(*known);
                 }
@@ -282,19 +283,18 @@ impl Endpoint {
 
     /// Takes a segment that arrived with this ECN codepoint.
     pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &mut Segment) {
-        let key = (segment.dst, segment.src);
-        if let Some((index, subflow)) = self.by_addresses.get(key)
+        if let Some((index, subflow)) = self.by_addresses.get(&segment.dst, &segment.src)
             && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
         {
             if subflow == LATE_JOIN {
                 return self.handle_late_join(now, index, ecn, segment);
             }
-            if connection.has_subflow(subflow, key) {
+            if connection.has_subflow(subflow, &segment.dst, &segment.src) {
                 connection.handle_segment(now, subflow, ecn, segment);
                 return self.after_input(index);
             }
             // The subflow's name has been given to another.
-            self.by_addresses.remove(key);
+            self.by_addresses.remove((segment.dst, segment.src));
         }
         if segment.flags.contains(Flags::RST) {
             return;
@@ -306,6 +306,7 @@ impl Endpoint {
         }
     }
 
+    #[cold]
     fn handle_syn(&mut self, now: Instant, syn: &Segment) {
         //= RFC 8684 §3.2: "Demultiplexing subflow SYNs MUST be done using the token"
         //= tests: mp_join::an_unknown_token_is_refused, mp_capable::a_syn_that_also_joins_is_plain_tcp
@@ -342,6 +343,7 @@ impl Endpoint {
         }
     }
 
+    #[cold]
     fn handle_join(&mut self, now: Instant, syn: &Segment, token: Token) {
         let numbers = self.numbers();
         let found = self.by_token.get(&token).copied();
@@ -362,6 +364,7 @@ impl Endpoint {
     }
 
     /// A join that found no name for its subflow gets one once it has proved to be the peer's.
+    #[cold]
     fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &mut Segment) {
         let addresses = (segment.dst, segment.src);
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
@@ -371,7 +374,7 @@ impl Endpoint {
                 self.register(index, addresses, id);
                 self.after_input(index);
             }
-            None if connection.has_subflow(LATE_JOIN, addresses) => self.touch(index),
+            None if connection.has_late_join(&segment.dst, &segment.src) => self.touch(index),
             None => {
                 self.by_addresses.remove(addresses);
                 self.touch(index);
@@ -380,6 +383,7 @@ impl Endpoint {
     }
 
     /// A reset for what belongs to no connection.
+    #[cold]
     fn refuse(&mut self, segment: &Segment, reason: Option<ResetReason>) {
         let mut reset = segment.resetting_answer();
         if let Some(reason) = reason {
@@ -487,6 +491,7 @@ impl Endpoint {
     }
 
     /// Starts the subflows that a connection wants.
+    #[cold]
     fn join(&mut self, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         for (local, remote) in connection.wanted_joins() {
@@ -552,6 +557,7 @@ impl Endpoint {
         }
     }
 
+    #[cold]
     fn release(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.connection = None;
@@ -560,7 +566,7 @@ impl Endpoint {
         slot.check = None;
         slot.accepted = false;
         for addresses in slot.addresses.drain(..) {
-            if self.by_addresses.get(addresses).is_some_and(|(i, _)| i == index) {
+            if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
                 self.by_addresses.remove(addresses);
             }
         }

@@ -49,6 +49,7 @@ impl Connection {
     }
 
     /// Puts the next announcement on an acknowledgement. Where both do not fit, the data sequence signal gives way.
+    #[cold]
     pub(super) fn add_announcement(&mut self, now: Instant, segment: &mut Segment) {
         let Some(option) = self.announce.front().copied() else { return };
         let len = option.wire_len().next_multiple_of(4);

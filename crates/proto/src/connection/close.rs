@@ -91,6 +91,7 @@ impl Connection {
     }
 
     /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
+    #[cold]
     pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
         let Mode::Mptcp(keys) = self.mode else { return };
         let Some(start) = keys.peer_position(mapping.dsn, self.receive.next()) else { return };
@@ -184,6 +185,7 @@ impl Connection {
     }
 
     /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
+    #[cold]
     fn close_subflows(&mut self, now: Instant) {
         self.unechoed.clear();
         for subflow in self.subflows.iter_mut().flatten() {

@@ -90,6 +90,7 @@ impl Connection {
     }
 
     /// From now on the subflow is a plain TCP connection.
+    #[cold]
     pub(super) fn fall_back(&mut self) {
         //= RFC 8684 §3.7: "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0
         //= indicating an infinite mapping"
@@ -118,6 +119,7 @@ impl Connection {
     }
 
     /// Data of a subflow cannot be delivered: what becomes of the subflow.
+    #[cold]
     pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, trouble: Trouble) {
         match trouble {
             Trouble::Reset(reason) => self.refuse_subflow(now, id, reason),

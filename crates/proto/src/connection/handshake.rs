@@ -325,6 +325,22 @@ impl Connection {
     ) -> HandshakeStep {
         let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return REFUSED };
         let settled = subflow.join == Join::Done || (subflow.join == Join::Initial && self.is_settled());
+        if settled && segment.options.mptcp.is_empty() {
+            return HandshakeStep::GoOn;
+        }
+        self.take_new_handshake_options(id, segment, acceptable, settled)
+    }
+
+    /// The handshake is under way, or options of it have come once more.
+    #[inline(never)]
+    fn take_new_handshake_options(
+        &mut self,
+        id: SubflowId,
+        segment: &mut Segment,
+        acceptable: u64,
+        settled: bool,
+    ) -> HandshakeStep {
+        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return REFUSED };
         if !settled && !subflow.tcp.is_plausible(segment, acceptable) {
             // TCP answers what it does not accept.
             return HandshakeStep::GoOn;
@@ -510,6 +526,7 @@ impl Connection {
     }
 
     /// A subflow's TCP handshake is complete on our side.
+    #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) = (self.is_mptcp(), self.window.first(), self.config.nagle);
         let tunes = self.config.send_buffer_tuning;

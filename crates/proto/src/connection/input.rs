@@ -116,7 +116,7 @@ impl Connection {
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
         //= per [RFC5961], before acting upon it"
         //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
-        if current {
+        if current && !segment.options.mptcp.is_empty() {
             for option in core::mem::take(&mut segment.options.mptcp) {
                 self.take_signal(now, id, &option)?;
             }
@@ -152,6 +152,7 @@ impl Connection {
         Ok(())
     }
 
+    #[cold]
     fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), Trouble> {
         match *option {
             MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
@@ -253,6 +254,7 @@ impl Connection {
     }
 
     /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.
+    #[cold]
     fn refuse_segment(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
             self.control.push_back(segment.resetting_answer());
@@ -260,11 +262,13 @@ impl Connection {
     }
 
     /// Resets a subflow for a violation and tells the peer why.
+    #[cold]
     pub(super) fn refuse_subflow(&mut self, now: Instant, id: SubflowId, reason: ResetReason) {
         self.reset_subflow(now, id, &[MptcpOption::Reset { transient: false, reason }]);
     }
 
     /// Resets a subflow with these options.
+    #[cold]
     pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
         let Some(subflow) = self.subflow_mut(id) else { return };
         let mut reset = subflow.tcp.reset_segment();
@@ -399,6 +403,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     pub(super) fn fail(&mut self, error: ConnectionError) {
         if self.error.is_none() {
             self.error = Some(error);
@@ -482,6 +487,7 @@ impl Connection {
 
     //= RFC 9293 §3.8.6.1: "Probing of zero (offered) windows MUST be supported"
     //= tests: zero_window::a_closed_window_may_last_for_hours, zero_window::a_lost_window_update_is_probed_for
+    #[cold]
     fn probe_window(&mut self, now: Instant, times: u32) {
         let longest = Duration::from_secs(60);
         let mut rto = Duration::from_secs(1);

@@ -172,6 +172,7 @@ impl Connection {
     }
 
     /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
+    #[inline(never)]
     pub(super) fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &Arrival) -> Result<u64, Trouble> {
         let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
         let (start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()));
@@ -196,6 +197,7 @@ impl Connection {
     }
 
     /// A mapping on a segment without new data: it may be what data waits for.
+    #[inline(never)]
     pub(super) fn learn_late(
         &mut self,
         now: Instant,

@@ -393,14 +393,17 @@ impl Connection {
         waiting.then(|| self.progress_at + self.config.close_timeout)
     }
 
-    /// Whether `id` is the subflow between these addresses, local and remote.
-    #[inline]
-    pub(crate) fn has_subflow(&self, id: SubflowId, (local, remote): (SocketAddr, SocketAddr)) -> bool {
-        let is_it = |s: &Subflow| crate::demux::is_same((&s.tcp.local, &s.tcp.remote), (&local, &remote));
+    /// Whether `id` is the subflow between these addresses.
+    pub(crate) fn has_subflow(&self, id: SubflowId, local: &SocketAddr, remote: &SocketAddr) -> bool {
         if id == LATE_JOIN {
-            return self.late_joins.iter().any(is_it);
+            return self.has_late_join(local, remote);
         }
-        self.subflows.get(id.index()).and_then(Option::as_ref).is_some_and(is_it)
+        self.subflows.get(id.index()).and_then(Option::as_ref).is_some_and(|s| s.is_between(local, remote))
+    }
+
+    /// Whether a join between these addresses waits for a name.
+    pub(crate) fn has_late_join(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
+        self.late_joins.iter().any(|s| s.is_between(local, remote))
     }
 
     fn subflow_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {

@@ -147,6 +147,7 @@ impl Connection {
     }
 
     /// Until the peer has confirmed, the client's ACK and its first data carry MP_CAPABLE (RFC 8684 §3.1).
+    #[cold]
     fn add_capable(&self, out: &Outgoing, segment: &mut Segment) -> bool {
         let Mode::Mptcp(keys) = self.mode else { return false };
         let data_len = match out {
@@ -162,6 +163,7 @@ impl Connection {
     }
 
     /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.
+    #[cold]
     fn add_priority(&mut self, i: usize, segment: &mut Segment) {
         let Some(subflow) = self.subflows[i].as_mut() else { return };
         let Some(backup) = subflow.send_priority else { return };

@@ -105,6 +105,11 @@ impl Subflow {
         }
     }
 
+    /// Its addresses are these.
+    pub(super) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
+        crate::demux::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
+    }
+
     /// Data may be assigned to it.
     pub(super) fn usable(&self) -> bool {
         self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)

@@ -148,6 +148,7 @@ impl Tcp {
         changed
     }
 
+    #[inline(never)]
     fn handle_sack(&mut self, now: Instant, segment: &Segment, ack: u64, d: &mut Delivered, samples: &mut Samples) {
         let mut blocks = segment.options.sack.iter();
         let relative =

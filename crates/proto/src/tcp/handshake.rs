@@ -176,6 +176,7 @@ impl Tcp {
         self.config.mtu.saturating_sub(ip + 20).max(64)
     }
 
+    #[cold]
     pub(super) fn syn_header(&self, segment: &mut Segment, window: u64) {
         segment.flags |= Flags::SYN;
         let answering = self.peer_synced;
@@ -211,6 +212,7 @@ impl Tcp {
         }
     }
 
+    #[cold]
     fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment, peers: Peers<'_>, changes: &mut Changes) {
         let acks_syn = segment.flags.contains(Flags::ACK) && segment.ack == self.isn.wrapping_add(1);
         if segment.flags.contains(Flags::ACK) && !acks_syn {
@@ -270,6 +272,7 @@ impl Tcp {
         segment.flags.contains(Flags::ACK) && beyond_syn && self.is_established()
     }
 
+    #[cold]
     fn establish(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         self.state = if self.fin_queued { State::FinWait1 } else { State::Established };
         self.retransmit_timer = None;
@@ -385,6 +388,7 @@ impl Tcp {
 
     /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is
     /// reported as a duplicate, as the kernel does: its sender may have repeated it for nothing.
+    #[cold]
     fn reject(&mut self, segment: &Segment, seq: u64) {
         if !segment.flags.contains(Flags::RST) {
             self.receiver.note_duplicate(seq, seq + u64::from(segment.payload.len()));

@@ -263,6 +263,7 @@ impl Receiver {
         }
     }
 
+    #[inline(never)]
     fn hold(&mut self, mut arrival: Arrival, mut fin: bool) -> Received {
         let (mut start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()) + u64::from(fin));
         let i = self.held.partition_point(|h| h.arrival.ssn <= start);
@@ -320,6 +321,7 @@ impl Receiver {
     }
 
     /// The SACK blocks to report, at most `limit`; a D-SACK first (RFC 2883 §4).
+    #[inline(never)]
     pub(crate) fn sack_blocks(&mut self, peer_isn: u32, limit: usize) -> SackBlocks {
         let wire = |(left, right): (u64, u64)| SackBlock {
             left: peer_isn.wrapping_add(left as u32),
@@ -429,6 +431,7 @@ impl Receiver {
 
     /// Segments beyond a hole: the first three acknowledgements at once, so that the sender sees the loss, then one for all
     /// that arrives in a twentieth of a round trip (the kernel's SACK compression).
+    #[inline(never)]
     fn acknowledge_hole(&mut self, now: Instant, around: &Surroundings) {
         if self.duplicate_acks.0 != self.next {
             self.duplicate_acks = (self.next, 0);

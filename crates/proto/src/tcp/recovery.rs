@@ -237,6 +237,7 @@ impl Tcp {
     }
 
     /// The threshold falls; the window follows by proportional rate reduction.
+    #[inline(never)]
     fn start_reduction(&mut self, now: Instant, peers: Peers<'_>) {
         self.recovery.high = self.nxt;
         self.recovery.probe = None;
@@ -265,6 +266,7 @@ impl Tcp {
         self.window.cwnd = self.window.ssthresh.max(1);
     }
 
+    #[inline(never)]
     pub(crate) fn enter_recovery(&mut self, now: Instant, peers: Peers<'_>) -> LossKind {
         if !self.recovery.in_reduction() {
             self.remember_for_undo();
@@ -288,6 +290,7 @@ impl Tcp {
     }
 
     /// After the retransmission timer (RFC 6298 §5, RFC 5681 §3.1).
+    #[inline(never)]
     pub(crate) fn enter_loss(&mut self, now: Instant, peers: Peers<'_>) {
         let state = self.recovery.state;
         let fresh = matches!(state, State::Open | State::Disorder) || self.recovery.high <= self.una;
@@ -335,6 +338,7 @@ impl Tcp {
         }
     }
 
+    #[inline(never)]
     fn undo(&mut self, now: Instant, peers: Peers<'_>) {
         let Some(prior) = self.recovery.prior.take() else { return };
         self.queue.forget_losses();
@@ -417,6 +421,7 @@ impl Tcp {
     }
 
     /// Ends an episode whose data is all acknowledged.
+    #[inline(never)]
     fn leave_finished(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
         let done = match self.recovery.state {
             State::Reduction => self.una > self.recovery.high,
@@ -438,6 +443,7 @@ impl Tcp {
     }
 
     /// F-RTO (RFC 5682 §3) and repair after a timeout.
+    #[inline(never)]
     fn handle_loss_state(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
         self.recovery.new_data_only = false;
         let delayed = d.una_advanced && self.may_undo(d);
@@ -477,6 +483,7 @@ impl Tcp {
     }
 
     /// The end of a tail loss probe's episode (RFC 8985 §7.4).
+    #[inline(never)]
     fn end_probe(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
         let Some((high, repeated)) = self.recovery.probe else { return };
         if self.una < high {

@@ -117,6 +117,7 @@ impl Tcp {
 
     //= RFC 9293 §3.6.1: "When a connection is closed actively, it MUST linger in the TIME-WAIT state for a time 2xMSL"
     //= tests: close::either_side_first_or_both_at_once
+    #[cold]
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.retransmit_timer = None;

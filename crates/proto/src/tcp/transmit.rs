@@ -146,6 +146,7 @@ impl Tcp {
 
     /// RFC 5681 §4.1, as the kernel has it: the window halves for each timeout that passed, down to the initial one, and the
     /// threshold remembers three quarters of it.
+    #[inline(never)]
     fn restart_after_idle(&mut self, now: Instant) {
         let Some(last) = self.last_sent else { return };
         self.idle_for = Some(now.since(last));
@@ -193,6 +194,7 @@ impl Tcp {
         out
     }
 
+    #[inline(never)]
     fn retransmit(&mut self, now: Instant, name: u64) -> Option<Outgoing> {
         self.queue.mark_retransmitted(name, now, self.delivered_bytes, self.delivered_at);
         if self.recovery.in_reduction() {
@@ -207,6 +209,7 @@ impl Tcp {
     }
 
     /// RFC 8985 §7.3: new data where there is some, else the last segment again.
+    #[inline(never)]
     fn loss_probe(&mut self, now: Instant) -> Outgoing {
         if self.queue.first_unsent().is_some() {
             let out = self.send_new(now);
