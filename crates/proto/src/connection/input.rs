@@ -332,7 +332,11 @@ impl Connection {
         if newly > 0 {
             self.buffer.acknowledge(ack);
             self.progress_at = now;
+            self.moved_at = now;
             self.data_timer = None;
+            if self.passing_by {
+                self.pass_by_late(now);
+            }
         }
         if !changes.acked.is_empty() || newly > 0 {
             let event = Event::Acked {
@@ -353,11 +357,11 @@ impl Connection {
             subflow.carried = true;
             self.joins_lost = 0;
         }
-        if changes.una_advanced {
+        if changes.una_advanced || (changes.delivered && self.fast_detection()) {
             self.revive(now, id);
         }
         if changes.late {
-            self.handle_late_subflow(id);
+            self.handle_late_subflow(now, id);
         }
         if let Some(rtt) = changes.rtt {
             self.tell_event(now, &Event::RttSample { subflow: id, rtt });

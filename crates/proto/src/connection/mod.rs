@@ -155,6 +155,8 @@ pub struct Connection {
     scheduler_wake: Option<Instant>,
     /// Ranges that must be carried again, by someone else.
     reinject: VecDeque<Range<DataSeq>>,
+    /// Some subflow is late: others carry what it carries.
+    passing_by: bool,
     /// The last decision that could not be carried out.
     schedule_error: Option<ScheduleError>,
     data_fin: DataFin,
@@ -163,8 +165,10 @@ pub struct Connection {
     window_override: bool,
     /// Mainline's connection-level retransmission timer.
     data_timer: Option<Instant>,
-    /// When to look whether data has vanished, and the first byte not acknowledged when that was decided.
-    check: Option<(Instant, DataSeq)>,
+    /// When to look whether the stream stands still.
+    check: Option<Instant>,
+    /// Since when the first byte not acknowledged is that one, or data is out at all.
+    moved_at: Instant,
     largest_send_window: u64,
     /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,

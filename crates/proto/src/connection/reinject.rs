@@ -1,16 +1,22 @@
 //! Carrying data again on other subflows: after a timeout, with a dead subflow, and opportunistically (`pr`).
 
+use super::subflow::Subflow;
 use super::{Connection, Trace};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
+use std::collections::VecDeque;
 
 /// A dark subflow is probed at least this often with failure detection `fast`.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The first wait before a subflow that was lost or refused is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
+
+/// The most of a late subflow's data that others carry before the peer says that it has some of it, segments: as many as
+/// one acknowledgement answers.
+const PASSED_BY: u64 = 2;
 
 /// Connection-level timeouts without an answer after which mainline takes a subflow for stale (`stale_loss_cnt`).
 const STALE_AFTER: u32 = 4;
@@ -24,6 +30,13 @@ impl Connection {
         busy.map(|s| s.tcp.rto()).max().unwrap_or(self.config.tcp.min_rto)
     }
 
+    /// The longest timeout of a subflow that carries the stream's next byte.
+    fn timeout_of_holders(&self) -> Duration {
+        let owners = self.send.span_at(self.send.first_unacked()).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
+        let holders = self.subflows.iter().flatten().filter(|s| s.usable() && owners.contains(s.id));
+        holders.map(|s| s.tcp.rto()).max().unwrap_or_else(|| self.longest_timeout())
+    }
+
     /// Failure detection `linux`: mainline's connection-level retransmission timer runs while data is out, for as long as
     /// the longest timeout of a subflow.
     pub(super) fn arm_data_timer(&mut self, now: Instant) {
@@ -32,7 +45,9 @@ impl Connection {
             self.check = None;
         } else if self.fast_detection() {
             if self.check.is_none() {
-                self.check = Some((now + self.longest_timeout(), self.send.first_unacked()));
+                let timeout = self.timeout_of_holders();
+                let at = self.moved_at + timeout;
+                self.check = Some(if at > now { at } else { now + timeout });
             }
         } else if self.data_timer.is_none() {
             self.data_timer = Some(now + self.longest_timeout());
@@ -41,19 +56,44 @@ impl Connection {
 
     /// When [`Connection::handle_check`] wants to be called. It is no timer: mostly nothing comes of it.
     pub(crate) fn poll_check(&self) -> Option<Instant> {
-        self.check.map(|(at, _)| at)
+        self.check
     }
 
-    /// Failure detection `fast`: looks whether something has vanished. Returns whether there is anything to do now.
+    /// Failure detection `fast`: looks whether the stream has stood still for a timeout of who carries its next byte:
+    /// something has vanished, or waits behind what its subflow repairs. Returns whether there is anything to do now.
     pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
-        let Some((_, from)) = self.check.take_if(|(at, _)| *at <= now) else { return false };
-        let found = from == self.send.first_unacked() && self.take_back_vanished();
+        if self.check.take_if(|at| *at <= now).is_none() {
+            return false;
+        }
+        let stands = now.since(self.moved_at) >= self.timeout_of_holders();
+        let found = stands && (self.take_back_vanished() || self.pass_by_holders(now));
         if found {
             self.schedule(now);
         } else {
             self.arm_data_timer(now);
         }
         found
+    }
+
+    /// Others carry what the subflows that hold the stream's next byte have not delivered for long.
+    fn pass_by_holders(&mut self, now: Instant) -> bool {
+        let Some((_, owners)) = self.send.span_at(self.send.first_unacked()) else { return false };
+        let mut found = false;
+        for id in owners.iter() {
+            found |= self.handle_late_subflow(now, id);
+        }
+        found
+    }
+
+    /// The stream has gone on: while nothing is heard of a late subflow, others carry more of what it carries.
+    pub(super) fn pass_by_late(&mut self, now: Instant) {
+        self.passing_by = false;
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].as_ref().is_some_and(|s| s.late) {
+                self.passing_by = true;
+                self.handle_late_subflow(now, SubflowId(i as u8));
+            }
+        }
     }
 
     /// Data whose every carrier has been acknowledged on its subflow, but that is not acknowledged at the data level: the
@@ -130,22 +170,29 @@ impl Connection {
         self.views = views;
     }
 
-    /// Failure detection `fast`: a subflow holds the stream's next byte and has not answered for two round trips. Others
-    /// carry what it carries too, so that the stream goes on before the timeout tells whether the path is dark.
-    pub(super) fn handle_late_subflow(&mut self, id: SubflowId) {
+    /// Failure detection `fast`: a subflow holds the stream's next byte and has not answered for two round trips, or the
+    /// stream has stood still for a timeout. Others carry the next of what it carries too, and more with each DATA_ACK until
+    /// it answers: the stream goes on before the timeout tells whether the path is dark, and where the path has only lost
+    /// the end of a window, or is slow, not much arrives twice. Returns whether something is to be carried.
+    pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
         if !self.is_mptcp() || !self.fast_detection() {
-            return;
+            return false;
         }
         let first = self.send.first_unacked();
         let others = self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale && !s.late);
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
-        if others && subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
-            subflow.late = true;
-            for range in subflow.tcp.unacked_data() {
-                Self::queue_reinjection(&mut self.reinject, range);
-            }
-            self.make_way(id);
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return false };
+        if !others || !subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
+            return false;
         }
+        subflow.late = true;
+        self.passing_by = true;
+        // What went out just now is not late: where a window opened again after a loss, that is most of it.
+        let end = first + PASSED_BY * u64::from(subflow.tcp.mss());
+        for range in subflow.tcp.overdue_data(now).filter(|r| r.end > first && r.start < end) {
+            Self::queue_reinjection(&mut self.reinject, range);
+        }
+        self.make_way(id);
+        true
     }
 
     /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
@@ -189,20 +236,26 @@ impl Connection {
         }
         for subflow in self.subflows.iter_mut().flatten().filter(|s| s.id != id && s.usable()) {
             for range in subflow.tcp.take_unsent() {
-                self.send.withdraw(range, subflow.id);
+                self.send.withdraw(range.clone(), subflow.id);
+                if self.send.span_at(range.start).is_some() {
+                    // It was to carry again what somebody else lost.
+                    Self::queue_reinjection(&mut self.reinject, range);
+                }
             }
         }
     }
 
-    fn queue_reinjection(queue: &mut std::collections::VecDeque<Range<DataSeq>>, range: Range<DataSeq>) {
-        let known = queue.iter().any(|r| r.start <= range.start && range.end <= r.end);
-        if known {
-            return;
+    /// Adds a range to those that wait, which are in the stream's order and disjoint: what the reader waits for goes first,
+    /// whoever lost it.
+    fn queue_reinjection(queue: &mut VecDeque<Range<DataSeq>>, range: Range<DataSeq>) {
+        let from = queue.partition_point(|r| r.end < range.start);
+        let to = queue.partition_point(|r| r.start <= range.end);
+        if from == to {
+            return queue.insert(from, range);
         }
-        match queue.back_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => queue.push_back(range),
-        }
+        let (start, end) = (range.start.min(queue[from].start), range.end.max(queue[to - 1].end));
+        queue[from] = start..end;
+        queue.drain(from + 1..to);
     }
 
     /// A subflow is over: everything that it alone carried is carried again, and it is joined again.
@@ -265,6 +318,7 @@ impl Connection {
 
     /// Assigns what waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
     pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
+        let fast = self.fast_detection();
         while let Some(range) = self.reinject.front().cloned() {
             let start = range.start.max(self.send.first_unacked());
             if start >= range.end {
@@ -277,7 +331,9 @@ impl Connection {
                 continue;
             };
             let end = span.end.min(range.end);
-            let living = |s: &super::subflow::Subflow| s.usable() && !s.stale && !s.late;
+            // What a subflow lost waits for round trips where it is more than its window.
+            let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
+            let living = |s: &Subflow| s.usable() && !s.stale && !s.late && !repairs(s);
             let living_owner = self.subflows.iter().flatten().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // Someone else carries it already.
@@ -349,6 +405,28 @@ impl Connection {
             subflow.penalised_at = Some(now);
             subflow.tcp.penalise();
             self.counters.penalisations += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_waits_is_in_order_and_disjoint(ranges in proptest::collection::vec((0u64..200, 1u64..30), 1..30)) {
+            let mut queue = VecDeque::new();
+            let mut waits = [false; 230];
+            for (start, len) in ranges {
+                Connection::queue_reinjection(&mut queue, DataSeq(start)..DataSeq(start + len));
+                waits[start as usize..(start + len) as usize].fill(true);
+                prop_assert!(queue.iter().zip(queue.iter().skip(1)).all(|(a, b)| a.end < b.start), "{:?}", queue);
+                for (i, w) in waits.iter().enumerate() {
+                    prop_assert_eq!(queue.iter().any(|r| r.contains(&DataSeq(i as u64))), *w);
+                }
+            }
         }
     }
 }

@@ -111,6 +111,7 @@ impl Connection {
         }
         if idle && self.send.assigned_bytes() > 0 {
             self.progress_at = now;
+            self.moved_at = now;
         }
         self.arm_data_timer(now);
         self.set_backlog(self.send.unassigned_bytes() > 0);

@@ -73,6 +73,7 @@ impl Tcp {
             changes.una_advanced = true;
             self.advance_una(now, ack, sacked_before, &mut d, &mut samples, &mut changes.acked);
         }
+        changes.delivered = d.una_advanced || d.newly_sacked;
         // RFC 5681 §2: a duplicate acknowledgement.
         d.duplicate_ack =
             !d.una_advanced && segment.payload.is_empty() && !window_changed && self.queue.packets_out() > 0;
@@ -93,6 +94,9 @@ impl Tcp {
         }
         let rtt = self.sample_rtt(now, segment, &samples, d.una_advanced);
         changes.rtt = rtt;
+        if d.una_advanced {
+            self.dark_since = None;
+        }
         let round_ended = self.track_round(now, d.una_advanced);
         self.track_delivery(now, &d);
 
@@ -244,17 +248,19 @@ impl Tcp {
         }
         self.una = ack;
         self.consecutive_timeouts = 0;
-        self.dark_since = None;
         self.previous_sack.retain(|b| b.1 > ack);
     }
 
     /// RFC 6298 §3 (Karn), RFC 7323 §4.
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
         let direct = if s.retransmitted { None } else { s.first };
+        // What a path that was dark says first of what was sent before that is the outage's length.
+        let dark = self.rto_cap < Duration::MAX;
+        let dark_since = self.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
         let sample = match (direct.or(s.first_sacked), segment.options.timestamps) {
+            (Some(sent), _) if sent < dark_since => return None,
             (Some(sent), _) => now.since(sent),
-            // What a path says after the dark may echo a time from before it: that is the outage's length.
-            (None, Some(t)) if una_advanced && t.echo != 0 && self.rto_cap == Duration::MAX => {
+            (None, Some(t)) if una_advanced && t.echo != 0 && !dark => {
                 let ms = timestamp(now).wrapping_sub(t.echo);
                 if ms > i32::MAX as u32 {
                     return None;

@@ -64,6 +64,8 @@ pub(crate) struct Changes {
     pub(crate) acked: Vec<Range<DataSeq>>,
     /// The subflow's cumulative acknowledgement advanced.
     pub(crate) una_advanced: bool,
+    /// The peer has data of which it had not told: cumulatively, or by SACK.
+    pub(crate) delivered: bool,
     pub(crate) has_sack: bool,
     pub(crate) rtt: Option<Duration>,
     pub(crate) loss: Option<LossKind>,
@@ -94,6 +96,7 @@ impl Changes {
         self.arrived.clear();
         self.acked.clear();
         self.una_advanced = false;
+        self.delivered = false;
         self.has_sack = false;
         self.rtt = None;
         self.loss = None;
@@ -575,6 +578,18 @@ impl Tcp {
     /// The data of every segment that is not acknowledged, in subflow order.
     pub(crate) fn unacked_data(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
         self.queue.iter().filter(|s| s.len > 0).map(SentSegment::data)
+    }
+
+    /// The data of every segment that went out at least a round trip ago and is not acknowledged, in subflow order.
+    pub(crate) fn overdue_data(&self, now: Instant) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        let round_trip = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        let overdue = move |s: &&SentSegment| s.len > 0 && s.last_sent + round_trip <= now;
+        self.queue.iter().take(self.queue.packets_out() as usize).filter(overdue).map(SentSegment::data)
+    }
+
+    /// More was lost than the window sends again in one round trip.
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.queue.lost_out.saturating_sub(self.queue.retransmitted_out) > self.window.cwnd
     }
 
     /// Everything up to `end` of the stream was queued here, in order: the subflow's sequence is the stream's.

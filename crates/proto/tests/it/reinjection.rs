@@ -166,3 +166,22 @@ fn the_first_segment_of_a_path_that_comes_back_is_answered_by_a_probe() {
     pair.inject(Client, segment);
     pair.run_until("the path is used again", ms(2 * 40), |p| !p.subflow(Client, 1).stale);
 }
+
+#[test]
+fn the_lost_end_of_a_window_hardly_arrives_twice() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    pair.write(Client, 40_000);
+    pair.run_until_received(Server, 40_001, secs(1));
+    pair.run_for(ms(100));
+    // Shorter than the time until the probe.
+    pair.kill(0);
+    pair.write(Client, 10_000);
+    pair.run_for(ms(25));
+    pair.revive(0);
+    pair.run_until_received(Server, 50_001, ms(300));
+    pair.run_for(ms(500));
+    assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
+    // All seven were carried twice if the other path did not wait for what the probe brings.
+    assert!(pair.the(Server).counters().duplicate_bytes < 4 * 1460, "{:?}", pair.the(Server).counters());
+}
