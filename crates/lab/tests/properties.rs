@@ -315,8 +315,13 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     let mut sim = Simulation::new(scenario, seed, registry, &NoFiles).expect("the scenario is complete");
     let windows = Rc::new(RefCell::new(Windows::default()));
     let lost = Rc::new(Cell::new(false));
-    let (seen, loses, watched) = (windows.clone(), lost.clone(), case.clone());
+    // The last that the sender tried was a probe of a closed window.
+    let probed = Rc::new(Cell::new(false));
+    let (seen, loses, probes, watched) = (windows.clone(), lost.clone(), probed.clone(), case.clone());
     sim.set_capture(Box::new(move |tap, segment| {
+        if is_client(segment.src.ip()) != watched.download {
+            probes.set(segment.payload.is_empty() && !segment.flags.contains(Flags::SYN));
+        }
         if matches!(tap.fate, Fate::Delivered) {
             seen.borrow_mut().see(tap.at, segment);
         } else {
@@ -347,9 +352,9 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         // A path counts once it is up, and the sender has a subflow on it.
         let moment = LOOK + LOOK;
         let usable = senders().any(|s| s.usable && !case.is_dark(path_of(s.local.ip()), now, moment));
-        // Nothing can move while all is dark. What is tried meanwhile is lost: with failure detection `linux` the next try may come
-        // after as long again.
-        let waits = !usable && !case.slow_detection;
+        // Nothing can move while all is dark. What is tried meanwhile is lost: with failure detection `linux`, and where a closed window
+        // is probed, the next try may come after as long again.
+        let waits = !usable && !case.slow_detection && !probed.get();
         let timeout = senders().map(|s| s.rto).max().unwrap_or_default();
         let on_each: Vec<(SubflowId, u64, u64)> = receivers()
             .map(|r| (r.id, r.counters.data_segments_received - r.counters.duplicate_segments_received, r.held_bytes))
