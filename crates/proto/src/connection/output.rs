@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// Makes the segment.
-    fn build(&mut self, now: Instant, i: usize, mut out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
+    fn build(&mut self, now: Instant, i: usize, out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
         let (next, mptcp) = (self.receive.next(), self.is_mptcp());
         let occupied = self.occupied(self.subflows[i].as_ref()?.tcp.held_bytes());
         let subflow = self.subflows[i].as_mut()?;
@@ -72,9 +72,6 @@ impl Connection {
         self.last_offered = offered;
         subflow.tcp.header(now, &out, offered, segment);
         let ecn = subflow.tcp.ecn_of(&out);
-        if let Outgoing::Data { payload, .. } = &mut out {
-            segment.payload = core::mem::take(payload);
-        }
         self.add_options(now, i, &out, segment);
         if let Some(subflow) = self.subflows[i].as_mut() {
             subflow.tcp.finish(segment);

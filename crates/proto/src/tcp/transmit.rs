@@ -5,15 +5,15 @@ use super::{State, Tcp};
 use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment, Timestamps};
+use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment, Timestamps};
 
-/// One transmission, decided and accounted for; the connection adds data, window and Multipath TCP options.
+/// One transmission, decided and accounted for; the connection adds window and Multipath TCP options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outgoing {
     /// A SYN, or a SYN/ACK.
     Syn,
-    /// A data segment or a FIN.
-    Data { ssn: u64, data: Range<DataSeq>, payload: Payload, fin: bool, again: bool },
+    /// A data segment or a FIN, and its name in the queue.
+    Data { name: u64, ssn: u64, data: Range<DataSeq>, fin: bool, again: bool },
     /// An acknowledgement without data.
     Ack,
     /// An acknowledgement with an old sequence number, which the peer must answer.
@@ -231,8 +231,7 @@ impl Tcp {
             self.counters.data_bytes_sent += u64::from(s.len);
             self.counters.retransmitted_segments += u64::from(again);
         }
-        let payload = self.queue.payload(name).cloned().unwrap_or_default();
-        Outgoing::Data { ssn: s.ssn, data: s.data(), payload, fin: s.fin, again }
+        Outgoing::Data { name, ssn: s.ssn, data: s.data(), fin: s.fin, again }
     }
 
     /// Asks the peer for its window with an old sequence number (RFC 9293 §3.8.6.1).
@@ -250,7 +249,7 @@ impl Tcp {
         self.receiver.ack_now();
     }
 
-    /// Makes the segment: numbers, flags, timestamps. `window` is the receive window in bytes after the acknowledgement.
+    /// Makes the segment: numbers, flags, timestamps, data. `window` is the receive window in bytes after the acknowledgement.
     pub(crate) fn header(&mut self, now: Instant, out: &Outgoing, window: u64, segment: &mut Segment) {
         segment.reset(self.local, self.remote);
         segment.seq = self.isn.wrapping_add(match out {
@@ -277,7 +276,8 @@ impl Tcp {
                 }
             }
         }
-        if let Outgoing::Data { fin, data, .. } = out {
+        if let Outgoing::Data { name, fin, data, .. } = out {
+            segment.payload = self.queue.payload(*name).cloned().unwrap_or_default();
             if *fin {
                 segment.flags |= Flags::FIN;
             }
