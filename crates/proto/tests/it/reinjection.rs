@@ -185,3 +185,25 @@ fn the_lost_end_of_a_window_hardly_arrives_twice() {
     // All seven were carried twice if the other path did not wait for what the probe brings.
     assert!(pair.the(Server).counters().duplicate_bytes < 4 * 1460, "{:?}", pair.the(Server).counters());
 }
+
+#[test]
+fn an_outage_is_no_round_trip_time() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    // Two segments are lost; what follows each of them arrives, but nothing tells the sender.
+    let mut sent = 0;
+    pair.script(move |p| {
+        let data = p.from == Client && p.is_data() && p.path == 1;
+        sent += u32::from(data);
+        let lost = data && matches!(sent, 1 | 4 | 11..);
+        if lost || (p.from == Server && p.path == 1) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Client, 3_000_000);
+    pair.run_until("the path is given up", secs(2), |p| p.subflow(Client, 1).stale);
+    pair.run_for(secs(5));
+    pair.script(|_| Fate::Pass);
+    pair.run_until("the path is used again", secs(2), |p| !p.subflow(Client, 1).stale);
+    pair.run_for(ms(500));
+    let path = pair.subflow(Client, 1);
+    assert!(path.srtt.is_some_and(|t| t < ms(100)), "{path:?}");
+}
