@@ -238,8 +238,10 @@ impl Connection {
         }
         match self.carry_out(assign, views) {
             Ok((range, clipped_by)) => {
-                let event = Event::Assigned { subflow, range: range.clone(), clipped_by };
-                scheduler.on_event(&event, &self.view(now, views));
+                if scheduler.wants_events() {
+                    let event = Event::Assigned { subflow, range: range.clone(), clipped_by };
+                    scheduler.on_event(&event, &self.view(now, views));
+                }
                 Ok(Carried::Assigned(Given { subflow, range, clipped_by }))
             }
             // A segment that is held back (a window smaller than it, Nagle) is no mistake of the scheduler.

@@ -299,6 +299,7 @@ impl Tcp {
         let interval = now.since(s.delivered_at);
         if !interval.is_zero() {
             self.delivered_in = (self.delivered_bytes - s.delivered, interval);
+            self.delivery_rate.set(None);
         }
     }
 
@@ -317,6 +318,7 @@ impl Tcp {
         let packets = self.window.cwnd.max(self.queue.packets_out());
         let factor = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
         self.paced = Some((packets, factor, srtt));
+        self.pacing_rate.set(None);
     }
 
     /// Whether the window is, or lately was, what limits sending: only then it may grow.

@@ -9,6 +9,7 @@ use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Controller, Window};
 use crate::scheduler::Growth;
 use arrayvec::ArrayVec;
+use core::cell::Cell;
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Segment};
@@ -60,7 +61,9 @@ impl Tcp {
             delivered_bytes: 0,
             delivered_at: Instant::ZERO,
             delivered_in: (0, Duration::ZERO),
+            delivery_rate: Cell::new(None),
             paced: None,
+            pacing_rate: Cell::new(None),
             loss_estimate: 0.0,
             bytes_since_loss: 0,
             bytes_between_losses: 0,

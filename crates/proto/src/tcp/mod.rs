@@ -21,6 +21,7 @@ use crate::congestion::{Context, Controller, PathState, Window};
 use crate::scheduler::{Growth, LossKind, Phase};
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
+use core::cell::Cell;
 use core::net::SocketAddr;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
@@ -179,10 +180,12 @@ pub(crate) struct Tcp {
     /// Bytes delivered to the peer in all, and when that last changed.
     delivered_bytes: u64,
     delivered_at: Instant,
-    /// The last interval of the delivery rate and what was delivered in it. A rate is divided out where it is asked for.
+    /// The last interval of the delivery rate and what was delivered in it; window, factor and round-trip time that give the
+    /// pacing rate. Rates are divided out where they are asked for, and then known until they change.
     delivered_in: (u64, Duration),
-    /// Window, factor and round-trip time that give the pacing rate.
+    delivery_rate: Cell<Option<f64>>,
     paced: Option<(u32, f64, Duration)>,
+    pacing_rate: Cell<Option<f64>>,
     loss_estimate: f64,
     bytes_since_loss: u64,
     bytes_between_losses: u64,
@@ -304,13 +307,17 @@ impl Tcp {
     }
     /// Bytes per second; 0 before the first.
     pub(crate) fn delivery_rate(&self) -> f64 {
-        let (bytes, interval) = self.delivered_in;
-        if interval.is_zero() { 0.0 } else { bytes as f64 / interval.as_secs_f64() }
+        known(&self.delivery_rate, || {
+            let (bytes, interval) = self.delivered_in;
+            if interval.is_zero() { 0.0 } else { bytes as f64 / interval.as_secs_f64() }
+        })
     }
     /// The kernel's sk_pacing_rate, bytes per second: the window over the round trip, doubled in slow start, 1.2-fold after.
     pub(crate) fn pacing_rate(&self) -> f64 {
-        let Some((packets, factor, srtt)) = self.paced else { return 0.0 };
-        f64::from(packets) * f64::from(self.plain_mss) * factor / srtt.as_secs_f64().max(1e-6)
+        known(&self.pacing_rate, || {
+            let Some((packets, factor, srtt)) = self.paced else { return 0.0 };
+            f64::from(packets) * f64::from(self.plain_mss) * factor / srtt.as_secs_f64().max(1e-6)
+        })
     }
     pub(crate) fn loss_estimate(&self) -> f64 {
         self.loss_estimate
@@ -603,6 +610,15 @@ impl Tcp {
         self.window.cwnd = (self.window.cwnd / 2).max(1);
         self.window.ssthresh = self.window.cwnd.max(2);
     }
+}
+
+/// What is known, or becomes so now.
+fn known(value: &Cell<Option<f64>>, compute: impl FnOnce() -> f64) -> f64 {
+    value.get().unwrap_or_else(|| {
+        let computed = compute();
+        value.set(Some(computed));
+        computed
+    })
 }
 
 /// All subflows as a coupled controller sees them, and which one this is.

@@ -110,7 +110,7 @@ impl Tcp {
         let near =
             u32::try_from(rtt_micros >> 9).ok().and_then(|shift| MAX_BURST_BYTES.checked_shr(shift)).unwrap_or(0);
         let bytes = (self.pacing_rate() / 1024.0) as u64 + u64::from(near);
-        (bytes.min(u64::from(MAX_BURST_BYTES)) / u64::from(self.mss.max(1))).max(2) as u32
+        (bytes.min(u64::from(MAX_BURST_BYTES)) as u32 / self.mss.max(1)).max(2)
     }
 
     fn start_burst(&mut self) {
