@@ -240,7 +240,7 @@ impl Connection {
             // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
             // waits for a hole of the subflow.
             let there = match self.config.kernel_windows && mptcp {
-                true => self.window.kernel_occupancy(u64::from(len) + held - own, mptcp),
+                true => self.window.kernel_occupancy([u64::from(len) + held - own], mptcp),
                 false => occupied.saturating_sub(own),
             };
             let opened = self.window.opened(subflow.window_limit, len, there);

@@ -337,8 +337,8 @@ impl Connection {
     fn occupied(&self, held: u64) -> u64 {
         let bytes = self.receive.ready_bytes() + self.receive.held_bytes();
         match (self.config.kernel_windows, self.is_mptcp()) {
-            (true, mptcp @ true) => self.window.kernel_occupancy(bytes, mptcp),
-            (true, mptcp @ false) => self.window.kernel_occupancy(bytes + held, mptcp),
+            (true, mptcp @ true) => self.window.kernel_occupancy(self.receive.runs(), mptcp),
+            (true, mptcp @ false) => self.window.kernel_occupancy([bytes + held], mptcp),
             (false, _) => bytes + held,
         }
     }

@@ -35,7 +35,7 @@ const TCP_SHARE: u64 = 153;
 const MPTCP_SHARE: u64 = 152;
 /// Data of a full Multipath TCP segment; how many the kernel joins in one buffer; a buffer's overhead, bytes.
 const MPTCP_SEGMENT: u64 = 1424;
-const SEGMENTS_PER_BUFFER: u64 = 17;
+const SEGMENTS_PER_BUFFER: u64 = 16;
 const BUFFER_OVERHEAD: u64 = 960;
 
 impl ReceiveWindow {
@@ -118,14 +118,16 @@ impl ReceiveWindow {
         if len >= 128 { limit + room.min(step) } else { limit }
     }
 
-    /// What `bytes` of waiting data take of the buffer in the kernel's accounts: neighbours share a buffer's overhead, with
-    /// Multipath TCP up to an eighth of the memory, and the window's share was made for single segments.
-    pub(crate) fn kernel_occupancy(&self, bytes: u64, mptcp: bool) -> u64 {
+    /// What waiting data takes of the buffer in the kernel's accounts, `runs` bytes without a gap each: neighbours share a
+    /// buffer's overhead, with Multipath TCP up to an eighth of the memory, and the window's share was made for single
+    /// segments.
+    pub(crate) fn kernel_occupancy(&self, runs: impl IntoIterator<Item = u64>, mptcp: bool) -> u64 {
         let segment = if mptcp { MPTCP_SEGMENT } else { FULL_SEGMENT };
         let memory = self.memory();
         let eighth = if mptcp { memory / 8 / segment } else { SEGMENTS_PER_BUFFER };
         let shared = eighth.clamp(1, SEGMENTS_PER_BUFFER) * segment;
-        let free = memory.saturating_sub(bytes + bytes.div_ceil(shared) * BUFFER_OVERHEAD);
+        let taken: u64 = runs.into_iter().map(|bytes| bytes + bytes.div_ceil(shared) * BUFFER_OVERHEAD).sum();
+        let free = memory.saturating_sub(taken);
         self.buffer.saturating_sub(free * self.share() / 256)
     }
 

@@ -1,5 +1,6 @@
 //! Asking the scheduler, and carrying out what it answers.
 
+use super::send_memory::FRAGMENT;
 use super::subflow::Subflow;
 use super::trace::{Carried, Decided, Given, Saw, Trace};
 use super::{Connection, DataFin};
@@ -299,6 +300,17 @@ impl Connection {
             end = start + room;
             let by = if room == segments * mss { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer };
             clipped_by = Some(by);
+        }
+        if assign.window == WindowUse::Queue && self.config.send_buffer_tuning {
+            // The kernel looks at the memory again after each fragment of the stream.
+            let limit = subflow.tcp.send_buffer(self.config.send_buffer);
+            let mut border = DataSeq((start.0 / FRAGMENT + 1) * FRAGMENT);
+            while border < end {
+                if subflow.tcp.memory_with(start, border.since(start)) >= limit {
+                    (end, clipped_by) = (border, Some(ClippedBy::SendBuffer));
+                }
+                border = border + FRAGMENT;
+            }
         }
         let in_flight = self.send.assigned_bytes() > 0;
         let mut at = start;

@@ -11,7 +11,7 @@ const LEAST_SEND_BUFFER: u64 = 4096;
 /// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
 const WORTH_WRITING: u64 = 64 << 10;
 /// A buffer of a Multipath TCP stream: a page chunk of 32 KiB, less its header; bytes.
-const FRAGMENT: u64 = 32_768 - FRAGMENT_OVERHEAD;
+pub(super) const FRAGMENT: u64 = 32_768 - FRAGMENT_OVERHEAD;
 const FRAGMENT_OVERHEAD: u64 = 40;
 
 impl Connection {

@@ -87,6 +87,7 @@ impl Tcp {
             plain_mss: DEFAULT_MSS,
             burst_left: 0,
             burst_is_long: false,
+            burst_deferred: false,
             in_burst: false,
             small_end: 0,
             backlog: false,
@@ -208,6 +209,7 @@ impl Tcp {
         peers: Peers<'_>,
         changes: &mut Changes,
     ) {
+        self.burst_deferred = false;
         match self.state {
             State::Closed => {}
             State::SynSent => self.handle_in_syn_sent(now, segment, peers, changes),

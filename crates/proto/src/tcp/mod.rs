@@ -221,6 +221,8 @@ pub(crate) struct Tcp {
     /// Segments left of the buffer being sent, and whether it has several.
     burst_left: u32,
     burst_is_long: bool,
+    /// A burst was held back: until a segment, data or a timer comes to this subflow.
+    burst_deferred: bool,
     in_burst: bool,
     /// End of the last segment sent that was not full (Minshall's variant of Nagle).
     small_end: u64,
@@ -419,6 +421,15 @@ impl Tcp {
         }
     }
 
+    /// [`Tcp::queued_memory`] once `bytes` more from `at` on are queued.
+    pub(crate) fn memory_with(&self, at: DataSeq, bytes: u64) -> u64 {
+        let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == at);
+        let open = self.queue.open_buffer().filter(|_| goes_on).unwrap_or(self.buffer_segments());
+        let in_last = u64::from(self.buffer_segments().saturating_sub(open)) * u64::from(self.mss);
+        let buffers = bytes.saturating_sub(in_last).div_ceil(self.buffer_bytes());
+        self.queued_memory() + bytes + buffers * BUFFER_OVERHEAD
+    }
+
     /// What `bytes` not yet queued here take of a plain TCP's send buffer.
     pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
         bytes + bytes.div_ceil(self.buffer_bytes()) * BUFFER_OVERHEAD
@@ -446,6 +457,7 @@ impl Tcp {
     pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = payload.len();
+        self.burst_deferred = false;
         if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload) {
             self.queued_end += u64::from(len);
             return;

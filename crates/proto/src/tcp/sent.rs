@@ -190,7 +190,14 @@ impl SentQueue {
     }
 
     /// The first unsent segment goes out now, in a buffer of its own or in that of the one before; returns its name.
-    pub(crate) fn mark_sent(&mut self, now: Instant, own_buffer: bool, delivered: u64, delivered_at: Instant) -> u64 {
+    pub(crate) fn mark_sent(
+        &mut self,
+        now: Instant,
+        own_buffer: bool,
+        splits: bool,
+        delivered: u64,
+        delivered_at: Instant,
+    ) -> u64 {
         let name = self.first + self.sent as u64;
         let segment = &mut self.segments[self.sent];
         segment.last_sent = now;
@@ -202,6 +209,10 @@ impl SentQueue {
             self.buffers += 1;
         }
         self.sent += 1;
+        if let Some(rest) = self.segments.get_mut(self.sent).filter(|s| splits && !s.starts_buffer) {
+            rest.starts_buffer = true;
+            self.buffers += 1;
+        }
         self.by_time.push_back((name, self.transmissions));
         self.transmissions += 1;
         name

@@ -96,7 +96,8 @@ impl Tcp {
             return false;
         }
         if self.burst_left == 0 {
-            if self.defers_burst(now) {
+            self.burst_deferred = self.burst_deferred || self.defers_burst(now);
+            if self.burst_deferred {
                 return false;
             }
             self.start_burst();
@@ -119,6 +120,16 @@ impl Tcp {
         let most = self.burst_segments().min(quota);
         let unsent = if self.queues { self.queue.unsent_in_buffer(most) } else { self.queue.unsent() };
         self.burst_left = most.min(unsent).max(1);
+        let tail = self.queue.last_queued().is_some_and(|s| s.len < self.mss && !s.fin) && !self.fin_queued;
+        if self.burst_left > 1
+            && self.burst_left == self.queue.unsent()
+            && tail
+            && self.nagle
+            && self.small_outstanding()
+        {
+            // A tail that Nagle's rule holds back gets a buffer of its own.
+            self.burst_left -= 1;
+        }
         self.burst_is_long = self.burst_left > 1;
     }
 
@@ -180,7 +191,9 @@ impl Tcp {
         self.in_burst = self.burst_left > 1;
         self.burst_left = self.burst_left.saturating_sub(1);
         self.buffer_was_sent = self.tunes_send_buffer && self.burst_left == 0;
-        let name = self.queue.mark_sent(now, first, self.delivered_bytes, self.delivered_at);
+        // What is queued leaves its buffer with the burst; the rest has one of its own.
+        let splits = self.queues && self.burst_left == 0;
+        let name = self.queue.mark_sent(now, first, splits, self.delivered_bytes, self.delivered_at);
         if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.mss) {
             self.small_end = self.queue.get(name).map_or(0, |s| s.end());
         }
