@@ -234,14 +234,18 @@ impl Connection {
         // Data that waits for other subflows' needs no reader of this one's.
         let taken = mptcp && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
-        if let Some((len, out_of_order)) = subflow.tcp.noted_data() {
+        // The kernel's window of a subflow stays what it was at first until a full segment has come.
+        let grows = !self.config.kernel_windows || subflow.tcp.saw_full_segment();
+        if let Some((len, out_of_order)) = subflow.tcp.noted_data().filter(|_| grows) {
             // A segment that waits for a hole counts before it takes its room.
-            let own = if out_of_order { u64::from(len) } else { 0 };
+            let len_bytes = u64::from(len);
             // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
             // waits for a hole of the subflow.
-            let there = match self.config.kernel_windows && mptcp {
-                true => self.window.kernel_occupancy([u64::from(len) + held - own], mptcp),
-                false => occupied.saturating_sub(own),
+            let there = match (self.config.kernel_windows && mptcp, out_of_order) {
+                (true, true) => self.window.kernel_occupancy([held.saturating_sub(len_bytes)], mptcp),
+                (true, false) => self.window.kernel_occupancy([held + len_bytes], mptcp),
+                (false, true) => occupied.saturating_sub(len_bytes),
+                (false, false) => occupied,
             };
             let opened = self.window.opened(subflow.window_limit, len, there);
             if opened > subflow.window_limit {

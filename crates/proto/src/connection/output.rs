@@ -52,6 +52,7 @@ impl Connection {
         if next.is_none() {
             subflow.tcp.validate_window();
             grew |= subflow.tcp.grow_send_buffer(self.write_blocked, true);
+            grew |= self.lets_writer_go_on();
         }
         if grew {
             self.report_writable();

@@ -80,7 +80,7 @@ impl ReceiveWindow {
         if !self.auto {
             return self.buffer;
         }
-        self.half().saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT)).min(self.of_syn())
+        self.half().saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT))
     }
 
     fn half(&self) -> u64 {

@@ -279,7 +279,10 @@ impl Connection {
         let Some(subflow) = self.subflow_mut(id) else { return };
         subflow.down = true;
         let was_up = subflow.up;
-        if self.is_mptcp() && !self.fast_detection() {
+        // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
+        // came too late for its own side counts, as in the kernel.
+        let too_late = self.role == super::Role::Client && self.closes_to_joins();
+        if self.is_mptcp() && !self.fast_detection() && (was_up || too_late) {
             self.send_everything_again();
         }
         self.hand_over(id);

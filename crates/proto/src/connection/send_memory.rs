@@ -51,11 +51,29 @@ impl Connection {
             return free;
         }
         let end = self.send.written_end().0;
+        if self.is_mptcp() && end < FRAGMENT {
+            // The first fragment meets a send buffer of 20480 bytes, which grows once it goes out.
+            return FRAGMENT - end;
+        }
+        if self.is_mptcp() && self.only_first_fragment_waits() {
+            return 0;
+        }
         if self.is_mptcp() {
             return (end + free).next_multiple_of(FRAGMENT) - end;
         }
         let unassigned = self.send.unassigned_bytes();
         self.subflows.iter().flatten().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
+    }
+
+    /// The stream's first fragment is all that was written, and none of it is out.
+    fn only_first_fragment_waits(&self) -> bool {
+        let is_out = self.subflows.iter().flatten().any(|s| s.tcp.queue().packets_out() > 0);
+        self.send.written_end().0 == FRAGMENT && self.send.first_unacked().0 == 0 && !is_out
+    }
+
+    /// The stream's first fragment has gone out: its writer goes on at once.
+    pub(super) fn lets_writer_go_on(&self) -> bool {
+        self.write_blocked && self.config.send_buffer_tuning && self.send.written_end().0 == FRAGMENT
     }
 
     /// Tells the application of room in the send buffer, once it is worth writing.

@@ -449,7 +449,7 @@ impl Tcp {
     /// Segments that the kernel puts into one buffer: 64 KiB, or half of the largest window that the peer has offered.
     fn buffer_segments(&self) -> u32 {
         let half = u32::try_from(self.largest_peer_window / 2).unwrap_or(u32::MAX);
-        (transmit::MAX_BURST_BYTES.min(half) / self.plain_mss.max(1)).max(1)
+        (transmit::MAX_BURST_BYTES.min(half) / self.mss.max(1)).max(1)
     }
 
     /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as

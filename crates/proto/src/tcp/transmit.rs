@@ -151,6 +151,11 @@ impl Tcp {
         if room >= self.burst_segments() || room >= cwnd / 3 {
             return false;
         }
+        let in_buffer = self.queue.unsent_in_buffer(room.saturating_add(1));
+        if self.queues && in_buffer <= room && in_buffer < self.queue.unsent() {
+            // A buffer with others behind it gets no longer.
+            return false;
+        }
         let (Some(head), Some(srtt)) = (self.queue.head(), self.rtt.srtt()) else { return false };
         (head.last_sent + srtt).since(now) <= DEFER_WITHIN.min(srtt.div(2))
     }
