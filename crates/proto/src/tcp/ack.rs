@@ -248,6 +248,7 @@ impl Tcp {
         }
         self.una = ack;
         self.consecutive_timeouts = 0;
+        self.early_probes = 0;
         self.previous_sack.retain(|b| b.1 > ack);
     }
 

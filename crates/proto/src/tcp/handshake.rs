@@ -101,6 +101,7 @@ impl Tcp {
             syn_sent_at: Instant::ZERO,
             syn_retransmissions: 0,
             consecutive_timeouts: 0,
+            early_probes: 0,
             dark_since: None,
             rto_cap: Duration::MAX,
             receiver: Receiver::new(&config),

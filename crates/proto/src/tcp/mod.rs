@@ -239,6 +239,8 @@ pub(crate) struct Tcp {
     syn_sent_at: Instant,
     syn_retransmissions: u32,
     consecutive_timeouts: u32,
+    /// Probes of a path that was dark before their time, since something was last acknowledged.
+    early_probes: u32,
     /// The first of them.
     dark_since: Option<Instant>,
     /// Timeouts are not stretched beyond this, so that a dark path is probed often enough.

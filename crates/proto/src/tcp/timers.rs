@@ -24,6 +24,8 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 
 /// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
 const LEAST_SILENCE: Duration = Duration::from_secs(100);
+/// A path that was dark is not asked again sooner than after this, however near the peer is.
+const SHORTEST_PROBE: Duration = Duration::from_millis(1);
 
 impl Tcp {
     /// When [`Tcp::handle_timeout`] wants to be called.
@@ -54,11 +56,17 @@ impl Tcp {
     }
 
     /// A segment came on a path that was dark: the first segment out goes out again once a round trip has passed since it
-    /// last did. Its acknowledgement tells whether the path works in our direction too.
+    /// last did, twice as long after each such try that nothing came of. Its acknowledgement tells whether the path works in
+    /// our direction too.
     pub(crate) fn probe_again(&mut self, now: Instant) {
-        let wait = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        let round = self.rtt.srtt().unwrap_or(Duration::ZERO).max(SHORTEST_PROBE);
+        let wait = round.saturating_mul(1 << self.early_probes.min(16));
         if let (Some((RetransmitTimer::Timeout, at)), Some(head)) = (&mut self.retransmit_timer, self.queue.head()) {
-            *at = (*at).min((head.last_sent + wait).max(now));
+            let sooner = (head.last_sent + wait).max(now);
+            if sooner < *at {
+                *at = sooner;
+                self.early_probes = self.early_probes.saturating_add(1);
+            }
         }
     }
 
