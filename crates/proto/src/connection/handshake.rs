@@ -196,7 +196,7 @@ impl Connection {
             moved_at: now,
             write_blocked: false,
             receive: Default::default(),
-            last_offered: window.first(),
+            last_offered: window.first(config.kernel_windows),
             window,
             end_reported: false,
             initial_local: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
@@ -530,7 +530,8 @@ impl Connection {
     /// A subflow's TCP handshake is complete on our side.
     #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
-        let (mptcp, first_window, nagle) = (self.is_mptcp(), self.window.first(), self.config.nagle);
+        let (mptcp, first_window, nagle) =
+            (self.is_mptcp(), self.window.first(self.config.kernel_windows), self.config.nagle);
         let tunes = self.config.send_buffer_tuning;
         let Some(subflow) = self.subflow_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };

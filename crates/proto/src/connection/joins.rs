@@ -169,7 +169,7 @@ impl Connection {
 
     fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
         let mut answer = Segment::default();
-        subflow.tcp.header(now, &Outgoing::Syn, self.window.first(), &mut answer);
+        subflow.tcp.header(now, &Outgoing::Syn, self.window.first(self.config.kernel_windows), &mut answer);
         self.syn_options(subflow, &mut answer);
         subflow.tcp.finish(&mut answer);
         self.control.push_back(answer);

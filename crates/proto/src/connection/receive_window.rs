@@ -75,12 +75,13 @@ impl ReceiveWindow {
         (half - half % FULL_SEGMENT).min(u64::from(u16::MAX)).max(self.buffer.min(FULL_SEGMENT))
     }
 
-    /// What a subflow may offer at first.
-    pub(crate) fn first(&self) -> u64 {
+    /// What a subflow may offer at first. The kernel's window is not bound by the 16 bits of a SYN's.
+    pub(crate) fn first(&self, kernel: bool) -> u64 {
         if !self.auto {
             return self.buffer;
         }
-        self.half().saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT))
+        let first = self.half().saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT));
+        if kernel { first } else { first.min(self.of_syn()) }
     }
 
     fn half(&self) -> u64 {

@@ -96,7 +96,7 @@ impl Tcp {
             return false;
         }
         if self.burst_left == 0 {
-            self.burst_deferred = self.burst_deferred || self.defers_burst(now);
+            self.burst_deferred = (self.queues && self.burst_deferred) || self.defers_burst(now);
             if self.burst_deferred {
                 return false;
             }
