@@ -115,7 +115,7 @@ impl<P: Packet + Clone> Link<P> {
             Serializer::Unlimited | Serializer::Constant { .. } => idle || self.admits(length),
             Serializer::Trace(_) => self.admits(length),
             Serializer::Bucket(bucket) => {
-                if self.wire_work(length) > bucket.depth {
+                if self.wire_work(length) > bucket.longest {
                     return self.drop_entry(now, entry, Fate::Oversized);
                 }
                 self.admits(length)

@@ -18,7 +18,8 @@ pub enum Shaper {
     /// for a link's first).
     Trace(Trace),
     /// A token bucket as Linux' tbf without a peak rate: a frame leaves at once when the bucket holds tokens for all of
-    /// it (sch_tbf.c, `tbf_dequeue`). Frames count with their Ethernet header, as in tbf. The bucket starts full.
+    /// it (sch_tbf.c, `tbf_dequeue`). Frames count with their Ethernet header, as in tbf. The bucket starts full. Tokens
+    /// are whole nanoseconds and rates whole bytes per second, as in the kernel: a frame's cost is rounded down.
     TokenBucket {
         /// Rate at which tokens come.
         rate: Bitrate,
@@ -44,7 +45,7 @@ pub(crate) const fn work(bytes: u64) -> Work {
 /// The frame at the head: how much is left of it, and until when that takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// What was left at `since`. With a token bucket: tokens needed.
+    /// What was left at `since`.
     pub(crate) left: Work,
     pub(crate) since: Instant,
     /// When it leaves, if nothing changes; [`Instant::FAR_FUTURE`] when stopped, and with a trace.
@@ -67,8 +68,7 @@ impl Serializer {
             Shaper::Constant(rate) => Serializer::Constant { rate: rate.as_bps() },
             Shaper::Trace(trace) => Serializer::Trace(Cursor::new(trace.clone(), now)),
             Shaper::TokenBucket { rate, burst_bytes } => {
-                let depth = work(u64::from(*burst_bytes));
-                Serializer::Bucket(Bucket { rate: rate.as_bps(), depth, level: depth, at: now })
+                Serializer::Bucket(Bucket::new(rate.as_bps(), *burst_bytes, now))
             }
         }
     }
@@ -91,8 +91,12 @@ impl Serializer {
             Serializer::Unlimited => now,
             Serializer::Constant { rate } => finish(now, head.left, *rate),
             Serializer::Bucket(bucket) => {
-                bucket.refill(now, head.left);
-                finish(now, head.left.saturating_sub(bucket.level), bucket.rate)
+                let cost = bucket.cost_ns(head.left);
+                bucket.refill(now, cost);
+                match cost.saturating_sub(bucket.level_ns) {
+                    wait if bucket.rate > 0 => now + Duration::from_nanos(wait),
+                    _ => Instant::FAR_FUTURE,
+                }
             }
             Serializer::Trace(_) => Instant::FAR_FUTURE,
         };
@@ -116,26 +120,55 @@ impl Serializer {
     #[inline]
     pub(crate) fn depart(&mut self, head: &Head) {
         if let Serializer::Bucket(bucket) = self {
-            bucket.refill(head.done, head.left);
-            bucket.level = bucket.level.saturating_sub(head.left);
+            let cost = bucket.cost_ns(head.left);
+            bucket.refill(head.done, cost);
+            bucket.level_ns = bucket.level_ns.saturating_sub(cost);
         }
     }
 }
 
-/// A token bucket; tokens are [`Work`].
+/// A token bucket in the kernel's arithmetic (`psched_ratecfg_precompute`, `psched_l2t_ns`): a token is a nanosecond, and
+/// a frame costs its bytes · `mult` / 2^`shift` of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
+    /// Bits per second.
     rate: u64,
-    pub(crate) depth: Work,
-    level: Work,
+    mult: u64,
+    shift: u32,
+    /// The work of the longest frame that may pass.
+    pub(crate) longest: Work,
+    depth_ns: u64,
+    level_ns: u64,
     at: Instant,
 }
 
 impl Bucket {
-    /// Tokens come until `now`, up to the depth, or to `need` where the depth was lowered under a waiting frame.
-    fn refill(&mut self, now: Instant, need: Work) {
-        let earned = now.since(self.at).as_nanos().saturating_mul(self.rate);
-        self.level = self.level.saturating_add(earned).min(self.depth.max(need));
+    fn new(rate: u64, burst_bytes: u32, now: Instant) -> Self {
+        // Less than a byte per second is a byte per second, unless it is nothing.
+        let bytes_per_second = (rate / 8).max(1);
+        let mut factor: u64 = 1_000_000_000;
+        let mut shift = 0;
+        while factor / bytes_per_second < 1 << 31 && factor < 1 << 63 {
+            factor <<= 1;
+            shift += 1;
+        }
+        let longest = work(u64::from(burst_bytes));
+        let mult = factor / bytes_per_second;
+        let mut bucket = Bucket { rate, mult, shift, longest, depth_ns: 0, level_ns: 0, at: now };
+        bucket.depth_ns = bucket.cost_ns(longest);
+        bucket.level_ns = bucket.depth_ns;
+        bucket
+    }
+
+    /// What a frame costs.
+    fn cost_ns(&self, frame: Work) -> u64 {
+        ((frame / PER_BYTE) * self.mult) >> self.shift
+    }
+
+    /// Tokens come until `now`, up to the depth, or to `need_ns` where the depth was lowered under a waiting frame.
+    fn refill(&mut self, now: Instant, need_ns: u64) {
+        let earned = if self.rate > 0 { now.since(self.at).as_nanos() } else { 0 };
+        self.level_ns = self.level_ns.saturating_add(earned).min(self.depth_ns.max(need_ns));
         self.at = self.at.max(now);
     }
 }

@@ -339,6 +339,19 @@ fn a_token_bucket_lets_a_burst_through_at_once_and_then_keeps_the_rate() {
 }
 
 #[test]
+fn a_token_bucket_rounds_as_the_kernel_does() {
+    // 1.5 MB/s: a byte is 2,863,311,530 / 2^22 ns, a little less than 666 2/3. 1500 bytes are so a nanosecond short of a
+    // millisecond, 1514 bytes are 1,009,333 ns.
+    let shaper = Shaper::TokenBucket { rate: Bitrate::from_mbps(12), burst_bytes: 1514 };
+    let mut link = link(LinkConfig { shaper, queue: QueueLimit::Packets(10), ..LinkConfig::default() });
+    for (number, length) in [1514, 1500, 1514, 1514].into_iter().enumerate() {
+        link.enqueue(Instant::ZERO, frame(number as u32, length));
+    }
+    let times: Vec<u64> = outcomes(&mut link).into_iter().map(|out| out.1).collect();
+    assert_eq!(times, [0, 999_999, 999_999 + 1_009_333, 999_999 + 2 * 1_009_333]);
+}
+
+#[test]
 fn a_token_bucket_fills_up_to_its_depth_only() {
     let mut link = bucket_link(2000);
     link.enqueue(Instant::ZERO, frame(0, 2000));
