@@ -196,6 +196,8 @@ pub enum Outcome {
         /// By what.
         by: &'static str,
     },
+    /// The subflow gets the data at the end of this instant.
+    Delegated,
     /// It waits.
     Waiting,
     /// The default took over.
@@ -364,6 +366,7 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
         outcome: match carried {
             Carried::Assigned(g) => Outcome::Assigned(given(g)),
             Carried::HeldBack(by) => Outcome::HeldBack { by: clip(by) },
+            Carried::Delegated => Outcome::Delegated,
             Carried::Waiting => Outcome::Waiting,
             Carried::Replaced { error, by } => Outcome::Replaced { why: why(error), by: by.map(given) },
         },

@@ -2,7 +2,7 @@
 
 use crate::parameter::Values;
 use crate::registry::{ControllerEntry, SchedulerEntry};
-use pathweave_units::Duration;
+use pathweave_units::{Duration, Instant};
 
 /// The receive buffer of a connection, which is also the largest window that it offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,8 @@ pub struct TcpConfig {
     pub delayed_ack: bool,
     /// The longest that an acknowledgement is delayed (Linux: 40 ms).
     pub delayed_ack_timeout: Duration,
+    /// The step of the clock that timers run on; zero: timers are exact. See [`TcpConfig::expiry`].
+    pub timer_tick: Duration,
     /// How many segments are acknowledged at once at the start (Linux: 16).
     pub quick_acks: u32,
     /// Loss detection and recovery.
@@ -100,6 +102,7 @@ impl Default for TcpConfig {
             least_window_shift: 0,
             delayed_ack: true,
             delayed_ack_timeout: Duration::from_millis(40),
+            timer_tick: Duration::ZERO,
             quick_acks: 16,
             recovery: LossRecovery::RackTlp,
             prr: true,
@@ -108,6 +111,24 @@ impl Default for TcpConfig {
             ecn: false,
             max_retransmissions: 15,
         }
+    }
+}
+
+impl TcpConfig {
+    /// When a timer fires that is set now for `wait`. On a clock with ticks that is Linux' timer wheel (`calc_wheel_index`): a
+    /// tick after its time, and on a coarser step, 8, 64, 512, ... ticks, from 63 of those of the level before on.
+    pub fn expiry(&self, now: Instant, wait: Duration) -> Instant {
+        let tick = self.timer_tick.as_nanos();
+        if tick == 0 {
+            return now + wait;
+        }
+        let ticks = wait.as_nanos().div_ceil(tick);
+        let (mut step, mut reach) = (1, 63);
+        while ticks >= reach && step < 1 << 24 {
+            (step, reach) = (step * 8, reach * 8);
+        }
+        let due = (now.as_nanos() / tick).saturating_add(ticks);
+        Instant::from_nanos((due / step + 1).saturating_mul(step).saturating_mul(tick))
     }
 }
 

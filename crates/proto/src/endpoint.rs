@@ -265,7 +265,7 @@ impl Endpoint {
         let connection = self.slots[handle.index as usize].connection.as_deref_mut()?;
         let payload = connection.read(now, max)?;
         // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
-        if connection.acknowledges_now() || connection.at_end() || connection.error().is_some() {
+        if connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some() {
             self.touch(handle.index);
         }
         Some(payload)

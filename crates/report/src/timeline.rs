@@ -82,6 +82,7 @@ pub(crate) fn outcome_text(verdict: &Verdict, outcome: &Outcome) -> Option<Strin
             (!whole).then(|| format!("carried out: {}{by}", data(g.range)))
         }
         Outcome::HeldBack { by } => Some(format!("held back: a short segment at the {by}")),
+        Outcome::Delegated => Some("when all packets of this instant have been taken".into()),
         Outcome::Waiting => None,
         Outcome::Replaced { why, by } => {
             let by = by.as_ref().map_or("nothing".into(), given);

@@ -178,6 +178,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Whole<0, 14>, tcp.least_window_shift as "least_window_shift", "The window scale is at least this";
     Bool, tcp.delayed_ack as "delayed_ack", "Delayed acknowledgements";
     Time, tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest that an acknowledgement is delayed";
+    Time, tcp.timer_tick as "timer_tick", "The step of the clock that timers run on (Linux: 1ms or 4ms); 0s: exact";
     Whole<0, 1000>, tcp.quick_acks as "quick_acks", "Segments acknowledged at once at the start";
     RecoveryForm, tcp.recovery as "recovery", "Loss detection and recovery";
     Bool, tcp.prr as "prr", "Proportional rate reduction";

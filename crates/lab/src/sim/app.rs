@@ -20,6 +20,12 @@ pub(super) struct End {
     pub(super) handle: Option<ConnectionHandle>,
 }
 
+/// A connection's process begins to write this long after it is connected: what the handshake sets off, packets that
+/// announce addresses and joins, stays ahead of its data, as it does where a process needs time to wake up.
+const WAKE_UP: Duration = Duration::from_micros(1);
+/// What a reader takes, and a writer writes, at once; bytes.
+const BLOCK: u64 = 64 << 10;
+
 /// A connection's two applications.
 pub(super) struct App {
     pub(super) measured: bool,
@@ -33,6 +39,8 @@ pub(super) struct App {
     pub(super) start: Instant,
     /// The next start or message.
     timer: Option<Instant>,
+    /// The first write; the far future before and after it.
+    wakes: Instant,
     written: u64,
     /// Messages due and not written yet, bytes.
     pending: u64,
@@ -72,6 +80,7 @@ impl App {
             server: end(server),
             start,
             timer: Some(start),
+            wakes: Instant::FAR_FUTURE,
             written: 0,
             pending: 0,
             generated: 0,
@@ -119,10 +128,17 @@ impl App {
         }
     }
 
+    /// When it does something by itself.
+    fn next_time(&self) -> Instant {
+        self.timer.map_or(self.wakes, |timer| timer.min(self.wakes))
+    }
+
     fn write(&mut self, now: Instant, host: &mut Host) {
-        let Some(handle) = self.sender().handle else { return };
+        let Some(handle) = self.sender().handle.filter(|_| self.wakes == Instant::FAR_FUTURE) else { return };
         while self.available() > 0 && !self.closed {
-            let payload = self.contents.from(self.written, self.available());
+            // A writer on a kernel's send buffer writes block by block, and each block is pushed.
+            let block = if self.config.send_buffer_tuning { BLOCK - self.written % BLOCK } else { u64::MAX };
+            let payload = self.contents.from(self.written, self.available().min(block));
             let len = u64::from(payload.len());
             let taken = host.endpoint.write(now, handle, payload);
             self.written += taken;
@@ -137,9 +153,14 @@ impl App {
         }
     }
 
-    fn read(&mut self, now: Instant, host: &mut Host, meter: &mut Meter) {
-        let Some(handle) = self.receiver().handle else { return };
-        while let Some(payload) = host.endpoint.read(now, handle, u64::MAX) {
+    /// Reads one block; the next comes once what this one lets leave has left. The answer is whether there may be one.
+    fn read(&mut self, now: Instant, host: &mut Host, meter: &mut Meter) -> bool {
+        let Some(handle) = self.receiver().handle else { return false };
+        let mut left = BLOCK;
+        while left > 0
+            && let Some(payload) = host.endpoint.read(now, handle, left)
+        {
+            left -= u64::from(payload.len());
             if let Payload::Virtual { start, .. } = payload {
                 self.corrupted |= start != self.received;
             }
@@ -154,26 +175,30 @@ impl App {
             // The reader has all it wants: it closes its own direction.
             host.endpoint.with(handle, |c| c.close(now));
         }
+        left == 0
     }
 }
 
 /// All applications of a run.
 pub(super) struct Apps {
     pub(super) list: Vec<App>,
+    /// Those that have something to read.
+    unread: Vec<usize>,
 }
 
 impl Apps {
     pub(super) fn new(list: Vec<App>) -> Self {
-        Apps { list }
+        Apps { list, unread: Vec::new() }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.list.iter().filter_map(|a| a.timer).min()
+        let next = self.list.iter().map(App::next_time).min()?;
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 
     /// Applications whose time has come.
     pub(super) fn due(&self, now: Instant) -> Vec<usize> {
-        let due = |a: &App| a.timer.is_some_and(|t| t <= now);
+        let due = |a: &App| a.next_time() <= now;
         if self.list.iter().any(due) {
             (0..self.list.len()).filter(|i| due(&self.list[*i])).collect()
         } else {
@@ -215,6 +240,12 @@ impl Apps {
     /// Opens an application's connection, or writes its next message. Returns the host that acted.
     pub(super) fn start_or_write(&mut self, now: Instant, index: usize, hosts: &mut [Host]) -> usize {
         let app = &mut self.list[index];
+        if app.wakes <= now {
+            app.wakes = Instant::FAR_FUTURE;
+            let host = app.sender().host;
+            app.write(now, &mut hosts[host]);
+            return host;
+        }
         app.timer = None;
         if app.client.handle.is_none() && app.error.is_none() {
             let (local, remote) = (app.client.address, app.server.address);
@@ -262,22 +293,39 @@ impl Apps {
             acted = true;
             let of_client = |a: &App| a.client.host == index && a.client.handle == Some(handle);
             let of_server = |a: &App| a.server.host == index && a.server.handle == Some(handle);
-            let Some(app) = self.list.iter_mut().find(|a| of_client(a) || of_server(a)) else { continue };
+            let Some(i) = self.list.iter().position(|a| of_client(a) || of_server(a)) else { continue };
+            let app = &mut self.list[i];
             match event {
                 ConnectionEvent::Connected | ConnectionEvent::Writable => {
-                    if app.sender().handle == Some(handle) && app.sender().host == index {
-                        app.write(now, host);
+                    let is_sender = app.sender().handle == Some(handle) && app.sender().host == index;
+                    match event {
+                        _ if !is_sender => {}
+                        ConnectionEvent::Connected => app.wakes = now + WAKE_UP,
+                        _ => app.write(now, host),
                     }
                 }
                 ConnectionEvent::Readable => {
                     if app.receiver().handle == Some(handle) && app.receiver().host == index {
-                        app.read(now, host, meter);
+                        if !self.unread.contains(&i) {
+                            self.unread.push(i);
+                        }
                     }
                 }
                 ConnectionEvent::Failed(error) => {
                     app.error.get_or_insert(error);
                 }
                 ConnectionEvent::SubflowUp(_) | ConnectionEvent::SubflowDown(_) | ConnectionEvent::Closed => {}
+            }
+        }
+        let mut at = 0;
+        while let Some(&i) = self.unread.get(at) {
+            let app = &mut self.list[i];
+            let is_here = app.receiver().host == index;
+            acted |= is_here;
+            if is_here && !app.read(now, host, meter) {
+                self.unread.remove(at);
+            } else {
+                at += 1;
             }
         }
         acted

@@ -171,6 +171,7 @@ fn view_of<'a>(now: Instant, subflows: &'a [SubflowView], map: &'a SendMap) -> V
         send_buffer_free: 1 << 20,
         send_buffer: 4 << 20,
         message_end: None,
+        fragment_ends: None,
     }
 }
 

@@ -48,13 +48,15 @@ impl Connection {
         first.is_some_and(|s| s.id.index() == i && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement. Where both do not fit, the data sequence signal gives way.
+    /// Puts the next announcement on an acknowledgement of subflow `i`. Where both do not fit, or the data sequence signal
+    /// tells nothing new, it gives way, as in the kernel.
     #[cold]
-    pub(super) fn add_announcement(&mut self, now: Instant, segment: &mut Segment) {
+    pub(super) fn add_announcement(&mut self, now: Instant, i: usize, segment: &mut Segment) {
         let Some(option) = self.announce.front().copied() else { return };
         let len = option.wire_len().next_multiple_of(4);
         let signal = segment.options.dss;
-        if len > segment.options.free_bytes() && signal.is_some_and(|d| d.mapping.is_none()) {
+        let is_news = self.subflows[i].as_ref().is_some_and(|s| s.tcp.owes_ack());
+        if (!is_news || len > segment.options.free_bytes()) && signal.is_some_and(|d| d.mapping.is_none()) {
             segment.options.dss = None;
         }
         if len > segment.options.free_bytes() {
@@ -109,6 +111,8 @@ impl Connection {
         if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
             return;
         }
+        // Who knows both keys speaks Multipath TCP.
+        self.confirm();
         if self.local_addresses.iter().any(|(_, own, _)| *own == address) {
             return;
         }

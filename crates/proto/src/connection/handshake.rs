@@ -1,5 +1,8 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
+use super::delegate::Delegation;
+use super::fragments::Fragments;
+use super::kernel_buffers::KernelBuffers;
 use super::receive_window::ReceiveWindow;
 use super::subflow::{Join, PathMeta, Subflow};
 use super::throttle::Throttle;
@@ -183,6 +186,8 @@ impl Connection {
             send_window: 0,
             window_blocked_since: None,
             scheduler_wake: None,
+            delegation: Delegation::default(),
+            acknowledged_now: None,
             reinject: Default::default(),
             passing_by: false,
             schedule_error: None,
@@ -195,7 +200,10 @@ impl Connection {
             progress_at: now,
             moved_at: now,
             write_blocked: false,
+            writer_looks_again: false,
             receive: Default::default(),
+            kernel_buffers: KernelBuffers::default(),
+            fragments: Fragments::default(),
             last_offered: window.first(config.kernel_windows),
             window,
             end_reported: false,

@@ -93,8 +93,14 @@ impl Connection {
             }
         }
         self.apply_changes(now, id, &changes);
+        if changes.established {
+            // One more subflow's send buffer.
+            self.report_writable();
+        }
         self.changes = Some(changes);
+        self.acknowledged_now = self.delegates().then_some(id);
         self.schedule(now);
+        self.acknowledged_now = None;
     }
 
     /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
@@ -214,6 +220,9 @@ impl Connection {
             return 0;
         }
         let new = self.receive.insert(at, payload);
+        if self.config.kernel_windows && new > 0 {
+            self.kernel_buffers.insert(at, len, self.window.longest_buffer());
+        }
         self.counters.duplicate_bytes += len - new;
         new
     }
@@ -242,12 +251,12 @@ impl Connection {
             // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
             // waits for a hole of the subflow.
             let there = match (self.config.kernel_windows && mptcp, out_of_order) {
-                (true, true) => self.window.kernel_occupancy([held.saturating_sub(len_bytes)], mptcp),
-                (true, false) => self.window.kernel_occupancy([held + len_bytes], mptcp),
+                (true, true) => self.window.occupied_by(self.window.joined(held.saturating_sub(len_bytes))),
+                (true, false) => self.window.occupied_by(self.window.joined(held + len_bytes)),
                 (false, true) => occupied.saturating_sub(len_bytes),
                 (false, false) => occupied,
             };
-            let opened = self.window.opened(subflow.window_limit, len, there);
+            let opened = self.window.opened(subflow.window_limit, subflow.window_clamp, len, there);
             if opened > subflow.window_limit {
                 subflow.window_limit = opened;
                 subflow.tcp.window_grew();
@@ -335,6 +344,7 @@ impl Connection {
         let newly = self.send.acknowledge(ack);
         if newly > 0 {
             self.buffer.acknowledge(ack);
+            self.fragments.acknowledge(self.send.first_unacked());
             self.progress_at = now;
             self.moved_at = now;
             self.data_timer = None;

@@ -1,15 +1,19 @@
 //! One Multipath TCP connection, or plain TCP: the data stream, its subflows, and who carries what.
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
-//! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions), `reinject` (reinjection, opportunistic
-//! retransmission, failure detection), `trace` (decisions, for people to read), `joins` (further subflows), `close` (DATA_FIN and the end).
+//! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions),
+//! `delegate` (grants that wait for the end of an instant), `reinject` (reinjection, opportunistic retransmission, failure
+//! detection), `trace` (decisions, for people to read), `joins` (further subflows), `close` (DATA_FIN and the end).
 
 mod addresses;
 mod close;
+mod delegate;
 mod fallback;
+mod fragments;
 mod handshake;
 mod input;
 mod joins;
+mod kernel_buffers;
 mod mapping;
 mod output;
 mod probe;
@@ -39,7 +43,10 @@ use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Changes;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
+use delegate::Delegation;
+use fragments::Fragments;
 use handshake::Mode;
+use kernel_buffers::KernelBuffers;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{AddressId, MptcpOption};
 use pathweave_wire::{Payload, Segment};
@@ -49,6 +56,10 @@ use send_buffer::SendBuffer;
 use std::collections::VecDeque;
 use subflow::Subflow;
 use throttle::Throttle;
+
+/// What a kernel's reader needs until its acknowledgement leaves: the kernel's own, sent while segments are taken, are another
+/// instant's.
+const READING: Duration = Duration::from_nanos(500);
 
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +157,8 @@ pub struct Connection {
     // Sending.
     send: SendMap,
     buffer: SendBuffer,
+    /// Where a kernel's send buffer has its fragments, where it is one.
+    fragments: Fragments,
     scheduler: Box<dyn Scheduler>,
     /// First byte beyond the peer's window, and the window's size when last told.
     send_window_end: DataSeq,
@@ -153,6 +166,9 @@ pub struct Connection {
     window_blocked_since: Option<Instant>,
     /// The scheduler asked to be asked again.
     scheduler_wake: Option<Instant>,
+    delegation: Delegation,
+    /// The subflow whose segment is being taken.
+    acknowledged_now: Option<SubflowId>,
     /// Ranges that must be carried again, by someone else.
     reinject: VecDeque<Range<DataSeq>>,
     /// Some subflow is late: others carry what it carries.
@@ -173,9 +189,12 @@ pub struct Connection {
     /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,
     write_blocked: bool,
+    writer_looks_again: bool,
 
     // Receiving.
     receive: ReceiveQueue,
+    /// The memory that a kernel would count for it, where windows are a kernel's.
+    kernel_buffers: KernelBuffers,
     window: ReceiveWindow,
     /// The window in the last segment sent, on any subflow.
     last_offered: u64,
@@ -301,34 +320,55 @@ impl Connection {
         if take == 0 {
             return 0;
         }
+        if self.delegation.due().is_some() {
+            // The kernel's writer comes after its packets.
+            self.schedule(now);
+        }
         let start = self.send.written_end();
         self.buffer.append(start, payload.slice(0, take as u32));
+        if self.config.send_buffer_tuning {
+            self.fragments.append(start, take, self.send.unassigned_bytes() > 0);
+        }
         self.send.append(take);
         self.tell(now, |_| Event::DataWritten(start..start + take));
         self.schedule(now);
+        self.writer_looks_again = self.config.send_buffer_tuning;
         take
     }
 
     /// Reads at most `max` bytes in order.
     pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
         let out = self.receive.read(max)?;
+        self.kernel_buffers.read_to(self.receive.read_position());
         let established = || self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
         let longest = established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let fresh = self.config.kernel_windows && self.is_mptcp() && established().any(|s| !s.tcp.saw_full_segment());
-        self.window.tune(now, self.receive.read_position(), longest, fresh);
+        let mut tuned = false;
+        if let Some(clamp) = self.window.tune(now, self.receive.read_position(), longest, fresh) {
+            for subflow in self.subflows.iter_mut().flatten() {
+                // Its first full segment takes the clamp away.
+                subflow.window_clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
+            }
+            tuned = true;
+        }
         let (occupied, mptcp) = (self.occupied(0), self.is_mptcp());
+        let at = self.config.kernel_windows.then_some(now + READING);
         // Plain TCP tells at each read; with Multipath TCP the whole room must have doubled since it was last told.
         let room = self.window.possible(u64::MAX, occupied, 1);
-        let doubled = !mptcp || (room > 0 && room >= 2 * self.last_offered);
+        let doubled = !mptcp || tuned || (room > 0 && room >= 2 * self.last_offered);
         for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
-            subflow.tcp.after_read(occupied == 0);
+            // With its buffer a kernel looks at each subflow, which holds only what waits for a hole of its own.
+            let empty = occupied == 0 || (tuned && at.is_some() && subflow.tcp.held_bytes() == 0);
+            subflow.tcp.after_read(at, empty);
             // A window update (RFC 9293 §3.8.6.2.2): worth a segment of its own once the window doubles.
             let left = subflow.tcp.window_left();
             let possible = self.window.possible(subflow.window_limit, occupied, subflow.tcp.window_step());
             if doubled && 2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0 {
-                subflow.tcp.ack_now();
+                subflow.tcp.ack_by(at);
             }
         }
+        // Subflows tell of it in their order.
+        self.next_output = 0;
         Some(out)
     }
 
@@ -337,15 +377,15 @@ impl Connection {
     fn occupied(&self, held: u64) -> u64 {
         let bytes = self.receive.ready_bytes() + self.receive.held_bytes();
         match (self.config.kernel_windows, self.is_mptcp()) {
-            (true, mptcp @ true) => self.window.kernel_occupancy(self.receive.runs(), mptcp),
-            (true, mptcp @ false) => self.window.kernel_occupancy([bytes + held], mptcp),
+            (true, true) => self.window.occupied_by(self.kernel_buffers.memory()),
+            (true, false) => self.window.occupied_by(self.window.joined(bytes + held)),
             (false, _) => bytes + held,
         }
     }
 
-    /// Whether some subflow is to send an acknowledgement at once.
-    pub(crate) fn acknowledges_now(&self) -> bool {
-        self.subflows.iter().flatten().any(|s| s.tcp.ack_is_due())
+    /// Whether some subflow is to send an acknowledgement, at once or when a reader would have read.
+    pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
+        self.subflows.iter().flatten().any(|s| s.tcp.acknowledges_by(now + READING))
     }
 
     /// Whether the peer's stream has ended and all of it was read.
@@ -374,6 +414,7 @@ impl Connection {
         self.unechoed.iter().for_each(|u| consider(u.again));
         consider(self.data_timer);
         consider(self.scheduler_wake);
+        consider(self.delegation.due());
         consider(self.window_probe.map(|(t, _)| t));
         consider(self.join_retry);
         if let DataFin::Sent(again) = self.data_fin {

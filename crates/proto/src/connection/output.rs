@@ -40,6 +40,7 @@ impl Connection {
             }
             i += 1;
         }
+        self.look_again();
         None
     }
 
@@ -52,7 +53,6 @@ impl Connection {
         if next.is_none() {
             subflow.tcp.validate_window();
             grew |= subflow.tcp.grow_send_buffer(self.write_blocked, true);
-            grew |= self.lets_writer_go_on();
         }
         if grew {
             self.report_writable();
@@ -68,6 +68,9 @@ impl Connection {
         let offered = if out == Outgoing::Syn {
             self.window.of_syn()
         } else {
+            if self.window.is_tight(occupied) {
+                subflow.tcp.end_quick_acks();
+            }
             self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
         };
         self.last_offered = offered;
@@ -138,7 +141,7 @@ impl Connection {
             segment.options.dss = Some(dss);
             self.add_farewell(carries_data, segment);
             self.add_priority(i, segment);
-            self.add_announcement(now, segment);
+            self.add_announcement(now, i, segment);
         } else {
             segment.options.dss = Some(dss);
         }

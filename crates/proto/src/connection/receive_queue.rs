@@ -48,20 +48,6 @@ impl ReceiveQueue {
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes
     }
-    /// Lengths of what is here without a gap: what is in order, then each part between holes.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = u64> + '_ {
-        let mut held = self.held.iter().peekable();
-        let parts = core::iter::from_fn(move || {
-            let first = held.next()?;
-            let mut end = first.end();
-            while let Some(next) = held.next_if(|h| h.start == end) {
-                end = next.end();
-            }
-            Some(end.since(first.start))
-        });
-        core::iter::once(self.ready_bytes).chain(parts)
-    }
-
     /// The stream ends at `end`. The first announcement counts; a later one at another place is ignored.
     //= RFC 8684 §3.3.3: "it is only DATA_ACKed once all data has been successfully received at the connection level"
     //= tests: close::the_first_data_fin_counts_and_waits_for_the_data_before_it
@@ -204,7 +190,6 @@ mod tests {
         }
         assert_eq!((q.held_bytes(), q.held.len()), (300, 1));
         assert_eq!(q.insert(DataSeq(500), piece(500, 70)), 70);
-        assert_eq!(q.runs().collect::<Vec<_>>(), [0, 300, 70]);
         assert_eq!(q.insert(DataSeq(0), piece(0, 150)), 100);
         assert_eq!(q.next(), DataSeq(400));
         assert_eq!(q.read(u64::MAX), Some(piece(0, 400)));

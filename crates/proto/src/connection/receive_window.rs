@@ -1,5 +1,6 @@
 //! The window that a connection offers.
 
+use super::kernel_buffers::{OVERHEAD, SEGMENTS};
 use crate::config::ReceiveBuffer;
 use crate::seq::DataSeq;
 use pathweave_units::{Duration, Instant};
@@ -11,6 +12,8 @@ use pathweave_units::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
+    /// What it was at first: a subflow that joins later begins with it.
+    initial: u64,
     max: u64,
     auto: bool,
     /// Nothing at or beyond this may be sent by the peer. Never moves back (RFC 9293 §3.8.6).
@@ -28,32 +31,34 @@ pub(crate) struct ReceiveWindow {
 
 /// A full segment of plain TCP over Ethernet with timestamps, bytes: the unit of the kernel's rules.
 const FULL_SEGMENT: u64 = 1448;
+/// What the kernel takes a segment for before the handshake of a Multipath TCP connection has ended: without timestamps.
+const FIRST_SEGMENT: u64 = 1460;
 /// The part of its memory, of 256, that the kernel offers as window: a half until it has seen how full segments are, then
 /// what full segments leave.
 const FIRST_SHARE: u64 = 128;
 const TCP_SHARE: u64 = 153;
 const MPTCP_SHARE: u64 = 152;
-/// Data of a full Multipath TCP segment; how many the kernel joins in one buffer; a buffer's overhead, bytes.
+/// Data of a full Multipath TCP segment, bytes.
 const MPTCP_SEGMENT: u64 = 1424;
-const SEGMENTS_PER_BUFFER: u64 = 16;
-const BUFFER_OVERHEAD: u64 = 960;
 
 impl ReceiveWindow {
     /// `cautious`: nothing has shown yet how full segments are, and that counts.
     pub(crate) fn new(config: ReceiveBuffer, mptcp: bool, cautious: bool) -> Self {
         let (buffer, max, auto) = match config {
-            ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
+            // A kernel's window opens from half of a fixed buffer on.
+            ReceiveBuffer::Fixed(bytes) => (bytes, bytes, cautious),
             ReceiveBuffer::Auto { initial, max } => (initial.min(max), max, true),
         };
         let mut window = ReceiveWindow {
             buffer,
+            initial: buffer,
             max,
             auto,
             edge: DataSeq(0),
             measured_from: Instant::ZERO,
             measured_position: DataSeq(0),
             round: None,
-            space: buffer.min(10 * FULL_SEGMENT),
+            space: buffer.min(10 * if mptcp { FIRST_SEGMENT } else { FULL_SEGMENT }),
             cautious,
             mptcp,
         };
@@ -72,7 +77,7 @@ impl ReceiveWindow {
             return self.buffer;
         }
         let half = self.half();
-        (half - half % FULL_SEGMENT).min(u64::from(u16::MAX)).max(self.buffer.min(FULL_SEGMENT))
+        (half - half % FULL_SEGMENT).min(u64::from(u16::MAX)).max(self.initial.min(FULL_SEGMENT))
     }
 
     /// What a subflow may offer at first. The kernel's window is not bound by the 16 bits of a SYN's.
@@ -80,12 +85,12 @@ impl ReceiveWindow {
         if !self.auto {
             return self.buffer;
         }
-        let first = self.half().saturating_sub(FULL_SEGMENT).max(self.buffer.min(FULL_SEGMENT));
+        let first = self.half().saturating_sub(FULL_SEGMENT).max(self.initial.min(FULL_SEGMENT));
         if kernel { first } else { first.min(self.of_syn()) }
     }
 
     fn half(&self) -> u64 {
-        self.buffer * FIRST_SHARE / self.share()
+        self.initial * FIRST_SHARE / self.share()
     }
 
     /// The memory whose share the buffer is.
@@ -109,27 +114,35 @@ impl ReceiveWindow {
         self.edge
     }
 
-    /// A subflow's own limit after `len` more bytes arrived on it; `occupied` bytes wait in the buffer.
-    pub(crate) fn opened(&self, limit: u64, len: u32, occupied: u64) -> u64 {
+    /// A subflow's own limit after `len` more bytes arrived on it, which may grow to `clamp`; `occupied` bytes wait in the
+    /// buffer.
+    pub(crate) fn opened(&self, limit: u64, clamp: u64, len: u32, occupied: u64) -> u64 {
         if !self.auto {
             return self.buffer;
         }
-        let room = self.buffer.saturating_sub(occupied).saturating_sub(limit);
+        let room = self.buffer.saturating_sub(occupied).min(clamp).saturating_sub(limit);
         let step = (2 * FULL_SEGMENT).max(2 * u64::from(len));
         if len >= 128 { limit + room.min(step) } else { limit }
     }
 
-    /// What waiting data takes of the buffer in the kernel's accounts, `runs` bytes without a gap each: neighbours share a
-    /// buffer's overhead, with Multipath TCP up to an eighth of the memory, and the window's share was made for single
-    /// segments.
-    pub(crate) fn kernel_occupancy(&self, runs: impl IntoIterator<Item = u64>, mptcp: bool) -> u64 {
-        let segment = if mptcp { MPTCP_SEGMENT } else { FULL_SEGMENT };
-        let memory = self.memory();
-        let eighth = if mptcp { memory / 8 / segment } else { SEGMENTS_PER_BUFFER };
-        let shared = eighth.clamp(1, SEGMENTS_PER_BUFFER) * segment;
-        let taken: u64 = runs.into_iter().map(|bytes| bytes + bytes.div_ceil(shared) * BUFFER_OVERHEAD).sum();
-        let free = memory.saturating_sub(taken);
+    /// What of the buffer is taken where `memory` bytes of a kernel's memory are: the window's share was made for single segments.
+    pub(crate) fn occupied_by(&self, memory: u64) -> u64 {
+        let free = self.memory().saturating_sub(memory);
         self.buffer.saturating_sub(free * self.share() / 256)
+    }
+
+    /// The memory of `bytes` without a gap, in buffers that are as full as they may be.
+    pub(crate) fn joined(&self, bytes: u64) -> u64 {
+        let longest = match self.mptcp {
+            true => (self.longest_buffer() / MPTCP_SEGMENT).clamp(1, SEGMENTS) * MPTCP_SEGMENT,
+            false => SEGMENTS * FULL_SEGMENT,
+        };
+        bytes + bytes.div_ceil(longest) * OVERHEAD
+    }
+
+    /// Buffers of a Multipath TCP stream are joined up to this, bytes.
+    pub(crate) fn longest_buffer(&self) -> u64 {
+        self.memory() / 8
     }
 
     /// The part of `bytes` of the buffer that may be offered.
@@ -151,6 +164,11 @@ impl ReceiveWindow {
         free.min(limit).next_multiple_of(step)
     }
 
+    /// Less than half of the buffer is free: the kernel stops acknowledging each segment at once (`__tcp_select_window`).
+    pub(crate) fn is_tight(&self, occupied: u64) -> bool {
+        self.offered_of(self.buffer.saturating_sub(occupied)) < self.offered_of(self.buffer) / 2
+    }
+
     /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
     /// relative to `next`.
     pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
@@ -161,28 +179,42 @@ impl ReceiveWindow {
 
     /// Auto-tuning, at each read: what was read in a round trip, doubled, with room for the sender's growth.
     ///
-    /// `fresh`: some subflow has not received a full segment yet.
-    pub(crate) fn tune(&mut self, now: Instant, read: DataSeq, longest_rtt: Option<Duration>, fresh: bool) {
+    /// `fresh`: some subflow has not received a full segment yet. Then more memory is taken for the same window. Where the
+    /// buffer grows, the answer is the window that subflows may open to.
+    pub(crate) fn tune(
+        &mut self,
+        now: Instant,
+        read: DataSeq,
+        longest_rtt: Option<Duration>,
+        fresh: bool,
+    ) -> Option<u64> {
         let elapsed = now.since(self.measured_from);
         if self.round.is_some_and(|rtt| elapsed < rtt) {
-            return;
+            return None;
         }
         self.round = longest_rtt;
         self.cautious = fresh;
         if longest_rtt.is_none_or(|rtt| elapsed < rtt) {
-            return;
+            return None;
         }
+        let mut opened = None;
         let copied = read.since(self.measured_position);
         if self.auto && copied > self.space {
             let wanted = 2 * copied + 16 * FULL_SEGMENT;
             let growth = wanted.saturating_mul(copied - self.space) / self.space.max(1);
             let wanted = wanted.saturating_add(2 * growth).min(self.max);
             // The kernel's buffer is whole bytes of memory, the window their share in whole bytes.
-            let rounded = wanted * 256 / self.share() * self.share() / 256;
-            self.buffer = self.buffer.max(rounded);
+            let share = if fresh { FIRST_SHARE } else { self.share() };
+            let memory = wanted * 256 / share;
+            let buffer = (memory * self.share() / 256).min(self.max);
+            if buffer > self.buffer {
+                self.buffer = buffer;
+                opened = Some(memory * share / 256);
+            }
             self.space = copied;
         }
         self.measured_from = now;
         self.measured_position = read;
+        opened
     }
 }

@@ -1,6 +1,5 @@
 //! Asking the scheduler, and carrying out what it answers.
 
-use super::send_memory::FRAGMENT;
 use super::subflow::Subflow;
 use super::trace::{Carried, Decided, Given, Saw, Trace};
 use super::{Connection, DataFin};
@@ -67,6 +66,7 @@ impl Connection {
             send_buffer_free: self.writable(),
             send_buffer: self.send_buffer(),
             message_end: None,
+            fragment_ends: self.config.send_buffer_tuning.then(|| self.fragments.ends()),
         }
     }
 
@@ -82,7 +82,10 @@ impl Connection {
     /// Gives data to subflows until the scheduler waits.
     pub(super) fn schedule(&mut self, now: Instant) {
         if !self.connected || self.error.is_some() {
-            return;
+            return self.delegation.clear();
+        }
+        if self.acknowledged_now.is_none() && self.delegation.due().is_some() {
+            self.push_delegated(now);
         }
         if self.has_nothing_to_send() {
             self.set_backlog(false);
@@ -97,7 +100,7 @@ impl Connection {
                 // What is queued beyond a window would go out before what still waits for that window.
                 let queues = self.config.scheduler.entry.queues && !self.reinject.is_empty();
                 if self.has_work() && !queues {
-                    self.run_scheduler(now, &mut views);
+                    self.run_scheduler(now, &mut views, None);
                 }
                 self.opportunistic_retransmission(now, &mut views);
                 self.update_window_blocked(now, &views);
@@ -149,37 +152,55 @@ impl Connection {
         }
     }
 
-    fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView]) {
+    /// Asks the scheduler until it waits. `first`: this subflow is pushed to before anyone is asked.
+    pub(super) fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView], mut first: Option<SubflowId>) {
         let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(NoScheduler));
         self.scheduler_wake = None;
         let duplicates = self.config.scheduler.entry.duplicates;
+        let mut pushed = false;
         loop {
             let sendable = self.send.sendable(self.send_window_end).is_some();
             let may_repeat = duplicates && self.send.assigned_bytes() > 0;
-            if !sendable && !may_repeat {
+            let may_pick = pushed && self.acknowledged_now.is_some() && self.delegates() && self.has_work();
+            if !sendable && !may_repeat && !may_pick {
                 break;
             }
-            self.counters.decisions += 1;
-            let view = self.view(now, views);
-            let decision = scheduler.decide(&view);
-            let saw = self.trace.is_some().then(|| Saw::of(&view));
+            let before = first.take().or(self.picked());
+            if let Some(id) = before.filter(|id| self.acknowledged_now.is_some_and(|own| own != *id)) {
+                self.let_wait(now, id);
+                break;
+            }
+            let decision = match before {
+                Some(id) => self.picked_before(id).map_or_else(Decision::nothing_to_send, Decision::Assign),
+                None => {
+                    self.counters.decisions += 1;
+                    scheduler.decide(&self.view(now, views))
+                }
+            };
+            let saw = self.trace.is_some().then(|| Saw::of(&self.view(now, views)));
             let result = match &decision {
+                _ if before.is_none() && self.delegate(now, &decision, views) => Ok(Carried::Delegated),
                 Decision::Assign(assign) if !self.keeps_order(assign) => {
                     Ok(Carried::Replaced { error: None, by: self.assign_by_default(now, views, scheduler.as_mut()) })
                 }
                 Decision::Assign(assign) => self.assign(now, assign, views, scheduler.as_mut()),
                 Decision::Wait { until, .. } => self.wait(now, *until, views),
             };
-            let carried = result.unwrap_or_else(|error| {
-                self.counters.invalid_decisions += 1;
-                self.schedule_error = Some(error);
-                Carried::Replaced { error: Some(error), by: self.assign_by_default(now, views, scheduler.as_mut()) }
-            });
-            let goes_on = carried.gave_data();
-            if let Some(saw) = saw {
+            let carried = match result {
+                Err(_) if before.is_some() => Carried::Waiting,
+                Ok(carried) => carried,
+                Err(error) => {
+                    self.counters.invalid_decisions += 1;
+                    self.schedule_error = Some(error);
+                    Carried::Replaced { error: Some(error), by: self.assign_by_default(now, views, scheduler.as_mut()) }
+                }
+            };
+            pushed = carried.gave_data();
+            let idle_pick = !sendable && carried == Carried::Waiting;
+            if let Some(saw) = saw.filter(|_| !idle_pick) {
                 self.record(|| Trace::Decision(Decided { at: now, saw, decision, carried }));
             }
-            if !goes_on {
+            if !pushed {
                 break;
             }
         }
@@ -304,12 +325,10 @@ impl Connection {
         if assign.window == WindowUse::Queue && self.config.send_buffer_tuning {
             // The kernel looks at the memory again after each fragment of the stream.
             let limit = subflow.tcp.send_buffer(self.config.send_buffer);
-            let mut border = DataSeq((start.0 / FRAGMENT + 1) * FRAGMENT);
-            while border < end {
-                if subflow.tcp.memory_with(start, border.since(start)) >= limit {
-                    (end, clipped_by) = (border, Some(ClippedBy::SendBuffer));
-                }
-                border = border + FRAGMENT;
+            let full = |border: &&DataSeq| subflow.tcp.memory_with(start, border.since(start)) >= limit;
+            let borders = self.fragments.ends().iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
+            if let Some(border) = borders.into_iter().find(full) {
+                (end, clipped_by) = (*border, Some(ClippedBy::SendBuffer));
             }
         }
         let in_flight = self.send.assigned_bytes() > 0;
@@ -334,9 +353,10 @@ impl Connection {
                 clipped_by = Some(ClippedBy::SendWindow);
                 break;
             }
-            // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out.
+            // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out. What is queued waits on
+            // its subflow.
             let stream_edge = piece.end == self.send.written_end() && self.data_fin == DataFin::NotRequested;
-            if short && stream_edge && self.config.nagle && subflow.tcp.small_outstanding() {
+            if respects && short && stream_edge && self.config.nagle && subflow.tcp.small_outstanding() {
                 clipped_by = Some(ClippedBy::Data);
                 break;
             }

@@ -4,15 +4,13 @@
 //! writer fills a buffer to its end once it has begun one, stops where memory has reached the limit, and goes on when
 //! memory has come down to two thirds of the limit (`sk_stream_is_writeable`).
 
+use super::fragments::FULL;
 use super::{Connection, ConnectionEvent, DataFin};
 
 /// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
 const LEAST_SEND_BUFFER: u64 = 4096;
 /// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
 const WORTH_WRITING: u64 = 64 << 10;
-/// A buffer of a Multipath TCP stream: a page chunk of 32 KiB, less its header; bytes.
-pub(super) const FRAGMENT: u64 = 32_768 - FRAGMENT_OVERHEAD;
-const FRAGMENT_OVERHEAD: u64 = 40;
 
 impl Connection {
     /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
@@ -33,8 +31,7 @@ impl Connection {
             return data;
         }
         if self.is_mptcp() {
-            let fragments = self.send.written_end().0.div_ceil(FRAGMENT) - self.send.first_unacked().0 / FRAGMENT;
-            return data + fragments * FRAGMENT_OVERHEAD;
+            return data + self.fragments.overhead();
         }
         let unassigned = self.send.unassigned_bytes();
         let queued: u64 = self.subflows.iter().flatten().map(|s| s.tcp.queued_memory()).sum();
@@ -51,15 +48,15 @@ impl Connection {
             return free;
         }
         let end = self.send.written_end().0;
-        if self.is_mptcp() && end < FRAGMENT {
+        if self.is_mptcp() && end < FULL {
             // The first fragment meets a send buffer of 20480 bytes, which grows once it goes out.
-            return FRAGMENT - end;
+            return FULL - end;
         }
         if self.is_mptcp() && self.only_first_fragment_waits() {
             return 0;
         }
         if self.is_mptcp() {
-            return (end + free).next_multiple_of(FRAGMENT) - end;
+            return self.fragments.fills(self.send_memory(), self.send_buffer(), self.send.unassigned_bytes() > 0);
         }
         let unassigned = self.send.unassigned_bytes();
         self.subflows.iter().flatten().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
@@ -68,12 +65,16 @@ impl Connection {
     /// The stream's first fragment is all that was written, and none of it is out.
     fn only_first_fragment_waits(&self) -> bool {
         let is_out = self.subflows.iter().flatten().any(|s| s.tcp.queue().packets_out() > 0);
-        self.send.written_end().0 == FRAGMENT && self.send.first_unacked().0 == 0 && !is_out
+        self.send.written_end().0 == FULL && self.send.first_unacked().0 == 0 && !is_out
     }
 
-    /// The stream's first fragment has gone out: its writer goes on at once.
-    pub(super) fn lets_writer_go_on(&self) -> bool {
-        self.write_blocked && self.config.send_buffer_tuning && self.send.written_end().0 == FRAGMENT
+    /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
+    /// third of the buffer (`sk_stream_wait_memory`).
+    pub(super) fn look_again(&mut self) {
+        if core::mem::take(&mut self.writer_looks_again) && self.write_blocked && self.writable() > 0 {
+            self.write_blocked = false;
+            self.events.push_back(ConnectionEvent::Writable);
+        }
     }
 
     /// Tells the application of room in the send buffer, once it is worth writing.

@@ -73,6 +73,8 @@ pub(super) struct Subflow {
     pub(super) mappings: Mappings,
     /// The most that this subflow's acknowledgements offer: it opens as data arrives.
     pub(super) window_limit: u64,
+    /// What that may open to, where it is less than the buffer.
+    pub(super) window_clamp: u64,
 }
 
 impl Subflow {
@@ -102,6 +104,7 @@ impl Subflow {
             data_signal_seen: false,
             mappings: Mappings::default(),
             window_limit: 0,
+            window_clamp: u64::MAX,
         }
     }
 

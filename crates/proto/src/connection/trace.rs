@@ -105,6 +105,8 @@ pub enum Carried {
     /// The assignment was possible, but its segment is held back: it would be cut short by the send window
     /// (RFC 9293 §3.8.6.2.1), or it is the stream's short end (Nagle's rule).
     HeldBack(ClippedBy),
+    /// The subflow gets the data when all packets of this instant have been taken, as in the kernel.
+    Delegated,
     /// The connection waits.
     Waiting,
     /// The default scheduler took over for this decision.

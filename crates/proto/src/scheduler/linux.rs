@@ -82,7 +82,6 @@ impl Linux {
 
 impl Scheduler for Linux {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let Some(data) = view.sendable() else { return Decision::nothing_to_send() };
         let mut best = None;
         for s in view.candidates() {
             let Some(average) = self.average.get_mut(s.id.index()) else { continue };
@@ -108,6 +107,10 @@ impl Scheduler for Linux {
             let reason = reason("the least lingering, {linger_ms}, has no send buffer space");
             return Decision::Wait { until: None, for_subflow: Some(s.id), reason };
         }
+        let Some(data) = view.sendable() else {
+            let reason = reason("the least lingering, {linger_ms}; the send window is full");
+            return Decision::Wait { until: None, for_subflow: Some(s.id), reason };
+        };
         let decision = reason("least linger: {queued_memory_bytes} at {average_rate_bytes_per_s} drain in {linger_ms}");
         let burst = self.burst.min(view.send_window_end.since(data.start)).max(1);
         let (queued, rate) = (u128::from(s.queued_memory), s.pacing_rate.max(0.0) as u128);
@@ -115,7 +118,7 @@ impl Scheduler for Linux {
         *average = ((u128::from(*average) * queued + rate * u128::from(burst)) / (queued + u128::from(burst))) as u64;
         let mut end = data.start + burst;
         if self.fragment > 0 {
-            end = DataSeq(end.0.next_multiple_of(self.fragment));
+            end = view.fragment_end(end).unwrap_or(DataSeq(end.0.next_multiple_of(self.fragment)));
         }
         let range = data.start..end.min(data.end);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Queue, reason: decision })

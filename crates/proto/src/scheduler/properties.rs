@@ -75,6 +75,7 @@ impl World {
             send_buffer_free: 50 * MSS,
             send_buffer: 1000 * MSS,
             message_end: None,
+            fragment_ends: None,
         }
     }
 

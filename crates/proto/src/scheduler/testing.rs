@@ -159,6 +159,7 @@ impl Bench {
             send_buffer_free: self.send_buffer.saturating_sub(self.map.written_end().since(self.map.first_unacked())),
             send_buffer: self.send_buffer,
             message_end: None,
+            fragment_ends: None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::connection::SendMap;
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
+use std::collections::VecDeque;
 
 /// The phase of a subflow's congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,9 +137,18 @@ pub struct View<'a> {
     pub send_buffer: u64,
     /// End of the message or chunk that the first unassigned byte belongs to, where the application marks such ends.
     pub message_end: Option<DataSeq>,
+    /// Where the fragments of a kernel's send buffer end, in order, those that are acknowledged left out; nothing where the
+    /// send buffer is no kernel's.
+    pub fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
 impl View<'_> {
+    /// Where the first fragment of a kernel's send buffer ends that ends at `at` or after it.
+    pub fn fragment_end(&self, at: DataSeq) -> Option<DataSeq> {
+        let ends = self.fragment_ends?;
+        ends.get(ends.partition_point(|e| *e < at)).copied()
+    }
+
     /// The subflow called `id`.
     pub fn subflow(&self, id: SubflowId) -> Option<&SubflowView> {
         self.subflows.iter().find(|s| s.id == id)

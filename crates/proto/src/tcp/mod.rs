@@ -551,16 +551,29 @@ impl Tcp {
             receive::Surroundings { rto: self.rtt.base_rto(), srtt: self.rtt.srtt(), sack: self.sack_ok, taken };
         self.receiver.decide_ack(now, window, &around, &self.config);
     }
-    pub(crate) fn ack_is_due(&self) -> bool {
-        self.receiver.ack_is_due()
+    /// An acknowledgement goes out now or at this time at the latest.
+    pub(crate) fn acknowledges_by(&self, at: Instant) -> bool {
+        self.receiver.ack_is_due() || self.receiver.ack_timer() <= at
+    }
+    /// An acknowledgement goes out at this time, if none does before; without a time at once.
+    pub(crate) fn ack_by(&mut self, at: Option<Instant>) {
+        self.receiver.ack_by(at);
+    }
+    /// What is left of the immediate acknowledgements is given up.
+    pub(crate) fn end_quick_acks(&mut self) {
+        self.receiver.end_quick_acks();
+    }
+    /// Something in order has arrived since the last acknowledgement.
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.receiver.owes_ack()
     }
     /// See [`Receiver::noted_data`].
     pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
         self.receiver.noted_data()
     }
     /// The application has read from the connection.
-    pub(crate) fn after_read(&mut self, empty: bool) {
-        self.receiver.after_read(empty);
+    pub(crate) fn after_read(&mut self, at: Option<Instant>, empty: bool) {
+        self.receiver.after_read(at, empty);
     }
     pub(crate) fn window_grew(&mut self) {
         self.receiver.window_grew();

@@ -425,7 +425,7 @@ impl Receiver {
         } else if !self.held.is_empty() {
             self.acknowledge_hole(now, around);
         } else if self.due == AckDue::No {
-            self.due = AckDue::At(now + self.delay.min(config.delayed_ack_timeout));
+            self.due = AckDue::At(config.expiry(now, self.delay.min(config.delayed_ack_timeout)));
         }
     }
 
@@ -464,12 +464,12 @@ impl Receiver {
         self.grew = true;
     }
 
-    /// The application has read. `empty`: nothing waits for it or for earlier data any more.
-    pub(crate) fn after_read(&mut self, empty: bool) {
+    /// The application has read, whose acknowledgement leaves at `at`, or at once. `empty`: nothing waits for it or for earlier data any more.
+    pub(crate) fn after_read(&mut self, at: Option<Instant>, empty: bool) {
         if let AckDue::At(_) = self.due {
             let unacked = self.next - self.acked_next;
             if unacked > u64::from(self.full_segment) || (self.pushed && empty) {
-                self.due = AckDue::Now;
+                self.ack_by(at);
             }
         }
     }
@@ -498,8 +498,21 @@ impl Receiver {
     pub(crate) fn ack_now(&mut self) {
         self.due = AckDue::Now;
     }
+    pub(crate) fn ack_by(&mut self, at: Option<Instant>) {
+        self.due = match (self.due, at) {
+            (AckDue::Now, _) | (_, None) => AckDue::Now,
+            (AckDue::At(sooner), Some(at)) => AckDue::At(sooner.min(at)),
+            (AckDue::No, Some(at)) => AckDue::At(at),
+        };
+    }
     pub(crate) fn ack_is_due(&self) -> bool {
         self.due == AckDue::Now
+    }
+    pub(crate) fn end_quick_acks(&mut self) {
+        self.quick = 0;
+    }
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.next > self.acked_next
     }
     /// When an acknowledgement that waits goes out; the far future where none does.
     #[inline]

@@ -140,19 +140,22 @@ impl Tcp {
         // A buffer with one segment has nothing to wait for, unless the stream goes on in it. Where data is queued only once
         // it may go, the stream's rest counts.
         let several = match self.queues {
-            true => self.queue.unsent_in_buffer(2) > 1 || (self.backlog && self.queue.unsent() == 1),
+            true => self.queue.unsent_in_buffer(2) > 1,
             false => self.backlog,
         };
         if recovering || !recently || !several || self.fin_queued {
             return false;
         }
-        let cwnd = self.window.cwnd;
-        let room = cwnd.saturating_sub(self.in_flight());
-        if room >= self.burst_segments() || room >= cwnd / 3 {
+        let mss = u64::from(self.plain_mss);
+        let cwnd = u64::from(self.window.cwnd) * mss;
+        let room = u64::from(self.window.cwnd.saturating_sub(self.in_flight())) * mss;
+        // What was queued beyond the window of this subflow's last acknowledgement may go: another one has offered it.
+        let offered = (self.una + self.peer_window).max(self.queued_end).saturating_sub(self.nxt);
+        let room = room.min(offered);
+        if room >= u64::from(self.burst_segments()) * mss || room >= cwnd.min(self.peer_window) / 3 {
             return false;
         }
-        let in_buffer = self.queue.unsent_in_buffer(room.saturating_add(1));
-        if self.queues && in_buffer <= room && in_buffer < self.queue.unsent() {
+        if self.queues && self.queue.is_sendable_before_others(room) {
             // A buffer with others behind it gets no longer.
             return false;
         }
@@ -170,15 +173,20 @@ impl Tcp {
             return;
         }
         let rto = self.rtt.base_rto();
-        let mut idle = now.since(last);
+        let idle = now.since(last);
         let least = self.config.initial_window.min(self.window.cwnd);
         if idle <= rto {
             return;
         }
-        self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd - self.window.cwnd / 4);
-        while idle > rto && self.window.cwnd > least {
-            idle -= rto;
-            self.window.cwnd = (self.window.cwnd / 2).max(least);
+        // The kernel looks at this for each buffer that is queued while nothing is out.
+        let buffers = if self.queues { self.queue.unsent_buffers() } else { 1 };
+        for _ in 0..buffers {
+            self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd - self.window.cwnd / 4);
+            let mut idle = idle;
+            while idle > rto && self.window.cwnd > least {
+                idle -= rto;
+                self.window.cwnd = (self.window.cwnd / 2).max(least);
+            }
         }
     }
 

@@ -39,7 +39,7 @@ fn cp_asymmetric_is_the_papers() {
     let [up, down] = [&scenario.links[0], &scenario.links[1]];
     assert_eq!((up.name.as_str(), down.name.as_str()), ("fast.up", "fast.down"));
     assert_eq!((up.from, up.to, down.from, down.to), (0, 1, 1, 0));
-    assert_eq!(up.settings.rate, Rate::Constant(Bitrate::from_mbps(8)));
+    assert_eq!(up.settings.rate, Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst: 3028 });
     assert_eq!(down.settings.rate, Rate::Unlimited);
     assert_eq!(down.settings.delay, Duration::from_millis(10));
     assert_eq!(up.settings.queue, Queue { limit: QueueLimit::Packets(100), codel: None });

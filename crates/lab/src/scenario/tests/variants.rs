@@ -131,7 +131,7 @@ fn every_setting_of_the_engine_can_be_written() {
         failure_detection = \"linux\"\npath_manager = \"ndiffports:n=2\"\npath_mode = \"backup\"\nmax_subflows = 3\n\
         checksum = true\nclose_timeout = \"5s\"\nmtu = 1400\ninitial_window = 4\nmin_rto = \"1s\"\nmax_rto = \"60s\"\n\
         timestamps = false\nwindow_scaling = false
-least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
+least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntimer_tick = \"4ms\"\n\
         quick_acks = 0\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
         max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true\nprotect_initial_address = true\n\
@@ -188,6 +188,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\n\
         window_scaling: false,
         delayed_ack: false,
         delayed_ack_timeout: Duration::from_millis(25),
+        timer_tick: Duration::from_millis(4),
         quick_acks: 0,
         recovery: LossRecovery::NewReno,
         prr: false,
