@@ -48,6 +48,8 @@ fi
 cd "$tree"
 # A server's timer granularity; User-Mode Linux has 100 Hz.
 sed -i '/^config HZ$/,/default/ s/default 100$/default 1000/' arch/um/Kconfig
+# The register state of a processor with AMX; 6.12 has room for AVX-512 only.
+sed -i '/HOST_FP_SIZE/s/2696/11008/' arch/x86/um/user-offsets.c
 make -s ARCH=um defconfig
 wanted=(
     UML_TIME_TRAVEL_SUPPORT HIGH_RES_TIMERS          # virtual time
@@ -57,7 +59,8 @@ wanted=(
 )
 options=()
 for name in "${wanted[@]}"; do options+=(-e "$name"); done
-./scripts/config "${options[@]}" -d DEBUG_INFO -d MODULES
+# A thread's stack holds that register state.
+./scripts/config "${options[@]}" --set-val KERNEL_STACK_ORDER 3 -d DEBUG_INFO -d MODULES
 make -s ARCH=um olddefconfig
 for name in "${wanted[@]}"; do
     grep -q "^CONFIG_$name=y" .config || echo "warning: CONFIG_$name is not set in this kernel" >&2
