@@ -305,10 +305,9 @@ impl Apps {
                     }
                 }
                 ConnectionEvent::Readable => {
-                    if app.receiver().handle == Some(handle) && app.receiver().host == index {
-                        if !self.unread.contains(&i) {
-                            self.unread.push(i);
-                        }
+                    let is_receiver = app.receiver().handle == Some(handle) && app.receiver().host == index;
+                    if is_receiver && !self.unread.contains(&i) {
+                        self.unread.push(i);
                     }
                 }
                 ConnectionEvent::Failed(error) => {
