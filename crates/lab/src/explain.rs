@@ -7,8 +7,8 @@ use crate::run::RunError;
 use crate::scenario::{Document, Files, Scenario, Variant};
 use crate::sim::{Simulation, Traced};
 use pathweave_proto::connection::{Carried, Decided, Given, ScheduleError, Trace};
-use pathweave_proto::scheduler::{ClippedBy, Decision, Reason, SubflowView, WindowUse};
-use pathweave_proto::{DataSeq, Registry, SubflowId};
+use pathweave_proto::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, WindowUse};
+use pathweave_proto::{DataSeq, Registry, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -87,13 +87,34 @@ pub enum What {
         /// Which mechanism.
         reason: ReasonEntry,
     },
-    /// From now on data waits, some subflow has window space, and the connection's send window is full.
+    /// From now on data waits and some subflow has window space, but the send window or the send buffer is full.
     WindowBlocked {
-        /// The subflow that holds the first unacknowledged byte.
+        /// Which of the two is full.
+        by: Limit,
+        /// The first of the subflows that carry the first unacknowledged byte.
         holder: Option<Named>,
+        /// All of them.
+        holders: Vec<Named>,
     },
-    /// The send window has room again, or nothing waits for it any more.
+    /// There is room again, or nothing waits for it any more.
     WindowUnblocked,
+}
+
+/// What is full while a connection is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The peer's receive window.
+    SendWindow,
+    /// The connection's own send buffer.
+    SendBuffer,
+}
+
+fn limit(by: BlockedBy) -> Limit {
+    match by {
+        BlockedBy::SendWindow => Limit::SendWindow,
+        BlockedBy::SendBuffer => Limit::SendBuffer,
+    }
 }
 
 /// A subflow.
@@ -264,6 +285,7 @@ pub fn explain(
         blocked_before: false,
         entries: Vec::new(),
     };
+    let mut blocked = LastBlocked::default();
     let mut end = Instant::ZERO;
     loop {
         end += STEP;
@@ -272,6 +294,7 @@ pub fn explain(
         while let Some(traced) = simulation.poll_trace() {
             let at = time(&traced.entry);
             let decision = matches!(traced.entry, Trace::Decision(_));
+            let repeats = blocked.repeats(&traced);
             if at < from {
                 match traced.entry {
                     Trace::Decision(_) => explanation.before_s = Some(at.as_secs_f64()),
@@ -279,7 +302,7 @@ pub fn explain(
                     Trace::WindowUnblocked { .. } => explanation.blocked_before = false,
                     Trace::Repeated { .. } => {}
                 }
-            } else if at <= to {
+            } else if at <= to && !repeats {
                 explanation.entries.push(names.entry(traced));
             } else if decision {
                 explanation.after_s.get_or_insert(at.as_secs_f64());
@@ -288,6 +311,27 @@ pub fn explain(
         let found = explanation.after_s.is_some() || explanation.entries.iter().any(|e| e.what.is_decision());
         if !goes_on || (until >= to && found) {
             return Ok(explanation);
+        }
+    }
+}
+
+/// What was last told of each connection that is held back: that only the first unacknowledged byte has changed is not worth
+/// a line.
+#[derive(Default)]
+struct LastBlocked(BTreeMap<usize, (BlockedBy, SubflowSet)>);
+
+impl LastBlocked {
+    /// Whether `traced` says nothing new to a reader.
+    fn repeats(&mut self, traced: &Traced) -> bool {
+        match traced.entry {
+            Trace::WindowBlocked { by, holders, .. } => {
+                self.0.insert(traced.connection, (by, holders)) == Some((by, holders))
+            }
+            Trace::WindowUnblocked { .. } => {
+                self.0.remove(&traced.connection);
+                false
+            }
+            _ => false,
         }
     }
 }
@@ -330,7 +374,10 @@ impl Names<'_> {
                 Trace::Repeated { subflow, range, reason, .. } => {
                     What::Repeated { subflow: named(subflow), range: bytes(&range), reason: reason_entry(&reason) }
                 }
-                Trace::WindowBlocked { holder, .. } => What::WindowBlocked { holder: holder.map(named) },
+                Trace::WindowBlocked { by, holders, .. } => {
+                    let holders: Vec<Named> = holders.iter().map(named).collect();
+                    What::WindowBlocked { by: limit(by), holder: holders.first().cloned(), holders }
+                }
                 Trace::WindowUnblocked { .. } => What::WindowUnblocked,
             },
         }

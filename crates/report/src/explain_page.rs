@@ -3,7 +3,7 @@
 use crate::document::{BRAND, Document, document};
 use crate::encode::html;
 use crate::number::kilobytes;
-use crate::timeline::{Tally, by_rule, happened, headline, held_by, outcome_text, verdict_text};
+use crate::timeline::{Tally, blocked_text, by_rule, happened, headline, outcome_text, verdict_text};
 use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What};
 use serde::Serialize;
 use std::fmt::Write;
@@ -195,8 +195,9 @@ fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
                 }
             }
             What::Decision { .. } => close(&mut waits, "wait", entry.time_s),
-            What::WindowBlocked { holder } => {
-                full = Some((entry.time_s, format!("the send window is full{}", held_by(holder.as_ref()))));
+            What::WindowBlocked { by, holders, .. } => {
+                close(&mut full, "window", entry.time_s);
+                full = Some((entry.time_s, blocked_text(*by, holders)));
             }
             What::WindowUnblocked => close(&mut full, "window", entry.time_s),
             What::Repeated { .. } => {}

@@ -1,7 +1,7 @@
 //! The decisions of one run as lines of text.
 
 use crate::number::{bytes, short};
-use pathweave_lab::explain::{Entry, Explanation, GivenEntry, Named, Outcome, SawEntry, Verdict, What};
+use pathweave_lab::explain::{Entry, Explanation, GivenEntry, Limit, Named, Outcome, SawEntry, Verdict, What};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -43,18 +43,26 @@ pub(crate) fn happened(out: &mut String, what: &What, widest: usize) {
         What::Repeated { subflow, range, reason } => {
             let _ = writeln!(out, "repeated on {}: {}\n{INDENT}because {}", subflow.path, data(*range), reason.text);
         }
-        What::WindowBlocked { holder } => {
-            let _ = writeln!(out, "the send window is full{}", held_by(holder.as_ref()));
+        What::WindowBlocked { by, holders, .. } => {
+            let _ = writeln!(out, "{}", blocked_text(*by, holders));
         }
         What::WindowUnblocked => {
-            let _ = writeln!(out, "the send window is not full any more");
+            let _ = writeln!(out, "there is room again");
         }
     }
 }
 
-/// Who holds the window's first byte.
-pub(crate) fn held_by(holder: Option<&Named>) -> String {
-    holder.map_or(String::new(), |h| format!("; its first unacknowledged byte is on {}", h.path))
+/// What is full, and who holds it up.
+pub(crate) fn blocked_text(by: Limit, holders: &[Named]) -> String {
+    let full = match by {
+        Limit::SendWindow => "the send window is full",
+        Limit::SendBuffer => "the send buffer is full",
+    };
+    let paths: Vec<&str> = holders.iter().map(|h| h.path.as_str()).collect();
+    match paths[..] {
+        [] => full.to_owned(),
+        _ => format!("{full}; the first unacknowledged byte is on {}", paths.join(" and ")),
+    }
 }
 
 /// What the scheduler answered.

@@ -2,10 +2,12 @@
 //!
 //! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
 //! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions),
+//! `blocking` (what holds data back, and telling the scheduler),
 //! `delegate` (grants that wait for the end of an instant), `reinject` (reinjection, opportunistic retransmission, failure
 //! detection), `trace` (decisions, for people to read), `joins` (further subflows), `close` (DATA_FIN and the end).
 
 mod addresses;
+mod blocking;
 mod close;
 mod delegate;
 mod fallback;
@@ -41,6 +43,7 @@ use crate::congestion::PathState;
 use crate::scheduler::{Event, Scheduler, SubflowView};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Changes;
+use blocking::Blocked;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
 use delegate::Delegation;
@@ -163,7 +166,10 @@ pub struct Connection {
     /// First byte beyond the peer's window, and the window's size when last told.
     send_window_end: DataSeq,
     send_window: u64,
-    window_blocked_since: Option<Instant>,
+    /// What holds data back although some subflow has window space, as the scheduler was told.
+    blocked: Option<Blocked>,
+    /// Until when the peer's window has been counted as holding data back.
+    window_limited_since: Option<Instant>,
     /// The scheduler asked to be asked again.
     scheduler_wake: Option<Instant>,
     delegation: Delegation,

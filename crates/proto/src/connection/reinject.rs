@@ -378,14 +378,15 @@ impl Connection {
     }
 
     /// NSDI 2012 §4.2 (the papers' PR): when the receive window blocks, the segment that holds it up is sent on a faster
-    /// subflow with space, and the slow subflow's window is halved, at most once per its round trip.
-    pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) {
-        if !self.config.pr || !self.window_is_full(views) {
-            return;
+    /// subflow with space, and the slow subflow's window is halved, at most once per its round trip. Returns whether a
+    /// segment was sent.
+    pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
+        if !self.config.pr || !self.send_window_is_full() {
+            return false;
         }
         let first = self.send.first_unacked();
-        let Some((span, owners)) = self.send.span_at(first) else { return };
-        let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return };
+        let Some((span, owners)) = self.send.span_at(first) else { return false };
+        let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return false };
         let (slow_id, slow_srtt) = (slow.id, slow.srtt_or_zero());
         let fast = self
             .view(now, views)
@@ -393,22 +394,24 @@ impl Connection {
             .filter(|s| !owners.contains(s.id) && s.has_space() && s.srtt_or_zero() < slow_srtt)
             .min_by_key(|s| s.srtt_or_zero())
             .map(|s| (s.id, u64::from(s.mss)));
-        let Some((fast, mss)) = fast else { return };
+        let Some((fast, mss)) = fast else { return false };
         let assign = Assign {
             subflow: fast,
             range: first..span.end.min(first + mss),
             window: WindowUse::Respect,
             reason: Reason::new("opportunistic retransmission of the blocking segment"),
         };
-        let Ok((range, _)) = self.carry_out(&assign, views) else { return };
+        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
         self.record(|| Trace::Repeated { at: now, subflow: fast, range, reason: assign.reason });
         self.counters.opportunistic_retransmissions += 1;
-        let Some(subflow) = self.subflow_mut(slow_id) else { return };
-        if subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt) {
+        if let Some(subflow) = self.subflow_mut(slow_id)
+            && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
+        {
             subflow.penalised_at = Some(now);
             subflow.tcp.penalise();
             self.counters.penalisations += 1;
         }
+        true
     }
 }
 

@@ -92,7 +92,7 @@ impl Connection {
             return self.after_assigning(now);
         }
         let idle = self.send.assigned_bytes() == 0;
-        if self.may_assign() || self.is_window_blocked() != self.window_blocked_since.is_some() {
+        if self.may_assign() || self.blocked_now() != self.blocked {
             let mut views = core::mem::take(&mut self.views);
             self.fill_views(&mut views);
             if !views.is_empty() {
@@ -102,8 +102,11 @@ impl Connection {
                 if self.has_work() && !queues {
                     self.run_scheduler(now, &mut views, None);
                 }
-                self.opportunistic_retransmission(now, &mut views);
-                self.update_window_blocked(now, &views);
+                // The scheduler is told who holds the window up before a copy of that makes another subflow a holder too.
+                self.update_blocked(now, &views);
+                if self.opportunistic_retransmission(now, &mut views) {
+                    self.update_blocked(now, &views);
+                }
             }
             self.views = views;
         } else if self.subflows.iter().flatten().any(Subflow::usable) {
@@ -111,7 +114,7 @@ impl Connection {
             if self.has_work() {
                 self.scheduler_wake = None;
             }
-            self.count_window_blocked(now);
+            self.count_window_limited(now);
         }
         if idle && self.send.assigned_bytes() > 0 {
             self.progress_at = now;
@@ -130,18 +133,11 @@ impl Connection {
             || self.send.sendable(self.send_window_end).is_some()
     }
 
-    /// Whether the receive window alone holds data back, where nothing can be assigned.
-    fn is_window_blocked(&self) -> bool {
-        let send_buffer = self.config.send_buffer;
-        self.send.unassigned_bytes() > 0
-            && self.subflows.iter().flatten().any(|s| s.usable() && s.has_space(send_buffer))
-    }
-
     /// Nothing is written, out, or waiting for a window: the side that only receives, which is asked at each segment.
     fn has_nothing_to_send(&self) -> bool {
         self.send.unassigned_bytes() + self.send.assigned_bytes() == 0
             && self.reinject.is_empty()
-            && self.window_blocked_since.is_none()
+            && self.blocked.is_none()
             && self.window_probe.is_none()
             && self.data_timer.is_none()
     }
@@ -379,64 +375,9 @@ impl Connection {
         Ok((start..at, clipped_by))
     }
 
-    /// Whether data is waiting that the peer's window has no room for: none at all, or too little for a segment, which
-    /// silly window avoidance holds back.
-    pub(super) fn window_is_full(&self, views: &[SubflowView]) -> bool {
-        if self.send.unassigned_bytes() == 0 {
-            return false;
-        }
-        let segment = views.iter().map(|s| u64::from(s.mss)).max().unwrap_or(0);
-        match self.send.sendable(self.send_window_end) {
-            None => true,
-            Some(range) => {
-                let edge = range.end == self.send_window_end && range.end < self.send.written_end();
-                edge && range.end.since(range.start) < segment && self.send.assigned_bytes() > 0
-            }
-        }
-    }
-
-    /// Notes when the receive window starts and stops holding data back.
-    fn update_window_blocked(&mut self, now: Instant, views: &[SubflowView]) {
-        let blocked = self.window_is_full(views) && views.iter().any(|s| s.has_space());
-        match (blocked, self.window_blocked_since) {
-            (true, None) => {
-                self.window_blocked_since = Some(now);
-                let first = self.send.first_unacked();
-                let holder = self.send.span_at(first).and_then(|(_, owners)| owners.iter().next());
-                self.views_event(now, views, &Event::WindowBlocked { holder });
-                self.record(|| Trace::WindowBlocked { at: now, holder });
-            }
-            (true, Some(_)) => return self.count_window_blocked(now),
-            (false, Some(since)) => {
-                self.window_blocked_since = None;
-                self.counters.window_limited += now.since(since);
-                self.views_event(now, views, &Event::WindowUnblocked);
-                self.record(|| Trace::WindowUnblocked { at: now });
-            }
-            _ => {}
-        }
-        self.arm_window_probe(now);
-    }
-
-    /// Nothing has changed: the receive window holds data back still, or it does not. One that opens by each acknowledgement
-    /// for just one segment more holds back all the time.
-    fn count_window_blocked(&mut self, now: Instant) {
-        if let Some(since) = &mut self.window_blocked_since {
-            self.counters.window_limited += now.since(*since);
-            *since = now;
-        }
-        self.arm_window_probe(now);
-    }
-
-    fn views_event(&mut self, now: Instant, views: &[SubflowView], event: &Event<'_>) {
-        let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(NoScheduler));
-        scheduler.on_event(event, &self.view(now, views));
-        self.scheduler = scheduler;
-    }
-
     /// With data waiting and nothing in flight no acknowledgement would come: a closed window would never open again if
     /// its update were lost, a piece too small to be worth sending would stay for ever.
-    fn arm_window_probe(&mut self, now: Instant) {
+    pub(super) fn arm_window_probe(&mut self, now: Instant) {
         let needed = self.send.unassigned_bytes() > 0
             && self.send.assigned_bytes() == 0
             && (self.send_window_end <= self.send.first_unacked() || self.scheduler_wake.is_none());

@@ -4,8 +4,8 @@
 //! nothing that the connection does.
 
 use super::{Connection, ScheduleError};
-use crate::scheduler::{ClippedBy, Decision, Reason, SubflowView, View};
-use crate::seq::{DataSeq, SubflowId};
+use crate::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, View};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::Instant;
 
@@ -26,14 +26,17 @@ pub enum Trace {
         /// Which mechanism.
         reason: Reason,
     },
-    /// From now on data waits, some subflow has window space, and the connection's send window is full.
+    /// From now on data waits and some subflow has window space, but the send window or the send buffer is full; recorded
+    /// again when the first unacknowledged byte, who carries it, or who has space changes.
     WindowBlocked {
         /// When.
         at: Instant,
-        /// The subflow that holds the first unacknowledged byte.
-        holder: Option<SubflowId>,
+        /// Which of the two is full.
+        by: BlockedBy,
+        /// The subflows that carry the first unacknowledged byte.
+        holders: SubflowSet,
     },
-    /// The send window has room again, or nothing waits for it any more.
+    /// There is room again, or nothing waits for it any more.
     WindowUnblocked {
         /// When.
         at: Instant,

@@ -21,7 +21,8 @@
 //! * X: what F sends during srtt_S, its window growing by one segment each round trip, bytes; |M|: the total send
 //!   window, bytes.
 //! * cwnd_F, inflight_S (with what was given and not yet sent): segments; MSS: data bytes of a full segment.
-//! * blocked: F had room and data while the send window was full and its first byte was not on F.
+//! * blocked: F had room and data while the send window, or the connection's send buffer, was full and its first byte was
+//!   on other subflows only.
 //!
 //! # Source
 //!
@@ -160,9 +161,10 @@ impl Scheduler for Blest {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         self.evaluate(view);
         match event {
-            Event::WindowBlocked { holder } => {
-                let held_back = |f: &SubflowView| f.has_space() && holder.is_some_and(|h| h != f.id);
-                self.blocking = fastest(view).is_some_and(held_back);
+            Event::WindowBlocked { holders, .. } => {
+                // Once F itself carries the first byte (lost there, or a copy by `pr`), S does not hold F up any more.
+                let held_up = |f: &SubflowView| f.has_space() && !holders.is_empty() && !holders.contains(f.id);
+                self.blocking = fastest(view).is_some_and(held_up);
                 self.blocked |= self.blocking;
             }
             Event::WindowUnblocked => self.blocking = false,
@@ -173,9 +175,10 @@ impl Scheduler for Blest {
 
 #[cfg(test)]
 mod tests {
+    use super::super::BlockedBy;
     use super::super::testing::{Bench, seg, sub};
     use super::*;
-    use crate::seq::SubflowId;
+    use crate::seq::{SubflowId, SubflowSet};
     use pathweave_units::Duration;
 
     fn blest() -> Blest {
@@ -246,7 +249,7 @@ mod tests {
             (scheduler.lambda * 1000.0 + 0.5) as u32
         };
         let ack = || Event::RttSample { subflow: SubflowId(0), rtt: Duration::from_millis(20) };
-        let blocked = |by| Event::WindowBlocked { holder: Some(SubflowId(by)) };
+        let blocked = |id| Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(id)) };
         assert_eq!(at(&mut bench, &mut scheduler, 0, ack()), 1000);
         assert_eq!(at(&mut bench, &mut scheduler, 19, ack()), 1000);
         assert_eq!(at(&mut bench, &mut scheduler, 20, ack()), 990);

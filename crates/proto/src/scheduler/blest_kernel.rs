@@ -179,8 +179,8 @@ impl Scheduler for BlestKernel {
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         match event {
-            Event::WindowBlocked { holder: Some(holder) } => {
-                self.blocked |= fastest(view).is_some_and(|f| f.id != *holder);
+            Event::WindowBlocked { holders, .. } => {
+                self.blocked |= fastest(view).is_some_and(|f| !holders.is_empty() && !holders.contains(f.id));
             }
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
                 if let Some(extremes) = self.extremes.get_mut(id.index()) {
@@ -194,8 +194,10 @@ impl Scheduler for BlestKernel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::BlockedBy;
     use super::super::testing::{Bench, sub};
     use super::*;
+    use crate::seq::SubflowSet;
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
@@ -252,10 +254,16 @@ mod tests {
         assert_eq!(at(&mut bench, &mut scheduler, 0), 120);
         assert_eq!(at(&mut bench, &mut scheduler, 99), 120);
         assert_eq!(at(&mut bench, &mut scheduler, 1), 119);
-        bench.event(&mut scheduler, &Event::WindowBlocked { holder: Some(SubflowId(1)) });
+        bench.event(
+            &mut scheduler,
+            &Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(1)) },
+        );
         assert_eq!(at(&mut bench, &mut scheduler, 100), 123);
         for _ in 0..3 {
-            bench.event(&mut scheduler, &Event::WindowBlocked { holder: Some(SubflowId(1)) });
+            bench.event(
+                &mut scheduler,
+                &Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(1)) },
+            );
             at(&mut bench, &mut scheduler, 100);
         }
         assert_eq!((scheduler.lambda * 100.0 + 0.5) as u32, 130);

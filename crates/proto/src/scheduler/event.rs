@@ -1,7 +1,7 @@
 //! What a scheduler is told.
 
 use super::decision::ClippedBy;
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::Duration;
 
@@ -34,12 +34,16 @@ pub enum Event<'a> {
         /// The sample.
         rtt: Duration,
     },
-    /// Data is waiting, some subflow has window space, and the connection's send window is full.
+    /// Data is waiting and some subflow has window space, but the connection's send window or its send buffer is full. Told
+    /// when that begins and again whenever the first unacknowledged byte, who carries it, or who has space changes; always
+    /// before opportunistic retransmission copies that byte to another subflow.
     WindowBlocked {
-        /// The subflow that holds the first unacknowledged byte.
-        holder: Option<SubflowId>,
+        /// Which of the two is full.
+        by: BlockedBy,
+        /// The subflows that carry the first unacknowledged byte.
+        holders: SubflowSet,
     },
-    /// The send window has room again.
+    /// There is room again, or nothing waits for it any more.
     WindowUnblocked,
     /// A subflow can carry data from now on (again).
     SubflowUp(SubflowId),
@@ -56,6 +60,15 @@ pub enum Event<'a> {
         /// Why it was less than asked for.
         clipped_by: Option<ClippedBy>,
     },
+}
+
+/// Which of the connection's limits holds data back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockedBy {
+    /// The peer's receive window: data is written and does not fit.
+    SendWindow,
+    /// The connection's own send buffer: the application has more, and what is not acknowledged leaves no room.
+    SendBuffer,
 }
 
 /// How a loss was found.

@@ -45,7 +45,7 @@ pub mod toys;
 pub mod weighted_roundrobin;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
-pub use event::{Event, LossKind};
+pub use event::{BlockedBy, Event, LossKind};
 pub use view::{Growth, Phase, SubflowView, View};
 
 /// Decides what each subflow carries.

@@ -3,11 +3,11 @@
 //! [`holds`] checks one from outside of this crate.
 
 use super::testing::{MSS, sub};
-use super::{Assign, ClippedBy, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse};
+use super::{Assign, BlockedBy, ClippedBy, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse};
 use crate::connection::SendMap;
 use crate::parameter::Values;
 use crate::registry::SchedulerEntry;
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ struct World {
     map: SendMap,
     received: Vec<bool>,
     send_window: u64,
-    blocked: bool,
+    blocked: Option<(DataSeq, SubflowSet, SubflowSet)>,
 }
 
 impl World {
@@ -61,7 +61,7 @@ impl World {
             map: SendMap::new(),
             received: Vec::new(),
             send_window,
-            blocked: false,
+            blocked: None,
         }
     }
 
@@ -232,14 +232,16 @@ impl World {
     fn note_blocking(&mut self, scheduler: &mut dyn Scheduler) {
         let view = self.view();
         let full = self.map.unassigned_bytes() > 0 && view.sendable().is_none();
-        let blocked = full && self.live.iter().any(|s| s.has_space());
-        if blocked && !self.blocked {
-            let holder = self.map.span_at(self.map.first_unacked()).and_then(|(_, o)| o.iter().next());
-            self.tell(scheduler, &Event::WindowBlocked { holder });
-        } else if !blocked && self.blocked {
-            self.tell(scheduler, &Event::WindowUnblocked);
+        let head = self.map.first_unacked();
+        let space = self.live.iter().filter(|s| s.has_space()).fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
+        let holders = self.map.span_at(head).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
+        let blocked = (full && !space.is_empty()).then_some((head, holders, space));
+        if blocked == self.blocked {
+            return;
         }
         self.blocked = blocked;
+        let by = BlockedBy::SendWindow;
+        self.tell(scheduler, &blocked.map_or(Event::WindowUnblocked, |_| Event::WindowBlocked { by, holders }));
     }
 
     fn apply(&mut self, scheduler: &mut dyn Scheduler, step: &Step) {

@@ -4,6 +4,7 @@ mod pair;
 
 mod add_addr;
 mod blind_attacks;
+mod blocking;
 mod checksums;
 mod close;
 mod delayed_ack;
