@@ -48,6 +48,7 @@ pub(crate) fn default_connection() -> Connection {
         measured: true,
         mptcp: true,
         start: Duration::ZERO,
+        start_spread: Duration::ZERO,
         direction: Direction::Upload,
         workload: Workload::Bulk,
         scheduler: algorithm("minrtt"),

@@ -91,6 +91,8 @@ pub struct Connection {
     pub mptcp: bool,
     /// When it connects, from the start of the run.
     pub start: Duration,
+    /// It connects up to this much later: uniform, by the seed.
+    pub start_spread: Duration,
     /// Who sends.
     pub direction: Direction,
     /// What is sent.

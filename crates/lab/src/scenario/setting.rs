@@ -47,7 +47,7 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     Text, description as "description", "What it shows";
     Text, source as "source", "Paper and section, or where else it comes from";
     PositiveTime, duration as "duration", "Length of a run; time limit of sized transfers";
-    Time, measure_from as "measure_from", "Metrics count from this time on";
+    Time, measure_from as "measure_from", "Metrics count what is sent or arrives from this time on";
     PositiveTime, series_step as "series_step", "Step of the time series";
 });
 
@@ -148,6 +148,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, mptcp as "mptcp", "Multipath TCP; off: plain TCP on the first path";
     Bool, measured as "measured", "Metrics are its, and schedulers are tried on it (default: mptcp)";
     Time, start as "start", "When it connects";
+    Time, start_spread as "start_spread", "It connects up to this much later, by the seed: each time is as likely";
     DirectionForm, direction as "direction", "Who sends: upload is client to server";
     WorkloadForm, workload as "workload", "What is sent";
     AlgorithmForm, scheduler as "scheduler", "Packet scheduler";

@@ -68,7 +68,6 @@ impl App {
         local_addresses: Vec<LocalAddress>,
     ) -> Self {
         let end = |(host, address)| End { host, address, handle: None };
-        let start = Instant::ZERO + connection.start;
         App {
             measured: connection.measured,
             paths: connection.paths.clone(),
@@ -78,8 +77,8 @@ impl App {
             local_addresses,
             client: end(client),
             server: end(server),
-            start,
-            timer: Some(start),
+            start: Instant::ZERO,
+            timer: None,
             wakes: Instant::FAR_FUTURE,
             written: 0,
             pending: 0,
@@ -93,6 +92,12 @@ impl App {
             corrupted: false,
             trace: false,
         }
+    }
+
+    /// It connects at this time.
+    pub(super) fn start_at(&mut self, start: Instant) {
+        self.start = start;
+        self.timer = Some(start);
     }
 
     /// Whether it sends a limited amount.

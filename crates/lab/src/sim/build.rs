@@ -114,10 +114,19 @@ pub(super) fn build(
     }
     let mut apps = Vec::new();
     for (i, connection) in scenario.connections.iter().enumerate() {
-        apps.push(build_app(scenario, connection, i, registry, &host_of_node, &mut hosts)?);
+        let mut app = build_app(scenario, connection, i, registry, &host_of_node, &mut hosts)?;
+        app.start_at(start_of(connection, seed));
+        apps.push(app);
     }
     let middleboxes = Middleboxes::new(&scenario.paths, seed);
     Ok(World { network, hosts, host_of_node, apps: Apps::new(apps), middleboxes })
+}
+
+/// When a connection starts. Every variant of a scenario has the same one for a seed.
+fn start_of(connection: &scenario::Connection, seed: u64) -> Instant {
+    let mut random = Random::substream(seed, &format!("start of {}", connection.name));
+    let spread = connection.start_spread.as_nanos();
+    Instant::ZERO + connection.start + Duration::from_nanos(random.below(spread.saturating_add(1)))
 }
 
 fn meta(path: &Path, backup: bool) -> PathMeta {

@@ -2,11 +2,10 @@
 
 use super::app::{App, Apps};
 use super::hosts::Host;
+use super::totals::{PathTotals, Totals, path_of};
 use crate::results::{Metrics, OutOfOrder, PathMetrics, Series, Status};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
-use pathweave_proto::ConnectionHandle;
-use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
 use pathweave_units::{Duration, Instant};
 
 /// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
@@ -69,12 +68,11 @@ pub(super) struct Meter {
     measure_from: Instant,
     step: Duration,
     paths: usize,
-    received: u64,
-    received_before: u64,
+    /// What had been counted when the measured time began; nothing before it.
+    before: Option<Totals>,
     delivered_steps: Vec<u64>,
     path_steps: Vec<Vec<u64>>,
     path_bytes: Vec<u64>,
-    path_bytes_before: Vec<u64>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
     blocked_since: Option<Instant>,
@@ -92,12 +90,11 @@ impl Meter {
             measure_from: Instant::ZERO + scenario.measure_from,
             step,
             paths,
-            received: 0,
-            received_before: 0,
+            before: (scenario.measure_from == Duration::ZERO)
+                .then(|| Totals { paths: vec![PathTotals::default(); paths], ..Totals::default() }),
             delivered_steps: Vec::new(),
             path_steps: vec![Vec::new(); paths],
             path_bytes: vec![0; paths],
-            path_bytes_before: vec![0; paths],
             out_of_order: MaxSteps::new(SAMPLE.max(scenario.duration.div(MAX_STEPS))),
             out_of_order_series: MaxSteps::new(step),
             blocked_since: None,
@@ -114,12 +111,15 @@ impl Meter {
         steps[i] += bytes;
     }
 
+    /// Time is about to go on to `next`: the measured time begins before anything that happens in it.
+    pub(super) fn go_on(&mut self, next: Instant, hosts: &[Host], apps: &Apps) {
+        if self.before.is_none() && next >= self.measure_from {
+            self.before = Some(Totals::of(hosts, apps, self.paths));
+        }
+    }
+
     /// A measured connection's reader got data.
     pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
-        self.received += bytes;
-        if now < self.measure_from {
-            self.received_before += bytes;
-        }
         Self::add(&mut self.delivered_steps, now, self.step, bytes);
     }
 
@@ -168,9 +168,6 @@ impl Meter {
             let new = total.saturating_sub(self.path_bytes[path]);
             if new > 0 {
                 self.path_bytes[path] += new;
-                if now < self.measure_from {
-                    self.path_bytes_before[path] += new;
-                }
                 Self::add(&mut self.path_steps[path], now, self.step, new);
             }
         }
@@ -184,15 +181,16 @@ impl Meter {
         let from = measured.iter().map(|a| a.start).min().unwrap_or(Instant::ZERO).max(self.measure_from);
         let seconds = end.since(from).as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 };
-        let mut metrics = Metrics { goodput_mbps: mbps(self.received - self.received_before), ..Metrics::default() };
-        let mut sent = vec![0; self.paths];
-        for app in &measured {
-            self.add_sender(app, hosts, &mut metrics, &mut sent);
-        }
-        metrics.per_path = (0..self.paths)
-            .map(|p| PathMetrics {
-                sent_bytes: sent[p],
-                goodput_mbps: mbps(self.path_bytes[p] - self.path_bytes_before[p]),
+        let total = Totals::of(hosts, apps, self.paths);
+        // A run that ended before its measured time has nothing to show.
+        let before = self.before.take().unwrap_or_else(|| total.clone());
+        let mut metrics = total.counters_since(&before);
+        metrics.goodput_mbps = mbps(total.read_since(&before));
+        let paths = total.paths.iter().zip(&before.paths);
+        metrics.per_path = paths
+            .map(|(now, then)| PathMetrics {
+                sent_bytes: now.sent - then.sent,
+                goodput_mbps: mbps(now.first_since(then)),
             })
             .collect();
         metrics.head_of_line_blocked_s = self.blocked.as_secs_f64();
@@ -217,37 +215,6 @@ impl Meter {
         };
         Measured { status, reason, digest, metrics, series, links: Vec::new() }
     }
-
-    /// The sender's counters.
-    fn add_sender(&self, app: &App, hosts: &[Host], metrics: &mut Metrics, sent: &mut [u64]) {
-        let connection = |handle: Option<ConnectionHandle>, host: usize| hosts[host].endpoint.connection(handle?);
-        let sender = app.sender();
-        let Some(connection) = connection(sender.handle, sender.host) else { return };
-        let ConnectionCounters {
-            reinjected_segments,
-            opportunistic_retransmissions,
-            penalisations,
-            window_limited,
-            ..
-        } = connection.counters();
-        metrics.reinjected_segments += reinjected_segments;
-        metrics.opportunistic_retransmissions += opportunistic_retransmissions;
-        metrics.penalisations += penalisations;
-        metrics.window_limited_s += window_limited.as_secs_f64();
-        for subflow in connection.subflows() {
-            metrics.retransmitted_segments += subflow.counters.retransmitted_segments;
-            metrics.timeouts += subflow.counters.timeouts;
-            if let Some(path) = path_of(app, &subflow).filter(|p| *p < sent.len()) {
-                sent[path] += subflow.counters.data_bytes_sent;
-            }
-        }
-    }
-}
-
-/// The path of a scenario that a subflow runs over: that of its client's address.
-fn path_of(app: &App, subflow: &SubflowInfo) -> Option<usize> {
-    let ends = [subflow.local.ip(), subflow.remote.ip()];
-    app.paths.iter().copied().find(|p| ends.contains(&super::build::addresses(*p).0))
 }
 
 fn outcome(measured: &[&App]) -> (Status, Option<String>) {

@@ -9,6 +9,7 @@ mod meter;
 mod middlebox;
 mod pool;
 mod through_bytes;
+mod totals;
 
 use crate::scenario::Scenario;
 use build::World;
@@ -133,7 +134,10 @@ impl Simulation {
                 return false;
             }
             match self.next_event() {
-                Some(next) if next <= until => self.now = next,
+                Some(next) if next <= until => {
+                    self.meter.go_on(next, &self.hosts, &self.apps);
+                    self.now = next;
+                }
                 _ => {
                     self.now = until;
                     return until < self.end;

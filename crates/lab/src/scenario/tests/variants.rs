@@ -124,7 +124,7 @@ fn all_is_the_registry() {
 
 #[test]
 fn every_setting_of_the_engine_can_be_written() {
-    let lines = "mptcp = false\nstart = \"1s\"\ndirection = \"download\"\nworkload = \"transfer:size=64MiB\"\n\
+    let lines = "mptcp = false\nstart = \"1s\"\nstart_spread = \"2s\"\ndirection = \"download\"\nworkload = \"transfer:size=64MiB\"\n\
         scheduler = \"single:path=1\"\ncongestion = \"cubic\"\nsend_buffer = \"1MB\"\n\
         receive_buffer = \"auto 1KB..2KB\"\n\
         pr = true\n\
@@ -138,7 +138,8 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         keep_alive = \"30s\"";
     assert_eq!(lines.lines().count(), CONNECTION.len());
     let c = connection(&with_connection(lines), &Variant::AsWritten);
-    assert_eq!((c.start, c.direction, c.path_mode), (Duration::from_secs(1), Direction::Download, PathMode::Backup));
+    assert_eq!((c.start, c.start_spread), (Duration::from_secs(1), Duration::from_secs(2)));
+    assert_eq!((c.direction, c.path_mode), (Direction::Download, PathMode::Backup));
     assert_eq!(c.workload, Workload::Transfer { size: 64 << 20 });
     // No `..`: a new field of the engine needs a setting.
     let ConnectionConfig {

@@ -1,0 +1,117 @@
+//! What the engine has counted up to some time for the measured connections. Two of them, at the beginning and at the end of
+//! the measured time, tell what was sent and what arrived in between.
+
+use super::app::{App, Apps};
+use super::hosts::Host;
+use crate::results::Metrics;
+use pathweave_proto::ConnectionHandle;
+use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
+
+/// Counted since the start of the run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    /// Bytes that were read.
+    pub(super) read: u64,
+    /// Bytes that have arrived and wait for earlier ones, so that they are not read yet.
+    pub(super) waiting: u64,
+    /// By path: bytes that arrived there first, and the data bytes that were sent there.
+    pub(super) paths: Vec<PathTotals>,
+    /// The sender's counters; all else is zero.
+    pub(super) counters: Metrics,
+}
+
+/// Counted on one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathTotals {
+    /// New bytes that were taken from the path's subflow.
+    pub(super) first: u64,
+    /// Bytes that wait on the subflow for a hole of its own.
+    pub(super) waiting: u64,
+    /// Data bytes sent, repeated ones included.
+    pub(super) sent: u64,
+}
+
+impl Totals {
+    /// Of all measured connections.
+    pub(super) fn of(hosts: &[Host], apps: &Apps, paths: usize) -> Self {
+        let mut totals = Totals { paths: vec![PathTotals::default(); paths], ..Totals::default() };
+        for app in apps.list.iter().filter(|a| a.measured) {
+            totals.read += app.received;
+            totals.add_receiver(app, hosts);
+            totals.add_sender(app, hosts);
+        }
+        totals
+    }
+
+    fn add_receiver(&mut self, app: &App, hosts: &[Host]) {
+        let receiver = app.receiver();
+        let Some(connection) = connection(hosts, receiver.host, receiver.handle) else { return };
+        self.waiting += connection.out_of_order_bytes() + connection.held_bytes();
+        for subflow in connection.subflows() {
+            if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
+                path.first += subflow.first_bytes;
+                path.waiting += subflow.held_bytes;
+            }
+        }
+    }
+
+    fn add_sender(&mut self, app: &App, hosts: &[Host]) {
+        let sender = app.sender();
+        let Some(connection) = connection(hosts, sender.host, sender.handle) else { return };
+        let ConnectionCounters {
+            reinjected_segments,
+            opportunistic_retransmissions,
+            penalisations,
+            window_limited,
+            ..
+        } = connection.counters();
+        let counters = &mut self.counters;
+        counters.reinjected_segments += reinjected_segments;
+        counters.opportunistic_retransmissions += opportunistic_retransmissions;
+        counters.penalisations += penalisations;
+        counters.window_limited_s += window_limited.as_secs_f64();
+        for subflow in connection.subflows() {
+            counters.retransmitted_segments += subflow.counters.retransmitted_segments;
+            counters.timeouts += subflow.counters.timeouts;
+            if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
+                path.sent += subflow.counters.data_bytes_sent;
+            }
+        }
+    }
+
+    /// What arrived after `before` and was read until now. What waited at that time has arrived before it.
+    pub(super) fn read_since(&self, before: &Totals) -> u64 {
+        self.read.saturating_sub(before.read + before.waiting)
+    }
+
+    /// The sender's counters since `before`.
+    pub(super) fn counters_since(&self, before: &Totals) -> Metrics {
+        let (now, then) = (&self.counters, &before.counters);
+        Metrics {
+            reinjected_segments: now.reinjected_segments - then.reinjected_segments,
+            opportunistic_retransmissions: now.opportunistic_retransmissions - then.opportunistic_retransmissions,
+            penalisations: now.penalisations - then.penalisations,
+            window_limited_s: now.window_limited_s - then.window_limited_s,
+            retransmitted_segments: now.retransmitted_segments - then.retransmitted_segments,
+            timeouts: now.timeouts - then.timeouts,
+            ..Metrics::default()
+        }
+    }
+}
+
+impl PathTotals {
+    /// New bytes that arrived over the path after `before` and were taken from its subflow.
+    pub(super) fn first_since(&self, before: &PathTotals) -> u64 {
+        self.first.saturating_sub(before.first + before.waiting)
+    }
+}
+
+fn connection(hosts: &[Host], host: usize, handle: Option<ConnectionHandle>) -> Option<&pathweave_proto::Connection> {
+    hosts[host].endpoint.connection(handle?)
+}
+
+/// The path of a scenario that a subflow runs over: that of its client's address.
+pub(super) fn path_of(app: &App, subflow: &SubflowInfo) -> Option<usize> {
+    let ends = [subflow.local.ip(), subflow.remote.ip()];
+    app.paths.iter().copied().find(|p| ends.contains(&super::build::addresses(*p).0))
+}
