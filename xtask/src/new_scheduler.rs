@@ -15,8 +15,7 @@ pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(&folder);
     run(cargo("run --quiet --package pathweave -- new-scheduler sample-rule --checkout . --path").arg(&folder))?;
     count_tests(&mut inside(&folder, "test --offline"), counts)?;
-    let compare =
-        "run --quiet --offline -- compare cp-symmetric --schedulers sample-rule,minrtt --seeds 1 --set duration=3s";
+    let compare = "run --quiet --offline -- compare cp-symmetric --schedulers sample-rule,minrtt --seeds 1 --set duration=3s --set measure_from=0s";
     let table = capture(&mut inside(&folder, compare))?;
     match String::from_utf8_lossy(&table).contains("sample-rule") {
         true => from_git(counts),

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every built-in scenario.
-pub(crate) const SCENARIOS: [&str; 6] =
-    ["wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte"];
+pub(crate) const SCENARIOS: [&str; 7] =
+    ["wifi-lte", "wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "rems-wifi-lte"];
 /// Receive buffers of CP Figs. 5 to 8, KB.
 const BUFFERS: [u32; 10] = [40, 60, 80, 100, 150, 200, 300, 400, 600, 1000];
 const BUFFER_SCHEDULERS: &str = "minrtt,linux,blest";
@@ -58,7 +58,7 @@ pub(crate) fn explain_page() -> Result<PathBuf, String> {
     let page = target().join("compare").join("pathweave-explain.html");
     let _ = fs::remove_file(&page);
     let arguments =
-        "explain wlan-3g --scheduler blest --from 200ms --to 1200ms --set connection.receive_buffer=60KB --report";
+        "explain wlan-3g --scheduler blest --from 200ms --to 1200ms --set connection.bulk.receive_buffer=60KB --report";
     run(pathweave().args(arguments.split(' ')).arg(&page))?;
     Ok(page)
 }
@@ -99,7 +99,7 @@ pub(crate) fn check_readme(text: &str) -> Result<(), String> {
 pub(crate) fn write() -> Result<(), String> {
     let (first, html) = first_command()?;
     let picture = page::picture(&html, "top", PICTURE.0, PICTURE.1)?;
-    put("docs/wlan-3g.png", &fs::read(&picture).map_err(|e| format!("{}: {e}", picture.display()))?)?;
+    put("docs/wifi-lte.png", &fs::read(&picture).map_err(|e| format!("{}: {e}", picture.display()))?)?;
     let old = readme()?;
     let (before, _, after) = split_readme(&old)?;
     put("README.md", format!("{before}{first}{after}").as_bytes())?;

@@ -35,10 +35,10 @@ pub(crate) enum Command {
 /// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.
 ///
 /// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run beside them, with the same seeds and the same congestion
-/// controller. Without any argument: the scenario wlan-3g, all schedulers, 5 seeds, and the page pathweave-report.html.
+/// controller. Without any argument: the scenario wifi-lte, all schedulers, 5 seeds, and the page pathweave-report.html.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CompareOptions {
-    /// Built-in scenarios (see `pathweave list scenarios`) or scenario files [default: wlan-3g].
+    /// Built-in scenarios (see `pathweave list scenarios`) or scenario files [default: wifi-lte].
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenarios: Vec<String>,
 

@@ -68,7 +68,7 @@ fn the_order_is_that_of_scenarios_schedulers_and_seeds_with_plain_tcp_last() {
 fn all_is_the_whole_registry_once() {
     let registry = Registry::builtin();
     let all = plans(&options(&[], "all,minrtt", 1), &registry).expect("all is right");
-    assert_eq!(all[0].name, "wlan-3g");
+    assert_eq!(all[0].name, "wifi-lte");
     assert_eq!(all[0].variants.len(), registry.schedulers().len() + 2);
 }
 
@@ -91,7 +91,7 @@ fn wrong_input_says_what_is_allowed() {
         Failure::Input(text) => text,
         other => panic!("{other:?}"),
     };
-    assert!(message(&options(&["wlan-4g"], "all", 1)).contains("wlan-3g, wlan-wlan"));
+    assert!(message(&options(&["wlan-4g"], "all", 1)).contains("wifi-lte, wlan-3g"));
     assert!(message(&options(&["connection.pr=true"], "all", 1)).contains("--set"));
     assert!(message(&options(&[], "minrt", 1)).contains("minrtt"));
     assert!(message(&options(&[], ",", 1)).contains("minrtt"));
@@ -115,7 +115,7 @@ fn a_panic_is_one_failed_run_and_is_told() {
     assert_eq!(
         problems(&all),
         "1 of 8 runs did not complete:\n  \
-         wlan-3g, minrtt, seed 2: failed: a fault in Pathweave: the window is negative\n"
+         wifi-lte, minrtt, seed 2: failed: a fault in Pathweave: the window is negative\n"
     );
 }
 

@@ -9,7 +9,7 @@ use pathweave_proto::Registry;
 use std::path::Path;
 
 /// The scenario without any argument.
-const DEFAULT_SCENARIO: &str = "wlan-3g";
+const DEFAULT_SCENARIO: &str = "wifi-lte";
 /// The number of seeds without any argument.
 const DEFAULT_SEEDS: u32 = 5;
 

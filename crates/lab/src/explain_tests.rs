@@ -42,6 +42,7 @@ fn recording_changes_nothing_in_the_run() {
     for (name, scheduler) in [("wlan-3g", "blest"), ("wifi-lte", "redundant"), ("cp-symmetric", "linux")] {
         let mut document = builtin(name).expect("it is built in");
         document.set("duration", "3s").expect("it is a setting");
+        document.set("measure_from", "0s").expect("it is a setting");
         let variant = Variant::Scheduler(SchedulerSpec::parse(scheduler).expect("it is one"));
         let scenario = document.scenario(&registry, &variant).expect("it is right");
         let new = || Simulation::new(&scenario, 1, &registry, &NoFiles).expect("it can be built");
@@ -94,12 +95,13 @@ fn what_was_given_follows_what_was_seen() {
 
 #[test]
 fn a_span_without_a_decision_names_the_nearest() {
-    let document = builtin("wlan-3g").expect("it is built in");
+    let mut document = builtin("wifi-lte").expect("it is built in");
+    document.set("connection.start_spread", "0s").expect("it is a setting");
     let variant = Variant::Scheduler(SchedulerSpec::parse("minrtt").expect("it is one"));
     let span = (Instant::ZERO, Instant::ZERO + Duration::from_millis(1));
     let explanation = explain(&document, &variant, 1, span, &Registry::builtin(), &NoFiles).expect("it runs");
     assert!(explanation.entries.is_empty());
     assert_eq!(explanation.before_s, None);
-    // The handshake takes a round trip of 50 ms.
-    assert!(explanation.after_s.is_some_and(|t| t > 0.05 && t < 0.06), "{:?}", explanation.after_s);
+    // The handshake takes a round trip of 20 ms.
+    assert!(explanation.after_s.is_some_and(|t| t > 0.019 && t < 0.03), "{:?}", explanation.after_s);
 }

@@ -25,27 +25,52 @@ fn median(mut values: Vec<f64>) -> f64 {
     (values[(n - 1) / 2] + values[n / 2]) / 2.0
 }
 
+/// The first 20 s of a connection on links without jitter, as Linux was measured.
+const AS_MEASURED: [(&str, &str); 4] =
+    [("duration", "20s"), ("measure_from", "0s"), ("path.jitter", "none"), ("connection.start_spread", "0s")];
+
 /// Linux 6.12 gets 7.643 Mbit/s in the first 20 s: 1448 of every 1514 bytes, less the start.
 #[test]
 fn plain_tcp_on_the_fast_path_fills_it_as_linux_does() {
-    let ours = metrics("cp-asymmetric", &Variant::PlainTcp(0), 1, &[]).goodput_mbps;
+    let ours = metrics("cp-asymmetric", &Variant::PlainTcp(0), 1, &AS_MEASURED).goodput_mbps;
     assert!((ours / 7.643 - 1.0).abs() < 0.005, "{ours}");
 }
 
+/// What the first scenario is there to show: with some schedulers two paths are worse than the better one alone, with others
+/// they are clearly better.
 #[test]
-fn over_wlan_and_3g_minrtt_and_blest_beat_the_best_plain_tcp() {
-    let over_seeds = |v: &Variant| median((1..=20).map(|s| metrics("wlan-3g", v, s, &[]).goodput_mbps).collect());
+fn on_the_first_scenario_schedulers_lie_on_both_sides_of_plain_tcp() {
+    let over_seeds = |v: &Variant| median((1..=5).map(|s| metrics("wifi-lte", v, s, &[]).goodput_mbps).collect());
     let best = over_seeds(&Variant::PlainTcp(0)).max(over_seeds(&Variant::PlainTcp(1)));
-    for name in ["minrtt", "blest"] {
-        let ours = over_seeds(&scheduler(name));
-        assert!(ours > best, "{name}: {ours}, plain TCP {best}");
+    for (name, least, most) in [("linux", 1.2, 2.0), ("blest-kernel", 1.2, 2.0), ("minrtt", 0.5, 0.95)] {
+        let ours = over_seeds(&scheduler(name)) / best;
+        assert!((least..most).contains(&ours), "{name}: {ours} of plain TCP's");
+    }
+}
+
+/// BLEST §V against its rival over the paper's loaded WLAN and 3G, paired over seeds. With `pr` a blocking ends within a round
+/// trip of the fast path and is not counted often enough: docs/notes/blest-lambda.md.
+#[test]
+fn blest_beats_minrtt_where_the_window_is_blocked_for_long() {
+    for (window, fewer) in [("64KiB", 20), ("128KiB", 20), ("256KiB", 1)] {
+        let settings = [("connection.bulk.receive_buffer", window), ("duration", "50s")];
+        let mut copies = [0, 0];
+        for seed in 1..=3 {
+            let of = |name: &str| metrics("wlan-3g", &scheduler(name), seed, &settings);
+            let (blest, minrtt) = (of("blest:pr=false").goodput_mbps, of("minrtt:pr=false").goodput_mbps);
+            assert!(blest > minrtt, "{window}, seed {seed}: {blest}, minrtt {minrtt}");
+            copies[0] += of("blest-kernel").opportunistic_retransmissions;
+            copies[1] += of("minrtt").opportunistic_retransmissions;
+        }
+        // With `pr` the port's lower bound on λ does it.
+        assert!(fewer * copies[0] < copies[1], "{window}: {copies:?}");
     }
 }
 
 /// CP Fig. 19, BLEST §II: a receive window that the slow path holds up is what the mechanism is for.
 #[test]
 fn opportunistic_retransmission_unblocks_a_window_that_the_slow_path_holds() {
-    let small = [("connection.receive_buffer", "200KB")];
+    let small = [&AS_MEASURED[..], &[("connection.receive_buffer", "200KB")]].concat();
     let without = metrics("cp-asymmetric", &scheduler("minrtt"), 1, &small);
     assert!(without.window_limited_s > 10.0, "{}", without.window_limited_s);
     let with = metrics("cp-asymmetric", &scheduler("minrtt:pr=true"), 1, &small);
@@ -58,7 +83,8 @@ fn opportunistic_retransmission_unblocks_a_window_that_the_slow_path_holds() {
 #[test]
 fn the_kernels_scheduler_dips_at_some_receive_windows() {
     let goodput = |buffer: &str| {
-        metrics("cp-asymmetric", &scheduler("linux"), 1, &[("connection.receive_buffer", buffer)]).goodput_mbps
+        let settings = [&AS_MEASURED[..], &[("connection.receive_buffer", buffer)]].concat();
+        metrics("cp-asymmetric", &scheduler("linux"), 1, &settings).goodput_mbps
     };
     for buffer in ["39KB", "156KB", "311KB"] {
         assert!(goodput(buffer) < 5.0, "{buffer}: {}", goodput(buffer));

@@ -8,6 +8,7 @@ use pathweave_proto::Registry;
 fn digest(scenario: &str, scheduler: &str) -> String {
     let mut document = builtin(scenario).expect("a built-in scenario");
     document.set("duration", "8s").expect("a right setting");
+    document.set("measure_from", "0s").expect("a right setting");
     let variant = Variant::Scheduler(SchedulerSpec::parse(scheduler).expect("a scheduler"));
     run(&document, &variant, 1, &Registry::builtin(), &NoFiles).expect("it runs").digest
 }

@@ -17,6 +17,7 @@ fn every_built_in_scenario_gives_the_same_through_bytes() {
     for (name, _) in BUILTIN {
         let mut document = builtin(name).expect("a built-in scenario");
         document.set("duration", "3s").expect("a right setting");
+        document.set("measure_from", "0s").expect("a right setting");
         for spec in ["minrtt", "linux"] {
             let variant = Variant::Scheduler(SchedulerSpec::parse(spec).expect("a scheduler"));
             let values = run(&document, &variant, 1, &registry, &NoFiles).expect("it runs");

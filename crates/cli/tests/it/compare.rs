@@ -68,11 +68,11 @@ fn a_table_lines_and_a_page() {
 }
 
 #[test]
-fn without_a_scenario_it_is_wlan_3g_with_a_page() {
+fn without_a_scenario_it_is_the_first_with_a_page() {
     let folder = folder("default");
     let output = pathweave(&folder, &["compare", "--schedulers", "minrtt", "--seeds", "1"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stdout(&output).starts_with("wlan-3g\n"), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("wifi-lte\n"), "{}", stdout(&output));
     assert!(folder.join("pathweave-report.html").is_file());
 }
 

@@ -38,7 +38,8 @@ fn schedulers_and_controllers_with_their_parameters() {
 #[test]
 fn scenarios_say_where_they_come_from() {
     let scenarios = listed("scenarios");
-    let expected = ["wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "wifi-lte"];
+    let expected =
+        ["wifi-lte", "wlan-3g", "wlan-wlan", "cp-asymmetric", "cp-symmetric", "ethernet-wifi", "rems-wifi-lte"];
     for name in expected {
         assert!(names(&scenarios).contains(&name), "{name} is missing");
     }

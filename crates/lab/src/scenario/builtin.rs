@@ -2,14 +2,15 @@
 
 use super::Document;
 
-/// Name and text of every built-in scenario.
+/// Name and text of every built-in scenario; the first is the one that is run where none is named.
 pub const BUILTIN: &[(&str, &str)] = &[
+    ("wifi-lte", include_str!("../../../../scenarios/wifi-lte.toml")),
     ("wlan-3g", include_str!("../../../../scenarios/wlan-3g.toml")),
     ("wlan-wlan", include_str!("../../../../scenarios/wlan-wlan.toml")),
     ("cp-asymmetric", include_str!("../../../../scenarios/cp-asymmetric.toml")),
     ("cp-symmetric", include_str!("../../../../scenarios/cp-symmetric.toml")),
     ("ethernet-wifi", include_str!("../../../../scenarios/ethernet-wifi.toml")),
-    ("wifi-lte", include_str!("../../../../scenarios/wifi-lte.toml")),
+    ("rems-wifi-lte", include_str!("../../../../scenarios/rems-wifi-lte.toml")),
 ];
 
 /// The built-in scenario called `name`.

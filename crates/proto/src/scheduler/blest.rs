@@ -162,8 +162,8 @@ impl Scheduler for Blest {
         self.evaluate(view);
         match event {
             Event::WindowBlocked { holders, .. } => {
-                // Once F itself carries the first byte (lost there, or a copy by `pr`), S does not hold F up any more.
-                let held_up = |f: &SubflowView| f.has_space() && !holders.is_empty() && !holders.contains(f.id);
+                // Also while F carries a copy of the first byte: until that is acknowledged, S holds F up.
+                let held_up = |f: &SubflowView| f.has_space() && !holders.without(f.id).is_empty();
                 self.blocking = fastest(view).is_some_and(held_up);
                 self.blocked |= self.blocking;
             }

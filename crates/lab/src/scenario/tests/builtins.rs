@@ -44,7 +44,7 @@ fn cp_asymmetric_is_the_papers() {
     assert_eq!(down.settings.delay, Duration::from_millis(10));
     assert_eq!(up.settings.queue, Queue { limit: QueueLimit::Packets(100), codel: None });
     assert_eq!(up.settings.overhead, 14);
-    assert_eq!(scenario.duration, Duration::from_secs(20));
+    assert_eq!((scenario.duration, scenario.measure_from), (Duration::from_secs(30), Duration::from_secs(10)));
     assert_eq!((scenario.paths[1].up.as_slice(), scenario.paths[1].down.as_slice()), (&[2][..], &[3][..]));
     let connection = &scenario.connections[0];
     assert_eq!(connection.paths, [0, 1]);
