@@ -13,6 +13,7 @@ mod schedulers;
 mod setup;
 mod specs;
 mod steps;
+mod transients;
 
 use run::{cargo, count_tests, run};
 use std::path::Path;
@@ -34,6 +35,7 @@ cargo xtask wasm         the crates that promise it build for wasm32-unknown-unk
 cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
 cargo xtask specs        writes the tables of specs/ anew
 cargo xtask results      writes docs/results/, docs/schedulers/ and the README's table and picture anew
+cargo xtask transients   what the built-in scenarios say after 20 s and after 110 s, all schedulers: docs/results/transients.txt
 cargo xtask schedulers   writes docs/schedulers/ anew, from the sources and docs/results/";
 
 fn main() -> ExitCode {
@@ -92,6 +94,9 @@ fn main() -> ExitCode {
         ["decisions", "--write"] => {
             steps.step("decisions", |_| decisions::write());
         }
+        ["transients"] => {
+            steps.step("transients", |_| transients::write());
+        }
         ["schedulers"] => {
             steps.step("schedulers", |_| schedulers::write());
         }
@@ -147,6 +152,7 @@ fn test(steps: &mut Steps) {
         steps.step("README", |_| results::check_readme(&table));
     }
     steps.step("captures", |_| captures::check());
+    steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", new_scheduler::check);

@@ -17,11 +17,15 @@ const BUFFER_SCHEDULERS: &str = "minrtt,linux,blest";
 const PICTURE: (u32, u32) = (1100, 1010);
 
 /// The command, as [`first_command`] has built it.
-fn pathweave() -> Command {
+pub(crate) fn pathweave() -> Command {
     Command::new(target().join("release/pathweave"))
 }
 
-fn text(command: &mut Command) -> Result<String, String> {
+/// What a command prints, without blanks at the ends of lines.
+///
+/// # Errors
+/// Where it does not end well.
+pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     let bytes = capture(command)?;
     let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
@@ -114,7 +118,11 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-fn put(name: &str, bytes: &[u8]) -> Result<(), String> {
+/// Writes a file of the project.
+///
+/// # Errors
+/// Where that fails.
+pub(crate) fn put(name: &str, bytes: &[u8]) -> Result<(), String> {
     let path = root().join(name);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

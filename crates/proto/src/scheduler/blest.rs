@@ -21,8 +21,8 @@
 //! * X: what F sends during srtt_S, its window growing by one segment each round trip, bytes; |M|: the total send
 //!   window, bytes.
 //! * cwnd_F, inflight_S (with what was given and not yet sent): segments; MSS: data bytes of a full segment.
-//! * blocked: F had room and data while the send window, or the connection's send buffer, was full and its first byte was
-//!   on other subflows only.
+//! * blocked: F had room and data while the send window, or the connection's send buffer, was full and S held its first
+//!   byte (also while F carries a copy of that).
 //!
 //! # Source
 //!
@@ -30,7 +30,10 @@
 //!
 //! # Deviations
 //!
-//! * One blocking that lasts longer than srtt_F counts once for each. At λ = 0 the rule is `minrtt`'s.
+//! * One blocking that lasts longer than srtt_F counts once for each. At λ = 0 the rule is `minrtt`'s. With `pr` λ gets
+//!   there wherever srtt_S is several times srtt_F: a blocking ends within srtt_F, and fewer than half of the periods have one
+//!   (`docs/notes/blest-lambda.md`).
+//! * An idle S keeps its last round-trip time: what the rule skips for long it may skip for good.
 //! * All segments that the rule lets S take are given in one decision; solving it for inflight_S gives the same as
 //!   asking for each.
 //! * With three and more subflows S is compared with the fastest one only, and when it is skipped no slower one is
