@@ -29,6 +29,7 @@ const SCHEDULERS: &[SchedulerEntry] = &[
     scheduler::dpsaf::ENTRY,
     scheduler::rems::ENTRY,
     scheduler::ecf::ENTRY,
+    scheduler::ecf_kernel::ENTRY,
     scheduler::lamps::ENTRY,
     scheduler::dems::ENTRY,
     scheduler::hsr::ENTRY,

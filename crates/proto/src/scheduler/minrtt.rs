@@ -30,8 +30,10 @@
 //! * A subflow without a round-trip time sample comes after those with one, in order of the names; equal round-trip
 //!   times keep that order too.
 
-use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
+use super::{Assign, Decision, Phase, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::registry::SchedulerEntry;
+use crate::seq::DataSeq;
+use core::ops::Range;
 use pathweave_units::Duration;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -58,10 +60,20 @@ pub(crate) fn pick<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
     view.candidates().filter(|s| s.has_space()).min_by_key(|s| key(s))
 }
 
+/// The subflow that the out-of-tree kernel's default scheduler takes: none that a timeout has sent into loss recovery.
+pub(crate) fn pick_outside_loss<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
+    view.candidates().filter(|s| s.has_space() && s.phase != Phase::Loss).min_by_key(|s| key(s))
+}
+
 /// The whole decision of `minrtt`, for schedulers that fall back to it.
 pub(crate) fn decide(view: &View<'_>) -> Decision {
     let Some(s) = pick(view) else { return Decision::no_space() };
     let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
+    assign(s, range)
+}
+
+/// Gives `range` to `s` for the reason of `minrtt`.
+pub(crate) fn assign(s: &SubflowView, range: Range<DataSeq>) -> Decision {
     let reason = Reason::new("lowest srtt with window space: {srtt_ms}, window space {window_space}")
         .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
         .with("window_space", f64::from(s.window_space()));

@@ -23,6 +23,7 @@ pub mod daps_two_path;
 pub mod dems;
 pub mod dpsaf;
 pub mod ecf;
+pub mod ecf_kernel;
 pub mod edpf;
 pub mod forward;
 pub mod fpdps;
