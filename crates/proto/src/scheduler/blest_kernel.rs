@@ -19,13 +19,15 @@
 //! at most once per min_S:  λ += 0.04 if blocked since, else λ −= 0.01;  1.0 ≤ λ ≤ 1.3, from 1.2
 //! ```
 //!
-//! * F: the subflow with the lowest smoothed round-trip time; S: what `minrtt` takes while F is full; |M|: the total
-//!   send window, bytes.
+//! * F: the subflow with the lowest smoothed round-trip time; S: what `minrtt` takes while F is full, of the subflows
+//!   that no timeout has sent into loss recovery; |M|: the total send window, bytes.
 //! * min, max: smallest and largest smoothed round-trip time of the subflow's life; srtt_S: the present one; n: round
 //!   trips.
 //! * inflight, cwnd, ssthresh (slow start threshold): segments; queued_S: bytes given to S and not acknowledged; MSS:
 //!   data bytes of a full segment.
-//! * blocked: the send window was full, and its first byte was not on F.
+//! * blocked: there was a subflow to send on that was not skipped, F or S, and the send window let nothing out, or all
+//!   that the send buffer holds was sent. Which subflow carries the first byte does not count, nor whether a
+//!   retransmission or a penalisation followed.
 //!
 //! # Source
 //!
@@ -33,8 +35,12 @@
 //!
 //! # Deviations
 //!
-//! * "Blocked" is [`Event::WindowBlocked`] held by another subflow than F, where the port has the retransmissions and
-//!   penalisations that follow from it, so that it works without them too.
+//! * The port asks, and may find itself blocked, with each acknowledgement and each write; here with each event while
+//!   the connection says that it is blocked.
+//! * A segment is a full one, or what is left. The port's is what the application wrote at once, up to 64 KB.
+//! * F is a subflow that may be used: the port also compares with a backup, or with one that has stopped answering,
+//!   when its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never skipped.
+//! * A subflow that comes back begins with new extremes, as a new one.
 
 use super::blest::fastest;
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse, minrtt};
@@ -79,6 +85,9 @@ pub struct BlestKernel {
     lambda: f64,
     limits: (f64, f64),
     steps: (f64, f64),
+    /// The connection says that the window or the send buffer holds data back.
+    blocking: bool,
+    /// There was a subflow to send on meanwhile, since the last step of λ.
     blocked: bool,
     updated: Option<Instant>,
     /// Smallest and largest smoothed round-trip time of each subflow's life.
@@ -92,6 +101,7 @@ impl BlestKernel {
             lambda,
             limits: (1.0, 1.3),
             steps: (0.04, 0.01),
+            blocking: false,
             blocked: false,
             updated: None,
             extremes: [None; SubflowId::MAX_SUBFLOWS],
@@ -151,17 +161,50 @@ impl BlestKernel {
     }
 }
 
-impl Scheduler for BlestKernel {
-    fn decide(&mut self, view: &View<'_>) -> Decision {
-        self.record(view);
-        let Some(s) = minrtt::pick(view) else { return Decision::no_space() };
-        let Some(f) = fastest(view).filter(|f| f.id != s.id && s.srtt.is_some()) else { return minrtt::decide(view) };
-        let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
+/// Whether S is skipped for F, and the numbers compared, bytes.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    linger: Duration,
+    fast: f64,
+    room: f64,
+}
+
+impl BlestKernel {
+    /// What the port computes before it gives `segment` bytes to `s` in place of `f`; moves λ when its time has come.
+    fn estimate(&mut self, view: &View<'_>, f: &SubflowView, s: &SubflowView, segment: u64) -> Estimate {
         self.update_lambda(view.now, s);
         let linger = self.linger(s);
         let fast = self.bytes_in(f, linger) * self.lambda;
-        let slow = s.queued_bytes + range.end.since(range.start);
-        let room = view.send_window.saturating_sub(slow) as f64;
+        Estimate { linger, fast, room: view.send_window.saturating_sub(s.queued_bytes + segment) as f64 }
+    }
+
+    /// One of the port's attempts to send while nothing may be sent.
+    fn attempt(&mut self, view: &View<'_>) {
+        self.record(view);
+        let Some(s) = minrtt::pick_outside_loss(view) else { return };
+        let segment = u64::from(s.mss).min(view.queue.unassigned_bytes());
+        let skipped = faster(view, s).is_some_and(|f| {
+            let estimate = self.estimate(view, f, s, segment);
+            estimate.fast > estimate.room
+        });
+        self.blocked |= !skipped;
+    }
+}
+
+/// F, where that is another subflow than `s` and both have a round-trip time.
+fn faster<'v>(view: &'v View<'_>, s: &SubflowView) -> Option<&'v SubflowView> {
+    fastest(view).filter(|f| f.id != s.id && s.srtt.is_some())
+}
+
+impl Scheduler for BlestKernel {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.record(view);
+        let Some(s) = minrtt::pick_outside_loss(view) else { return Decision::no_space() };
+        let f = faster(view, s);
+        let segments = if f.is_some() { 1 } else { s.window_space() };
+        let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
+        let Some(f) = f else { return minrtt::assign(s, range) };
+        let Estimate { linger, fast, room } = self.estimate(view, f, s, range.end.since(range.start));
         let reason = |rule| {
             Reason::new(rule)
                 .with("lambda", self.lambda)
@@ -178,10 +221,11 @@ impl Scheduler for BlestKernel {
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        // The port's clock of λ starts with the connection.
+        self.updated.get_or_insert(view.now);
         match event {
-            Event::WindowBlocked { holders, .. } => {
-                self.blocked |= fastest(view).is_some_and(|f| !holders.is_empty() && !holders.contains(f.id));
-            }
+            Event::WindowBlocked { .. } => self.blocking = true,
+            Event::WindowUnblocked => self.blocking = false,
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
                 if let Some(extremes) = self.extremes.get_mut(id.index()) {
                     *extremes = None;
@@ -189,13 +233,16 @@ impl Scheduler for BlestKernel {
             }
             _ => {}
         }
+        if self.blocking {
+            self.attempt(view);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::BlockedBy;
     use super::super::testing::{Bench, sub};
+    use super::super::{BlockedBy, Phase};
     use super::*;
     use crate::seq::SubflowSet;
 
@@ -242,34 +289,103 @@ mod tests {
         assert_eq!(bench().send_window(94).run(&mut BlestKernel::new(1.2)), [(0, 0..10)]);
     }
 
+    fn lambda_hundredths(scheduler: &BlestKernel) -> u32 {
+        (scheduler.lambda * 100.0 + 0.5) as u32
+    }
+
+    /// The window blocks with its first byte on subflow `holder`.
+    fn blocked(holder: u8) -> Event<'static> {
+        Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(holder)) }
+    }
+
+    fn ack() -> Event<'static> {
+        Event::RttSample { subflow: SubflowId(1), rtt: ms(100) }
+    }
+
+    /// F is full, and S may be used: 11 segments are assumed for F, (11 + 5/2)·6·1.3 = 101.4 of 500 segments.
+    fn open() -> Bench {
+        Bench::new([sub(0).rtt(20).cwnd(1).in_flight(1), sub(1).rtt(100)]).write(1000).send_window(500)
+    }
+
     #[test]
     fn lambda_stays_in_its_limits_and_moves_once_per_slow_round_trip() {
-        let mut bench = Bench::new([sub(0).rtt(20).cwnd(1).in_flight(1), sub(1).rtt(100)]).write(1000).send_window(9);
+        let mut bench = open();
         let mut scheduler = BlestKernel::new(1.2);
         let at = |bench: &mut Bench, scheduler: &mut BlestKernel, after: u64| {
             bench.now += ms(after);
             bench.decide(scheduler);
-            (scheduler.lambda * 100.0 + 0.5) as u32
+            lambda_hundredths(scheduler)
         };
         assert_eq!(at(&mut bench, &mut scheduler, 0), 120);
         assert_eq!(at(&mut bench, &mut scheduler, 99), 120);
         assert_eq!(at(&mut bench, &mut scheduler, 1), 119);
-        bench.event(
-            &mut scheduler,
-            &Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(1)) },
-        );
-        assert_eq!(at(&mut bench, &mut scheduler, 100), 123);
-        for _ in 0..3 {
-            bench.event(
-                &mut scheduler,
-                &Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(1)) },
-            );
-            at(&mut bench, &mut scheduler, 100);
+        for expected in [123, 127, 130, 130] {
+            bench.event(&mut scheduler, &blocked(1));
+            bench.event(&mut scheduler, &Event::WindowUnblocked);
+            assert_eq!(at(&mut bench, &mut scheduler, 100), expected);
         }
-        assert_eq!((scheduler.lambda * 100.0 + 0.5) as u32, 130);
         for _ in 0..40 {
             at(&mut bench, &mut scheduler, 100);
         }
-        assert_eq!((scheduler.lambda * 100.0 + 0.5) as u32, 100);
+        assert_eq!(lambda_hundredths(&scheduler), 100);
+    }
+
+    #[test]
+    fn it_is_blocked_whoever_holds_the_first_byte() {
+        for holder in [0, 1] {
+            let mut bench = open();
+            let mut scheduler = BlestKernel::new(1.1);
+            bench.event(&mut scheduler, &blocked(holder));
+            bench.event(&mut scheduler, &Event::WindowUnblocked);
+            bench.now += ms(100);
+            bench.decide(&mut scheduler);
+            assert_eq!(lambda_hundredths(&scheduler), 114, "held by {holder}");
+        }
+    }
+
+    #[test]
+    fn each_attempt_while_blocked_counts_and_moves_lambda() {
+        let mut bench = open();
+        let mut scheduler = BlestKernel::new(1.0);
+        bench.event(&mut scheduler, &blocked(1));
+        for (after, expected) in [(99, 100), (1, 104), (50, 104), (50, 108), (100, 112)] {
+            bench.now += ms(after);
+            bench.event(&mut scheduler, &ack());
+            assert_eq!(lambda_hundredths(&scheduler), expected);
+        }
+        bench.event(&mut scheduler, &Event::WindowUnblocked);
+        bench.now += ms(100);
+        bench.decide(&mut scheduler);
+        assert_eq!(lambda_hundredths(&scheduler), 116, "blocked until then");
+        bench.now += ms(100);
+        bench.event(&mut scheduler, &ack());
+        bench.decide(&mut scheduler);
+        assert_eq!(lambda_hundredths(&scheduler), 115);
+    }
+
+    /// 78 segments for F against a window of nine: S is skipped, so there is nothing to send on.
+    #[test]
+    fn a_skip_is_no_blocking_but_f_with_room_is() {
+        let mut bench = open();
+        bench.send_window = 9000;
+        let mut scheduler = BlestKernel::new(1.1);
+        bench.event(&mut scheduler, &blocked(1));
+        assert!(!scheduler.blocked);
+        bench.sub(0).cwnd = 2;
+        bench.event(&mut scheduler, &ack());
+        assert!(scheduler.blocked);
+    }
+
+    #[test]
+    fn a_subflow_in_loss_recovery_after_a_timeout_carries_nothing_new() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(30)]).write(5);
+        bench.sub(0).phase = Phase::Loss;
+        assert_eq!(bench.run(&mut BlestKernel::new(1.2)), [(1, 0..5)]);
+        bench.map.append(1000);
+        bench.sub(1).phase = Phase::Loss;
+        let mut scheduler = BlestKernel::new(1.2);
+        assert_eq!(bench.decide(&mut scheduler), Decision::no_space());
+        bench.event(&mut scheduler, &blocked(0));
+        assert!(!scheduler.blocked, "nor can it be blocked");
     }
 }

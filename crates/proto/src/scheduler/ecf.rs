@@ -30,6 +30,7 @@
 //!
 //! * k counts all written and unassigned segments, the one in question included.
 //! * A subflow without a round-trip time sample is never F and never skipped.
+//! * The authors' Linux port counts at least a whole window and another variation: that is [`super::ecf_kernel`].
 
 use super::blest::fastest;
 use super::{Assign, Decision, Reason, Scheduler, View, WindowUse, minrtt};

@@ -132,9 +132,9 @@ impl Scheduler for EcfKernel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Phase;
     use super::super::ecf::Ecf;
     use super::super::testing::{Bench, sub};
-    use super::super::Phase;
     use super::*;
 
     /// The port's defaults, and the port on round-trip times that do not vary.
