@@ -54,10 +54,14 @@ fn rtt_to_wait(s: &SubflowView) -> i64 {
     (i64::from(s.unsent) - can_be_sent).div_euclid(i64::from(s.cwnd.max(1))).max(0)
 }
 
-/// Picks by earliest arrival, given the round trips that a segment waits.
-pub(crate) fn decide(view: &View<'_>, rtt_to_wait: impl Fn(&SubflowView) -> i64) -> Decision {
+/// Picks by earliest arrival among the `available`, given the round trips that a segment waits.
+pub(crate) fn decide(
+    view: &View<'_>,
+    available: impl Fn(&SubflowView) -> bool,
+    rtt_to_wait: impl Fn(&SubflowView) -> i64,
+) -> Decision {
     let mut best: Option<(&SubflowView, f64)> = None;
-    for s in view.candidates().filter(|s| s.send_buffer_space > 0) {
+    for s in view.candidates().filter(|s| available(s)) {
         let srtt = s.srtt.map_or(f64::INFINITY, |r| r.as_secs_f64());
         let arrival = (rtt_to_wait(s) as f64 + 0.5) * srtt;
         if best.is_none_or(|(_, least)| arrival < least) {
@@ -75,7 +79,7 @@ pub(crate) fn decide(view: &View<'_>, rtt_to_wait: impl Fn(&SubflowView) -> i64)
 
 impl Scheduler for Otias {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        decide(view, rtt_to_wait)
+        decide(view, |s| s.send_buffer_space > 0, rtt_to_wait)
     }
 }
 
