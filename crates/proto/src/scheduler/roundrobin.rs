@@ -4,33 +4,35 @@
 //!
 //! The subflows with room in their windows take turns in the order of their names, a fixed number of segments each,
 //! or a whole window. A subflow without room loses the rest of its turn, so under load each carries what its window
-//! lets out. With `cwnd_limited=false` turns go beyond the windows into the send buffers, and the shares stay equal
-//! whatever the paths are.
+//! lets out. With `cwnd_limited=false` a subflow keeps its turn while its window is full, and all wait for it: the
+//! shares are equal whatever the paths are, and the slowest sets the pace.
 //!
 //! # Formula
 //!
 //! ```text
 //! i    = the next usable subflow after the last one, in a circle
 //! turn = num_segments, or cwnd_i with num_segments = window
-//! usable: free_i = cwnd_i − in_flight_i − unsent_i > 0      (cwnd_limited = true)
-//!         buffer_i > 0                                      (cwnd_limited = false)
-//! send the next min(turn, free_i) segments on i; all of the turn without cwnd_limited
+//! usable: free_i = cwnd_i − in_flight_i − unsent_i > 0                   (cwnd_limited = true)
+//!         i is not in loss recovery after a timeout                      (cwnd_limited = false)
+//! send the next min(turn, free_i) segments on i; while free_i = 0: wait for i
 //! ```
 //!
-//! * cwnd_i, in_flight_i, unsent_i (given, not yet sent), turn: segments; buffer_i: bytes that the subflow's send
-//!   buffer still takes.
+//! * cwnd_i, in_flight_i, unsent_i (given, not yet sent), turn: segments.
 //!
 //! # Source
 //!
 //! EVAL §III.A, its reference 22; REMS §2, Fig. 3; DPSAF §IV, whose round robin fills a whole window; `num_segments`
-//! and `cwnd_limited` as in the out-of-tree kernel's round robin.
+//! and `cwnd_limited` as in the out-of-tree kernel's `mptcp_rr.c`.
 //!
 //! # Deviations
 //!
 //! * A turn that the window cut short goes on when the window opens, unless another subflow was given a turn
-//!   meanwhile.
+//!   meanwhile. The port keeps what is left of a turn for each subflow and gives it first of all, and a subflow's next
+//!   turn comes when all that have room have had theirs.
+//! * The port never uses a subflow in loss recovery after a timeout; with `cwnd_limited=true`, as in the papers, one
+//!   with room is used.
 
-use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use super::{Assign, Decision, Event, Phase, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::parameter::{Kind, Parameter, ParameterError};
 use crate::registry::SchedulerEntry;
 use crate::seq::SubflowId;
@@ -46,15 +48,15 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             unit: "segments",
             default: "1",
             description: "segments per turn, or `window` for a whole congestion window",
-            source: "kernel port; DPSAF §II",
+            source: "mptcp_rr.c; DPSAF §II",
         },
         Parameter {
             name: "cwnd_limited",
             kind: Kind::Bool,
             unit: "",
             default: "true",
-            description: "stay inside the congestion windows",
-            source: "kernel port",
+            description: "give the turn on when the window is full, rather than wait",
+            source: "mptcp_rr.c",
         },
     ],
     queues: false,
@@ -115,7 +117,7 @@ impl RoundRobin {
 impl Scheduler for RoundRobin {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let limited = self.cwnd_limited;
-        let usable = move |s: &SubflowView| if limited { s.has_space() } else { s.send_buffer_space > 0 };
+        let usable = move |s: &SubflowView| if limited { s.has_space() } else { s.phase != Phase::Loss };
         let same = self.current.filter(|_| self.left > 0);
         let (s, left) = match same.and_then(|id| view.candidates().find(|s| s.id == id && usable(s))) {
             Some(s) => (s, self.left),
@@ -128,12 +130,15 @@ impl Scheduler for RoundRobin {
                 (s, turn)
             }
         };
-        let segments = if limited { left.min(s.window_space()) } else { left };
-        let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
+        let reason = |rule| Reason::new(rule).with("left_of_turn", f64::from(left));
+        if !s.has_space() {
+            let reason = reason("its turn, {left_of_turn} segments left of it, and its window is full");
+            return Decision::Wait { until: None, for_subflow: Some(s.id), reason };
+        }
+        let Some(range) = view.next_for(s, left.min(s.window_space())) else { return Decision::nothing_to_send() };
         (self.current, self.left) = (Some(s.id), left);
-        let window = if limited { WindowUse::Respect } else { WindowUse::Queue };
-        let reason = Reason::new("its turn: {left_of_turn} segments left of it").with("left_of_turn", f64::from(left));
-        Decision::Assign(Assign { subflow: s.id, range, window, reason })
+        let reason = reason("its turn: {left_of_turn} segments left of it");
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
@@ -151,6 +156,7 @@ impl Scheduler for RoundRobin {
 
 #[cfg(test)]
 mod tests {
+    use super::super::properties;
     use super::super::testing::{Bench, sub};
     use super::*;
     use crate::parameter::Values;
@@ -180,12 +186,37 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 9..11)], "nobody else has space");
     }
 
+    /// mptcp_rr.c with cwnd_limited=0: the subflow is chosen whatever its window, and then there must be room.
     #[test]
-    fn beyond_the_window_shares_are_equal() {
+    fn without_cwnd_limited_all_wait_for_the_one_whose_turn_it_is() {
         let mut bench = Bench::new([sub(0).cwnd(1), sub(1).cwnd(50)]).write(6);
         let mut scheduler = RoundRobin::new(Turn::Segments(1), false);
-        assert_eq!(bench.run(&mut scheduler), [(0, 0..1), (1, 1..2), (0, 2..3), (1, 3..4), (0, 4..5), (1, 5..6)]);
-        assert_eq!(bench.sub(0).unsent, 2);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..1), (1, 1..2)]);
+        let Decision::Wait { until: None, for_subflow: Some(SubflowId(0)), reason } = bench.decide(&mut scheduler)
+        else {
+            panic!("it waits for the first")
+        };
+        assert_eq!(reason.to_string(), "its turn, 1 segments left of it, and its window is full");
+        bench.acked(0, 1);
+        assert_eq!(bench.run(&mut scheduler), [(0, 2..3), (1, 3..4)]);
+        assert_eq!((bench.sub(0).unsent, bench.sub(1).unsent), (0, 0), "nothing is queued");
+    }
+
+    #[test]
+    fn without_cwnd_limited_a_turn_goes_on_after_a_wait_and_loss_recovery_ends_it() {
+        let mut bench = Bench::new([sub(0).cwnd(3), sub(1).cwnd(9)]).write(100);
+        let mut scheduler = RoundRobin::new(Turn::Segments(4), false);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..3)]);
+        bench.acked(0, 2);
+        assert_eq!(bench.run(&mut scheduler), [(0, 3..4), (1, 4..8), (0, 8..9)]);
+        bench.sub(0).phase = Phase::Loss;
+        assert_eq!(bench.run(&mut scheduler), [(1, 9..14)]);
+    }
+
+    /// It queues nothing beyond the windows then either, as its entry says.
+    #[test]
+    fn without_cwnd_limited_it_keeps_the_rules_of_every_scheduler() {
+        properties::holds(&SchedulerEntry { build: |_| Ok(Box::new(RoundRobin::new(Turn::Segments(2), false))), ..ENTRY });
     }
 
     #[test]
