@@ -1,15 +1,23 @@
 //! `wvegas`: weighted Vegas, delay-based; Cao, Xu and Fu, ICNP 2012, with the rules of its kernel port.
 //!
-//! Once per round trip, from its mean sample: the backlog is diff = cwnd·(rtt − base)/rtt segments. Slow start ends
-//! when it exceeds γ. After that the window grows by one while diff < α_r and shrinks by one while diff > α_r; at diff
-//! ≥ α_r the target is set anew, to the path's share of `total_alpha`, in proportion to its rate cwnd/rtt, at least 2.
-//! When the queueing delay is twice the smallest seen, the window goes to cwnd·base/(2·rtt), so that the queue drains
-//! and `base` is seen again.
+//! Once per round trip, from its mean sample: the backlog is diff = ⌊cwnd·(rtt − base)/rtt⌋ segments. Slow start ends
+//! when it exceeds γ. After that the window grows by one while diff < α_r, stays while they are equal, which is a whole
+//! segment of backlog, and shrinks by one while diff > α_r; at diff ≥ α_r the target is set anew, to the path's share of
+//! `total_alpha`, in proportion to its rate cwnd/rtt, at least 2. When the queueing delay is twice the smallest seen, the
+//! window goes to cwnd·base/(2·rtt), so that the queue drains and `base` is seen again. The threshold is never below three
+//! quarters of the window of the last such step, so that slow start brings most of a drained window back. Loss halves the
+//! window; the target and the smallest queueing delay begin anew after it, and until then the window grows like Reno.
 //!
-//! Deviations: the other subflows' rates are their windows per smoothed round-trip time of now; the port keeps those of
-//! their last change. No draining while the queueing delay is zero, which the port, with 0 ≥ 2·0, does: a path without
-//! any queue would lose half its window each round trip. A round with two samples or less grows like Reno, as in the
-//! port. Loss halves the window.
+//! Deviations:
+//! * The other subflows' rates are their windows per smoothed round-trip time of now; the port keeps those of their last
+//!   change.
+//! * No draining while the queueing delay is zero, which the port, with 0 ≥ 2·0, does: a path without any queue would lose
+//!   half its window each round trip.
+//! * A round with two samples or less grows like Reno, as in the port. Rounds are the subflow's; the port begins one when
+//!   a recovery ends, so the first one after that can be shorter here. Recovery from a timeout counts as over at the end
+//!   of a round.
+//! * The port also begins anew after mere reordering, and moves its window while the application does not fill it.
+//! * Slow start ends at the threshold; the port's goes one segment beyond it.
 
 use super::{Ack, AdditiveIncrease, Context, Controller, Window, slow_start};
 use crate::parameter::{Kind, Parameter};
@@ -53,23 +61,33 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
 
 const SMALLEST_WINDOW: u32 = 2;
 
-/// Weighted Vegas.
+/// Weighted Vegas. Times are whole microseconds and backlogs whole segments, as in the port.
 #[derive(Debug)]
 pub struct WVegas {
     initial_alpha: f64,
     total_alpha: f64,
     gamma: f64,
     alpha: f64,
-    /// Smallest round-trip time, seconds.
-    base: Option<f64>,
-    /// Sum and number of this round's samples.
-    sum: f64,
-    samples: u32,
-    /// The round that has ended and is not yet acted on: its mean sample, or nothing for too few.
-    ended: Option<Option<f64>>,
-    /// Smallest queueing delay since the last draining, seconds.
-    queueing: Option<f64>,
+    /// Smallest round-trip time, µs.
+    base: Option<u64>,
+    /// Sum, in µs, and number of this round's samples.
+    sum: u64,
+    samples: u64,
+    /// The round that has ended and is not yet acted on: its mean sample in µs, or nothing for too few.
+    ended: Option<Option<u64>>,
+    /// Smallest queueing delay since the last draining, µs.
+    queueing: Option<u64>,
+    /// A loss is being repaired.
+    repairing: Option<Repair>,
     increase: AdditiveIncrease,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// Until the next acknowledgement that may grow the window.
+    Reduction,
+    /// After a timeout, until a round ends.
+    Timeout,
 }
 
 impl WVegas {
@@ -81,10 +99,11 @@ impl WVegas {
             gamma,
             alpha: initial_alpha,
             base: None,
-            sum: 0.0,
+            sum: 0,
             samples: 0,
             ended: None,
             queueing: None,
+            repairing: None,
             increase: AdditiveIncrease::default(),
         }
     }
@@ -93,40 +112,49 @@ impl WVegas {
         *self = WVegas { base: self.base, ..WVegas::new(self.initial_alpha, self.total_alpha, self.gamma) };
     }
 
-    /// One step per round trip.
-    fn step(&mut self, cx: &mut Context<'_>, ack: &Ack, rtt: f64) {
+    /// One step per round trip, from its mean sample.
+    fn step(&mut self, cx: &mut Context<'_>, ack: &Ack, rtt: u64) {
         let base = self.base.unwrap_or(rtt).min(rtt);
-        let cwnd = cx.cwnd();
-        let diff = cwnd * (rtt - base) / rtt;
-        if cx.window.in_slow_start() {
-            if diff > self.gamma {
-                let target = (cwnd * base / rtt) as u32;
-                cx.window.cwnd = cx.window.cwnd.min(target.saturating_add(1)).max(SMALLEST_WINDOW);
-                lower_threshold(cx.window);
-            } else {
-                slow_start(cx.window, ack.segments);
-            }
-            return;
+        let cwnd = u64::from(cx.window.cwnd);
+        let backlog = (cwnd * (rtt - base) / rtt) as f64;
+        if !cx.window.in_slow_start() {
+            self.avoid(cx, rtt, rtt - base, backlog);
+        } else if backlog > self.gamma {
+            let fits = (cwnd * base / rtt) as u32;
+            cx.window.cwnd = cx.window.cwnd.min(fits.saturating_add(1));
+            lower_threshold(cx.window);
+        } else {
+            slow_start(cx.window, ack.segments);
         }
-        if diff >= self.alpha {
-            let own = cwnd / rtt;
+        cx.window.cwnd = cx.window.cwnd.max(SMALLEST_WINDOW);
+        let three_quarters = cx.window.cwnd / 2 + cx.window.cwnd / 4;
+        cx.window.ssthresh = cx.window.ssthresh.max(three_quarters);
+    }
+
+    fn avoid(&mut self, cx: &mut Context<'_>, rtt: u64, queueing: u64, backlog: f64) {
+        if backlog >= self.alpha {
+            let own = cx.cwnd() / (rtt as f64 / 1e6);
             let others: f64 = cx.coupled_paths().filter(|p| !p.own).map(|p| p.cwnd / p.rtt).sum();
             self.alpha = libm::floor(own / (own + others) * self.total_alpha).max(2.0);
         }
-        if diff > self.alpha {
-            cx.window.cwnd = cx.window.cwnd.saturating_sub(1).max(SMALLEST_WINDOW);
+        if backlog > self.alpha {
+            cx.window.cwnd = cx.window.cwnd.saturating_sub(1);
             lower_threshold(cx.window);
-        } else if diff < self.alpha {
+        } else if backlog < self.alpha {
             cx.window.cwnd = cx.window.cwnd.saturating_add(1);
         }
-        let queueing = rtt - base;
-        let least = self.queueing.filter(|q| *q > 0.0).map_or(queueing, |q| q.min(queueing));
+        let least = self.queueing.filter(|q| *q > 0).map_or(queueing, |q| q.min(queueing));
         self.queueing = Some(least);
-        if queueing > 0.0 && queueing >= 2.0 * least {
+        if queueing > 0 && queueing >= 2 * least {
             // The threshold stays, so that slow start brings the window back.
-            cx.window.cwnd = ((cx.cwnd() * base / (2.0 * rtt)) as u32).max(SMALLEST_WINDOW);
+            cx.window.cwnd = (u64::from(cx.window.cwnd) * (rtt - queueing) / (2 * rtt)) as u32;
             self.queueing = None;
         }
+    }
+
+    fn grow_like_reno(&mut self, window: &mut Window, ack: &Ack) {
+        let left = slow_start(window, ack.segments);
+        self.increase.grow(window, window.cwnd, left);
     }
 }
 
@@ -137,25 +165,35 @@ fn lower_threshold(window: &mut Window) {
 
 impl Controller for WVegas {
     fn on_sample(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if let Some(rtt) = ack.rtt.filter(|r| !r.is_zero()) {
-            let rtt = rtt.as_secs_f64();
+        if let Some(rtt) = ack.rtt {
+            // One more, so that none is zero.
+            let rtt = rtt.as_nanos() / 1000 + 1;
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.sum += rtt;
             self.samples += 1;
         }
         if ack.round_ended {
-            self.ended = Some((self.samples > 2).then(|| self.sum / f64::from(self.samples)));
-            (self.sum, self.samples) = (0.0, 0);
+            self.ended = Some((self.samples > 2).then(|| self.sum / self.samples));
+            (self.sum, self.samples) = (0, 0);
         }
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        match self.repairing {
+            None => {}
+            Some(Repair::Timeout) => {
+                self.grow_like_reno(cx.window, ack);
+                if ack.round_ended {
+                    self.restart();
+                }
+                return;
+            }
+            // The port's own round would begin here.
+            Some(Repair::Reduction) => self.restart(),
+        }
         match self.ended.take() {
             Some(Some(rtt)) => self.step(cx, ack, rtt),
-            Some(None) => {
-                let left = slow_start(cx.window, ack.segments);
-                self.increase.grow(cx.window, cx.window.cwnd, left);
-            }
+            Some(None) => self.grow_like_reno(cx.window, ack),
             None => {
                 slow_start(cx.window, ack.segments);
             }
@@ -164,11 +202,12 @@ impl Controller for WVegas {
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
         self.increase.reset();
+        self.repairing = Some(Repair::Reduction);
         (cx.window.cwnd / 2).max(2)
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>) {
-        self.restart();
+        self.repairing = Some(Repair::Timeout);
     }
 
     fn on_restart(&mut self, _cx: &mut Context<'_>, _idle: Duration) {
@@ -199,7 +238,7 @@ mod tests {
         let mut flow = Flow::new(wvegas(), cwnd).threshold(2).rtt_ms(base);
         flow.ack(1);
         flow.rtt = Duration::from_millis(rtt);
-        (flow.controller.sum, flow.controller.samples) = (0.0, 0);
+        (flow.controller.sum, flow.controller.samples) = (0, 0);
         flow
     }
 
@@ -227,10 +266,8 @@ mod tests {
         flow.rtt = Duration::from_millis(125);
         // The window of 50 has 50·(125 − 100)/125 = 10 of backlog; what fits is 40.
         round(&mut flow);
-        let mean = (100.0 + 10.0 * 125.0) / 11.0;
-        let cwnd = 50.0;
-        assert_eq!(flow.cwnd(), (cwnd * 100.0 / mean) as u32 + 1);
-        assert!(!flow.window.in_slow_start());
+        // The mean of 100 and ten times 125 is 122.7 ms: 50 · 100/122.7 = 40.7.
+        assert_eq!((flow.cwnd(), flow.window.ssthresh), (41, 40));
     }
 
     #[test]
@@ -249,6 +286,16 @@ mod tests {
         assert_eq!((some.cwnd(), some.controller.alpha), (21, 10.0));
     }
 
+    /// 20·(113 − 100)/113 = 2.3 are two whole segments, as many as the path's share of 10·20/(20 + 200), at least 2.
+    #[test]
+    fn the_window_stays_while_the_whole_segments_of_backlog_are_the_target() {
+        let mut flow = flow(20, 100, 113).with_path(path(200, 113));
+        for _ in 0..3 {
+            round(&mut flow);
+            assert_eq!((flow.cwnd(), flow.controller.alpha), (20, 2.0));
+        }
+    }
+
     #[test]
     fn the_backlog_is_shared_in_proportion_to_rates() {
         // 100/0.12 of 100/0.12 + 50/0.12: two thirds of 10.
@@ -264,8 +311,12 @@ mod tests {
         assert_eq!(flow.cwnd(), 21);
         flow.rtt = Duration::from_millis(110);
         round(&mut flow);
-        // 22 · 100/(2·110) = 10 (one was added before).
-        assert_eq!(flow.cwnd(), 10);
+        // 22 · 100/(2·110) = 10 (one was added before). Before that ⌊21/2⌋ + ⌊21/4⌋ = 15 was the threshold.
+        assert_eq!((flow.cwnd(), flow.window.ssthresh), (10, 15));
+        for _ in 0..9 {
+            flow.ack(1);
+        }
+        assert_eq!(flow.cwnd(), 15, "slow start brings that back");
     }
 
     #[test]
@@ -274,6 +325,37 @@ mod tests {
         round(&mut flow);
         round(&mut flow);
         assert_eq!(flow.cwnd(), 22);
+    }
+
+    /// Alone the target has become 10; what is measured in the recovery does not count either.
+    #[test]
+    fn a_loss_begins_anew() {
+        let mut flow = flow(20, 100, 120);
+        round(&mut flow);
+        assert_eq!((flow.controller.alpha, flow.controller.queueing), (10.0, Some(20_000)));
+        assert_eq!(flow.lose(), 10);
+        let in_recovery = Ack { segments: 1, bytes: 1448, rtt: Some(Duration::from_millis(900)), round_ended: true };
+        flow.with(|c, cx| (0..4).for_each(|_| c.on_sample(cx, &in_recovery)));
+        flow.ack(1);
+        assert_eq!((flow.controller.alpha, flow.controller.queueing), (2.0, None));
+        assert_eq!(flow.cwnd(), 10, "inside of a round");
+        // 10·(120 − 100)/120 = 1 < 2.
+        round(&mut flow);
+        assert_eq!((flow.cwnd(), flow.controller.alpha), (11, 2.0));
+    }
+
+    /// The backlog of 17·(200 − 100)/200 = 8 would otherwise end slow start at 9 segments.
+    #[test]
+    fn after_a_timeout_the_window_grows_like_reno_s_until_a_round_has_ended() {
+        let mut flow = flow(40, 100, 200);
+        flow.lose();
+        flow.with(|c, cx| c.on_timeout(cx));
+        flow.window.cwnd = 8;
+        round(&mut flow);
+        assert_eq!((flow.cwnd(), flow.window.ssthresh), (18, 20));
+        assert_eq!(flow.controller.alpha, 2.0);
+        round(&mut flow);
+        assert_eq!(flow.controller.alpha, 10.0, "a step of its own");
     }
 
     #[test]
