@@ -14,6 +14,7 @@
 //! D_ij  = Σ P_i·2^(m−1)            m = 1..L   in slow start                                (eq. 4)
 //!         Σ P_i + (m − 1)·g_i      m = 1..L   in avoidance; g_i = 0 while P_i < cwnd_i      (eq. 5)
 //!         Σ w_i(t + m·RTT_i)       m = 0..L   with a window by time, as CUBIC's             (eq. 7)
+//!         w_i(t + m·RTT_i) = cwnd_i + m·(w_i(t + RTT_i) − cwnd_i)
 //! B_1j  = Σ D_ij·MSS_i over all i faster than j; rate_i·RTT_j for a rate-based one    (eqs. 6, 2)
 //! radical:       use j when  B_1j ≤ A
 //! conservative:  and the fastest is not in slow start, 2·P_1·MSS_1 ≤ window,  B_1j + outstanding ≤ A
@@ -38,9 +39,13 @@
 //! * "Do not use" ends the decision for j, also for the delay constraint and the conservative rules, and each counts
 //!   as a pause and is probed, or RTT_j would freeze.
 //! * The first denial makes N one, without a probe. N is never reset.
-//! * The course of the window in eq. 7 is extended linearly from what the controller says of the next round; with L =
-//!   0 nothing is expected there either, as in eqs. 4 and 5.
-//! * Outstanding is in flight and assigned. After a timeout a subflow is in slow start.
+//! * The course of the window in eq. 7 is extended linearly from what the controller says of the next round: a curve
+//!   that bends, as CUBIC's, is expected too high or too low after that. With L = 0 nothing is expected there either, as
+//!   in eqs. 4 and 5.
+//! * The increase of eq. 5 is inside of the sum. Where the prose and Fig. 3 differ at equality, Fig. 3 counts.
+//! * A probe begins with the decision that finds the guard time over; Fig. 3 sends the first packet with the next.
+//! * Outstanding is in flight and assigned. After a timeout a subflow is in slow start, for eq. 4 and for the
+//!   conservative mode; in fast recovery it is in avoidance.
 //! * Subflows without a round-trip time sample are used by the rule of `minrtt`. A slower subflow is asked when a
 //!   faster one is denied, each by its own B.
 
@@ -253,7 +258,7 @@ impl Cp {
         let out = outstanding(f) * f64::from(f.mss);
         let in_flight = view.bytes_in_flight() as f64;
         let compared = |rule| Reason::new(rule).with("b_bytes", required).with("available_bytes", available);
-        if self.config.conservative && matches!(f.phase, Phase::SlowStart) {
+        if self.config.conservative && matches!(f.phase, Phase::SlowStart | Phase::Loss) {
             (false, compared("the fastest subflow is in slow start"))
         } else if self.config.conservative && 2.0 * out > view.send_window as f64 {
             let rule =

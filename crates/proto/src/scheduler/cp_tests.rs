@@ -120,9 +120,12 @@ fn fig_3_conservative_counts_what_is_outstanding() {
         bench(19).rule(&mut conservative()),
         "the fastest subflow's outstanding {outstanding_bytes} exceed half of the window of {window_bytes}"
     );
-    let mut bench = bench(5000);
-    bench.sub(0).phase = Phase::SlowStart;
-    assert_eq!(bench.rule(&mut conservative()), "the fastest subflow is in slow start");
+    // After a timeout the window doubles too.
+    for phase in [Phase::SlowStart, Phase::Loss] {
+        let mut bench = bench(5000);
+        bench.sub(0).phase = phase;
+        assert_eq!(bench.rule(&mut conservative()), "the fastest subflow is in slow start", "{phase:?}");
+    }
 }
 
 #[test]
