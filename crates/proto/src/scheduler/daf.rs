@@ -9,6 +9,11 @@
 //! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at data of j,
 //!   F_j or before it. Each segment of i beyond F_j that it acknowledges arrived before F_j, and e_j grows by it (eq. 13).
 //!
+//! Only a SACK block of the acknowledgement itself excuses it: what another subflow lost, or F_j itself, counts as a wrong
+//! prediction (Alg. 3). With `losses=exempt`, which is ours, a loss on j makes F_j late whatever N_j was, and the round
+//! does not count; nor does situation 1 in a round in which a faster subflow lost something, where the hole is what it
+//! lost, and what lies beyond that has arrived.
+//!
 //! # Deviations
 //!
 //! * A subflow's SACK blocks cannot show holes in the data sequence. The paper's SACK on a subflow is an
@@ -19,15 +24,12 @@
 //! * Situation 2 counts segments, not acknowledgements, of which a receiver sends one for two segments; and only segments
 //!   beyond F_j, since the hole may be at an earlier segment of j, from a round that also began too near. At segments that
 //!   were sent after F_j, though below it, holes do not tell whether F_j has arrived.
-//! * A loss on j makes F_j late whatever N_j was: the round does not count. Nor does situation 1 in a round in which a faster
-//!   subflow lost something: the hole is what it lost, and what lies beyond that has arrived. The paper's scenario of random
-//!   loss takes 6 % longer where it counts (64 KiB of buffer, 1 % of loss).
 //! * Deviations are kept in bytes, since segments differ in size between subflows.
 
 use super::forward::is_faster;
 use super::{Event, SubflowView, View};
 use crate::connection::SendMap;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Kind, Parameter, Values};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 
@@ -38,6 +40,15 @@ pub(crate) const ALPHA: Parameter = Parameter {
     default: "0.125",
     description: "part of a round's deviation that corrects the next prediction",
     source: "DPSAF III.B: 1/8",
+};
+
+pub(crate) const LOSSES: Parameter = Parameter {
+    name: "losses",
+    kind: Kind::Choice(&["count", "exempt"]),
+    unit: "",
+    default: "count",
+    description: "whether a round in which the subflow or a faster one lost something corrects the prediction",
+    source: "DPSAF Alg. 3 counts it; the exemption is ours",
 };
 
 /// A subflow's round.
@@ -67,6 +78,8 @@ struct Open {
 #[derive(Debug)]
 pub struct Feedback {
     alpha: f64,
+    /// Rounds with a loss say nothing.
+    exempts_losses: bool,
     rounds: [Round; SubflowId::MAX_SUBFLOWS],
     /// Who carries what, from the lowest DATA_ACK on that the acknowledgement of any F_j may come with. The connection's
     /// own map ends at the highest, which a faster subflow brings earlier.
@@ -76,7 +89,19 @@ pub struct Feedback {
 impl Feedback {
     /// With α of eq. 11.
     pub fn new(alpha: f64) -> Self {
-        Feedback { alpha, rounds: [Round::default(); SubflowId::MAX_SUBFLOWS], carried: SendMap::new() }
+        let rounds = [Round::default(); SubflowId::MAX_SUBFLOWS];
+        Feedback { alpha, exempts_losses: false, rounds, carried: SendMap::new() }
+    }
+
+    /// As it is, but rounds in which the subflow or a faster one lost something do not count.
+    pub fn exempting_losses(self) -> Self {
+        Feedback { exempts_losses: true, ..self }
+    }
+
+    /// As [`ALPHA`] and [`LOSSES`] say.
+    pub(crate) fn from_values(values: &Values) -> Self {
+        let feedback = Feedback::new(values.number(ALPHA.name));
+        if values.choice(LOSSES.name) == "exempt" { feedback.exempting_losses() } else { feedback }
     }
 
     /// Δ_j, bytes.
@@ -135,6 +160,7 @@ impl Feedback {
         }
     }
 
+    /// The exemption: `i`'s own round is over without counting, and those of slower subflows have a hole that `i` left.
     fn lost(&mut self, i: SubflowId, view: &View<'_>) {
         if let Some(round) = self.rounds.get_mut(i.index()) {
             (round.open, round.deviation) = (None, 0.0);
@@ -169,7 +195,7 @@ impl Feedback {
                 self.acked(*subflow, mappings, *data_ack, *has_sack, view);
                 self.trim(view);
             }
-            Event::Lost { subflow, .. } => self.lost(*subflow, view),
+            Event::Lost { subflow, .. } if self.exempts_losses => self.lost(*subflow, view),
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
                 self.carried.release(*id);
                 if let Some(round) = self.rounds.get_mut(id.index()) {
@@ -201,6 +227,10 @@ mod tests {
         fn new() -> Self {
             let bench = Bench::new([sub(I).rtt(40).mss(1400), sub(J).rtt(160).mss(1400)]).write(1000);
             Figure { bench, daf: Feedback::new(0.125) }
+        }
+
+        fn exempting_losses() -> Self {
+            Figure { daf: Feedback::new(0.125).exempting_losses(), ..Figure::new() }
         }
 
         fn sent(&mut self, id: u8, segments: Range<u64>) -> &mut Self {
@@ -333,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sack_block_or_a_loss_on_the_subflow_says_nothing_of_the_prediction() {
+    fn an_acknowledgement_with_a_sack_block_says_nothing_of_the_prediction() {
         let mut f = Figure::new();
         f.sent(I, 1..3).sent(J, 4..6).acked(J, 4..5, 0, true);
         assert_eq!(f.of(J), (0.0, 0.0));
@@ -342,20 +372,37 @@ mod tests {
         assert_eq!(f.of(J), (0.0, 0.0));
         f.acked(I, 10..11, 9800, false);
         assert_eq!(f.of(J), (1.0, 0.0));
-        let kind = super::super::LossKind::FastRecovery;
-        f.event(&Event::Lost { subflow: SubflowId(J), kind }).acked(J, 8..9, 14_000, false).sent(J, 15..16);
-        assert_eq!(f.of(J), (0.0, 0.0));
     }
 
+    fn lost(id: u8) -> Event<'static> {
+        Event::Lost { subflow: SubflowId(id), kind: super::super::LossKind::FastRecovery }
+    }
+
+    /// Alg. 3 asks only whether the acknowledged subflow has data out of order: segment 10 arrived before 8, which is lost.
     #[test]
-    fn a_hole_that_a_faster_subflow_s_loss_left_does_not_count() {
-        let lost = |id| Event::Lost { subflow: SubflowId(id), kind: super::super::LossKind::FastRecovery };
-        let mut f = Figure::new();
-        f.sent(I, 1..6).sent(J, 8..10).event(&lost(I)).acked(J, 8..9, 0, false);
-        assert_eq!(f.of(J), (0.0, 0.0));
-        // The next round is another matter.
-        f.sent(J, 14..15).acked(J, 14..15, 14_000, false);
-        assert_eq!(f.of(J), (0.0, -3.0 / 8.0));
+    fn a_loss_of_the_subflow_itself_counts_unless_it_is_exempt() {
+        for (mut f, after_loss, in_the_end) in
+            [(Figure::new(), (1.0, 0.0), (0.0, 1.0 / 8.0)), (Figure::exempting_losses(), (0.0, 0.0), (0.0, 0.0))]
+        {
+            f.sent(I, 1..8).sent(J, 8..9).sent(I, 9..11).acked(I, 1..8, 9800, false).acked(I, 10..11, 9800, false);
+            assert_eq!(f.of(J), (1.0, 0.0));
+            f.event(&lost(J));
+            assert_eq!(f.of(J), after_loss);
+            f.acked(J, 8..9, 14_000, false).sent(J, 15..16);
+            assert_eq!(f.of(J), in_the_end);
+        }
+    }
+
+    /// Segments 1 to 7 were left to i, which lost the first of them: they are seven too many, or they say nothing.
+    #[test]
+    fn a_hole_that_a_faster_subflow_s_loss_left_counts_unless_it_is_exempt() {
+        for (mut f, offset) in [(Figure::new(), -7.0 / 8.0), (Figure::exempting_losses(), 0.0)] {
+            f.sent(I, 1..6).sent(J, 8..10).event(&lost(I)).acked(J, 8..9, 0, false);
+            assert_eq!(f.of(J), (0.0, offset));
+            // The next round is another matter.
+            f.sent(J, 14..15).acked(J, 14..15, 14_000, false);
+            assert_eq!(f.of(J), (0.0, offset - 3.0 / 8.0));
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@
 //!
 //! * N_j: predicted segments of the faster subflows, of MSS bytes each; gap_j, Δ_j (the offset), e_j (the deviation
 //!   of one round): bytes.
+//! * A round counts whatever was lost in it, unless `losses=exempt`: then no round in which j or a faster subflow lost
+//!   something.
 //! * α: the parameter `alpha`, 1/8. At 0 it is `fpdps`.
 //!
 //! # Source
@@ -32,7 +34,7 @@
 //! * Those of [`super::fpdps`], of all schedulers by forward prediction ([`super::forward`]), and of the feedback
 //!   ([`super::daf`]).
 
-use super::daf::{ALPHA, Feedback};
+use super::daf::{ALPHA, Feedback, LOSSES};
 use super::forward::Forward;
 use super::fpdps::{MostLikely, OUTCOMES};
 use crate::registry::SchedulerEntry;
@@ -41,8 +43,8 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "dpsaf",
     source: "DPSAF III",
     summary: "fpdps, corrected by what arrived out of order in the last round",
-    parameters: &[OUTCOMES, ALPHA],
+    parameters: &[OUTCOMES, ALPHA, LOSSES],
     queues: false,
     duplicates: false,
-    build: |v| Ok(Box::new(Forward::new(MostLikely::from_values(v), Some(Feedback::new(v.number(ALPHA.name)))))),
+    build: |v| Ok(Box::new(Forward::new(MostLikely::from_values(v), Some(Feedback::from_values(v))))),
 };

@@ -22,6 +22,8 @@
 //!
 //! * N_j: predicted segments of the faster subflows, of MSS bytes each; gap_j, Δ_j (the offset), e_j (the deviation
 //!   of one round): bytes.
+//! * A round counts whatever was lost in it, unless `losses=exempt`: then no round in which j or a faster subflow lost
+//!   something.
 //! * α: the parameter `alpha`, 1/8.
 //!
 //! # Source
@@ -34,7 +36,7 @@
 //! * Those of [`super::fps`], of all schedulers by forward prediction ([`super::forward`]), and of the feedback
 //!   ([`super::daf`]).
 
-use super::daf::{ALPHA, Feedback};
+use super::daf::{ALPHA, Feedback, LOSSES};
 use super::forward::Forward;
 use super::fps::LossFree;
 use crate::registry::SchedulerEntry;
@@ -43,10 +45,10 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "fps-daf",
     source: "DPSAF §IV.B",
     summary: "fps, corrected by what arrived out of order in the last round",
-    parameters: &[ALPHA],
+    parameters: &[ALPHA, LOSSES],
     queues: false,
     duplicates: false,
-    build: |v| Ok(Box::new(Forward::new(LossFree, Some(Feedback::new(v.number(ALPHA.name)))))),
+    build: |v| Ok(Box::new(Forward::new(LossFree, Some(Feedback::from_values(v))))),
 };
 
 #[cfg(test)]
