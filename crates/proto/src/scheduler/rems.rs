@@ -15,8 +15,12 @@
 //! sort by AT_i, ties to the larger cwnd_i                                           (Alg. 1)
 //! fastest:  from the first unassigned byte, all that its window lets out       (eqs. 4, 5)
 //! slower s, when the first data of its round is acknowledged:
-//!           red_error_s = bytes that the paths before it sent during the round      (eq. 8)
-//!           start_s     = the byte behind red_error_s unassigned bytes              (eq. 6)
+//!   error=sent (our reading):
+//!           red_error_s = bytes that the paths before it sent during the round
+//!           start_s     = the byte behind red_error_s unassigned bytes
+//!   error=printed, p the path before s, in packets of MSS_s:
+//!           red_error_s = start_s − end_p                                            (eq. 8)
+//!           start_s     = max(first unassigned, start_p + |red_error_s| + 1)         (eq. 6)
 //!           it sends all that its window lets out from start_s on                   (eq. 7)
 //! phases:   redundant until s's first acknowledgement (red_error = −1): repeats what is out
 //!           overambitious while unassigned data lies before its range, else round-robin
@@ -24,6 +28,7 @@
 //!
 //! * cwnd, unacked (sent, not acknowledged), unsent (given, not yet sent): segments; srtt: smoothed round-trip time,
 //!   ms; AT: ms; red_error: bytes.
+//! * end_p: the last packet that p was given before the round ends; start_p: the first that it is given after that.
 //!
 //! # Source
 //!
@@ -34,9 +39,14 @@
 //! * Eq. 3 has no half round trip; without it an idle path of any delay arrives at once.
 //! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is
 //!   missing in the text: the same with the path's own values.
-//! * Eq. 6 starts at the faster path's end when the slow one's round ends, plus the error, plus one, as in the
-//!   corrected worked example (5 + 5 + 1 = 11). The gap counts unassigned bytes, so that what is on its way already
-//!   behind it does not shrink it. What was sent in the very moment in which a round begins belongs to that round.
+//! * Nothing is queued on a path here, so the wait of eq. 2 is none unless more is unacknowledged than the window holds,
+//!   as in a recovery. Otherwise Alg. 1 is the order of the round-trip times.
+//! * The default is not eq. 8 but the prose of §4.3.2, where the error is how much more the fast path can send. Both
+//!   give the 11 of the worked example: 5 + 5 + 1, and as printed 6 + |1 − 5| + 1. After that eq. 8 measures how far the
+//!   last range lay beside the aim, not how far ahead the next one must begin: after a range that began just behind the
+//!   fast path's end the next is to begin two packets behind its start, and follows its window. `error=printed` is that.
+//! * With `error=sent` the gap counts unassigned bytes, so that what is on its way already behind it does not shrink it.
+//!   What was sent in the very moment in which a round begins belongs to that round.
 //! * A round ends with the acknowledgement of the first data given in it; on a path that carries nothing, after a
 //!   round trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones
 //!   have stalled.
@@ -45,6 +55,7 @@
 //! * A path without a round-trip time sample is the last.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use crate::parameter::{Kind, Parameter};
 use crate::registry::SchedulerEntry;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use arrayvec::ArrayVec;
@@ -56,10 +67,17 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "rems",
     source: "REMS Alg. 1 and 2, eqs. 1 to 8",
     summary: "slower subflows start as far ahead as the faster ones sent during their last round",
-    parameters: &[],
+    parameters: &[Parameter {
+        name: "error",
+        kind: Kind::Choice(&["sent", "printed"]),
+        unit: "",
+        default: "sent",
+        description: "redundant error: what the faster paths sent during the last round, or eq. 8 as it is printed",
+        source: "REMS §4.3.2's prose and worked example; its eqs. 6 and 8",
+    }],
     queues: false,
     duplicates: true,
-    build: |_| Ok(Box::new(Rems::default())),
+    build: |v| Ok(Box::new(Rems::new(v.choice("error") == "printed"))),
 };
 
 const REDUNDANT: &str = "redundant phase: it repeats what is out until its first acknowledgement";
@@ -84,8 +102,12 @@ struct Path {
     sent: u64,
     last_given: Instant,
     sent_at_last: u64,
+    /// The first byte given at `last_given`, the end of what was given last, and the same before `last_given`.
+    first_at_last: DataSeq,
+    end: DataSeq,
+    end_before_last: DataSeq,
     round: Option<Round>,
-    /// What the faster paths sent during its last round, bytes; nothing while in the redundant phase.
+    /// The redundant error after its last round, bytes; nothing while in the redundant phase.
     error: Option<u64>,
     /// Where its ranges begin (eq. 6).
     start: DataSeq,
@@ -96,12 +118,30 @@ impl Path {
     fn sent_until(&self, now: Instant) -> u64 {
         if self.last_given == now { self.sent - self.sent_at_last } else { self.sent }
     }
+
+    /// Where what was given before `now` ends.
+    fn end_until(&self, now: Instant) -> DataSeq {
+        if self.last_given == now { self.end_before_last } else { self.end }
+    }
+
+    fn give(&mut self, now: Instant, range: &Range<DataSeq>) {
+        if self.last_given != now {
+            (self.sent_at_last, self.first_at_last, self.end_before_last) = (0, range.start, self.end);
+        }
+        let len = range.end.since(range.start);
+        self.last_given = now;
+        self.sent_at_last += len;
+        self.sent += len;
+        self.end = range.end;
+    }
 }
 
 /// Redundant error.
 #[derive(Debug, Default)]
 pub struct Rems {
     paths: [Path; SubflowId::MAX_SUBFLOWS],
+    /// Eqs. 6 and 8 as they are printed.
+    printed: bool,
 }
 
 type Sorted<'v> = ArrayVec<&'v SubflowView, { SubflowId::MAX_SUBFLOWS }>;
@@ -156,6 +196,11 @@ fn next_of_fastest(view: &View<'_>, id: SubflowId, redundant: SubflowSet) -> Opt
 }
 
 impl Rems {
+    /// With eqs. 6 and 8 as they are `printed`, or by what the faster paths sent.
+    pub fn new(printed: bool) -> Self {
+        Rems { printed, ..Rems::default() }
+    }
+
     fn path(&self, id: SubflowId) -> Path {
         self.paths.get(id.index()).copied().unwrap_or_default()
     }
@@ -177,12 +222,37 @@ impl Rems {
     fn end_round(&mut self, view: &View<'_>, id: SubflowId) {
         let Some(ended) = self.path(id).round else { return };
         let round = self.new_round(view, id);
-        let error = self.sent_until(ended.faster, view.now).saturating_sub(ended.sent_before);
-        let sent_now: u64 = round.faster.iter().map(|f| self.path(f).sent).sum::<u64>() - round.sent_before;
+        let (error, start) =
+            if self.printed { self.as_printed(view, id, ended.first) } else { self.by_what_was_sent(view, &ended, &round) };
         let Some(path) = self.paths.get_mut(id.index()) else { return };
-        path.round = Some(round);
-        path.error = Some(error);
-        path.start = behind(view, error.saturating_sub(sent_now));
+        (path.round, path.error, path.start) = (Some(round), Some(error), start);
+    }
+
+    /// The error, and where the next range begins.
+    fn by_what_was_sent(&self, view: &View<'_>, ended: &Round, next: &Round) -> (u64, DataSeq) {
+        let error = self.sent_until(ended.faster, view.now).saturating_sub(ended.sent_before);
+        let sent_now: u64 = next.faster.iter().map(|f| self.path(f).sent).sum::<u64>() - next.sent_before;
+        (error, behind(view, error.saturating_sub(sent_now)))
+    }
+
+    /// The same by eqs. 8 and 6, whose ends are the last packet, not what follows it. `first`: start_s of the last round.
+    fn as_printed(&self, view: &View<'_>, id: SubflowId, first: Option<DataSeq>) -> (u64, DataSeq) {
+        let own = self.path(id);
+        let next = view.queue.first_unassigned().map_or(view.queue.written_end(), |range| range.start);
+        let paths = sorted(view);
+        let rank = paths.iter().position(|s| s.id == id).unwrap_or(0);
+        let Some(before) = rank.checked_sub(1).and_then(|rank| paths.get(rank)) else { return (0, next) };
+        let mss = paths.get(rank).map_or(1, |s| u64::from(s.mss.max(1)));
+        let p = self.path(before.id);
+        // Eq. 4 for the fastest, which may have been served already now; eq. 6 for the others.
+        let start_p = match (rank, p.last_given == view.now) {
+            (1, false) => next,
+            (1, true) => p.first_at_last,
+            _ => p.start.max(next),
+        };
+        let end_p = p.end_until(view.now).0.saturating_sub(mss);
+        let error = first.unwrap_or(own.start).0.abs_diff(end_p);
+        (error, (start_p + error + mss).max(next))
     }
 
     /// When the round of a path that carries nothing is over.
@@ -255,10 +325,7 @@ impl Scheduler for Rems {
                     None => self.new_round(view, *subflow),
                 };
                 let Some(path) = self.paths.get_mut(subflow.index()) else { return };
-                let len = range.end.since(range.start);
-                path.sent_at_last = len + if path.last_given == view.now { path.sent_at_last } else { 0 };
-                path.last_given = view.now;
-                path.sent += len;
+                path.give(view.now, range);
                 path.round = Some(Round { first: round.first.or(Some(range.start)), ..round });
             }
             Event::Acked { subflow, mappings, .. } => {

@@ -83,6 +83,78 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     assert_eq!(bench.run(&mut rems), [(1, 9..10), (1, 14..18)]);
 }
 
+/// Eqs. 6 and 8 as printed, packets from 1 on. At 20 ms: start₂ = 6 + |1 − 5| + 1 = 11, the same. At 40 ms the fast path
+/// ends at 18 and goes on with 19: 19 + |11 − 18| + 1 = 27, where it had sent nine.
+#[test]
+fn worked_example_by_the_printed_equations() {
+    let mut bench = Bench::new([sub(1).rtt(10).cwnd(2), sub(2).rtt(20).cwnd(3)]).write(1000);
+    let mut rems = Rems::new(true);
+    bench.now = ms(0);
+    assert_eq!(rules(&mut bench, &mut rems), [(1, 0..2, REDUNDANT), (2, 0..3, REDUNDANT)]);
+    bench.now = ms(10);
+    bench.map.acknowledge(seg(2));
+    bench.sub(1).cwnd = 3;
+    ack(&mut bench, &mut rems, 1, 0..2);
+    assert_eq!(rules(&mut bench, &mut rems), [(1, 2..5, FASTEST)]);
+    bench.now = ms(20);
+    bench.map.acknowledge(seg(5));
+    (bench.sub(1).cwnd, bench.sub(2).cwnd) = (4, 4);
+    ack(&mut bench, &mut rems, 1, 2..5);
+    ack(&mut bench, &mut rems, 2, 0..3);
+    assert_eq!(rems.path(SubflowId(2)).error, Some(4 * MSS));
+    assert_eq!(rules(&mut bench, &mut rems), [(1, 5..9, FASTEST), (2, 10..14, AHEAD)]);
+    bench.now = ms(30);
+    bench.map.acknowledge(seg(9));
+    bench.sub(1).cwnd = 5;
+    ack(&mut bench, &mut rems, 1, 5..9);
+    assert_eq!(bench.run(&mut rems), [(1, 9..10), (1, 14..18)]);
+    bench.now = ms(40);
+    bench.map.acknowledge(seg(18));
+    ack(&mut bench, &mut rems, 1, 9..10);
+    ack(&mut bench, &mut rems, 1, 14..18);
+    ack(&mut bench, &mut rems, 2, 10..14);
+    assert_eq!(rems.path(SubflowId(2)).error, Some(7 * MSS));
+    assert_eq!(rules(&mut bench, &mut rems), [(1, 18..23, FASTEST), (2, 26..30, AHEAD)]);
+}
+
+/// The fast path sends 10 windows of 10 while the slow one sends 2. As printed, from 1 on: 101 + |1 − 100| + 1 = 201; the
+/// fast path fills 101 to 200 and goes on with 203: 203 + |201 − 200| + 1 = 205, which lies in the fast path's next window of
+/// 203 to 212. By what was sent it is 303.
+#[test]
+fn a_gap_that_was_right_is_followed_by_none_as_printed() {
+    for (mut rems, aim, start) in [(Rems::new(true), 204, 212), (Rems::default(), 302, 302)] {
+        let mut bench = Bench::new([sub(1).rtt(10).cwnd(10), sub(2).rtt(100).cwnd(2)]).write(1000);
+        let mut fast: Vec<Range<u64>> = Vec::new();
+        let mut slow = 0..2;
+        for at in 0..=20 {
+            bench.now = ms(10 * at);
+            for range in fast.drain(..) {
+                bench.map.acknowledge(seg(range.end));
+                ack(&mut bench, &mut rems, 1, range);
+            }
+            if at > 0 && at % 10 == 0 {
+                ack(&mut bench, &mut rems, 2, slow.clone());
+            }
+            for (id, range) in bench.run(&mut rems) {
+                if id == 1 {
+                    fast.push(range);
+                } else {
+                    slow = range;
+                }
+            }
+            if at == 10 {
+                assert_eq!(slow, 200..202);
+            }
+        }
+        assert_eq!((rems.path(SubflowId(2)).start, slow.start), (seg(aim), start));
+    }
+}
+
+#[test]
+fn as_printed_it_keeps_the_rules_of_every_scheduler() {
+    super::super::properties::holds(&SchedulerEntry { build: |_| Ok(Box::new(Rems::new(true))), ..ENTRY });
+}
+
 /// The order of acknowledgements at one time makes no difference.
 #[test]
 fn the_slow_path_s_start_does_not_depend_on_who_is_acknowledged_first() {
