@@ -37,6 +37,9 @@
 //!   segment: where a sending's range starts is computed from the counts of the sendings that arrive before it, at
 //!   O(paths) each.
 //! * A path without a round-trip time sample is planned with the largest delay of the others.
+//! * The out-of-tree Linux port (`mptcp_daps.c`) is another reading, which is not followed: it orders sendings by when
+//!   they are due and not by when they arrive, gives a path its whole part whatever its window lets out, and rounds
+//!   delays to 4 ms and smooths windows.
 
 use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::parameter::{Kind, Parameter};

@@ -222,8 +222,11 @@ impl Rems {
     fn end_round(&mut self, view: &View<'_>, id: SubflowId) {
         let Some(ended) = self.path(id).round else { return };
         let round = self.new_round(view, id);
-        let (error, start) =
-            if self.printed { self.as_printed(view, id, ended.first) } else { self.by_what_was_sent(view, &ended, &round) };
+        let (error, start) = if self.printed {
+            self.as_printed(view, id, ended.first)
+        } else {
+            self.by_what_was_sent(view, &ended, &round)
+        };
         let Some(path) = self.paths.get_mut(id.index()) else { return };
         (path.round, path.error, path.start) = (Some(round), Some(error), start);
     }

@@ -216,7 +216,10 @@ mod tests {
     /// It queues nothing beyond the windows then either, as its entry says.
     #[test]
     fn without_cwnd_limited_it_keeps_the_rules_of_every_scheduler() {
-        properties::holds(&SchedulerEntry { build: |_| Ok(Box::new(RoundRobin::new(Turn::Segments(2), false))), ..ENTRY });
+        properties::holds(&SchedulerEntry {
+            build: |_| Ok(Box::new(RoundRobin::new(Turn::Segments(2), false))),
+            ..ENTRY
+        });
     }
 
     #[test]
