@@ -7,7 +7,7 @@
 //! draft. The threshold is at least 2, as everywhere here. A subflow without a round-trip time sample is left out of
 //! the sums; without one of its own a subflow behaves like Reno.
 
-use super::{Ack, Context, Controller, FractionalIncrease, slow_start};
+use super::{Ack, Context, Controller, FractionalIncrease};
 use crate::registry::ControllerEntry;
 use crate::scheduler::Growth;
 
@@ -49,11 +49,7 @@ fn increase(cx: &Context<'_>) -> f64 {
 
 impl Controller for Balia {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = increase(cx);
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+        self.increase.on_ack(cx, ack, increase);
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {

@@ -5,7 +5,7 @@
 //!
 //! Deviation: the window left by a loss is at least 2, as everywhere here; the paper bounds it by 1.
 
-use super::{Ack, Context, Controller, FractionalIncrease, slow_start};
+use super::{Ack, Context, Controller, FractionalIncrease};
 use crate::registry::ControllerEntry;
 use crate::scheduler::Growth;
 
@@ -26,11 +26,7 @@ pub struct Coupled {
 
 impl Controller for Coupled {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = 1.0 / cx.total_cwnd();
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+        self.increase.on_ack(cx, ack, |cx| 1.0 / cx.total_cwnd());
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {

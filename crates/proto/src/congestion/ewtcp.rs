@@ -4,7 +4,7 @@
 //! take as much as one TCP flow at a shared bottleneck; a loss halves it. The weights are equal whatever the paths are,
 //! which is its weakness.
 
-use super::{Ack, Context, Controller, FractionalIncrease, slow_start};
+use super::{Ack, Context, Controller, FractionalIncrease};
 use crate::registry::ControllerEntry;
 use crate::scheduler::Growth;
 
@@ -30,11 +30,7 @@ fn weight(cx: &Context<'_>) -> f64 {
 
 impl Controller for Ewtcp {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = weight(cx) / cx.cwnd();
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+        self.increase.on_ack(cx, ack, |cx| weight(cx) / cx.cwnd());
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {

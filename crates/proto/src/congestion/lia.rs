@@ -7,7 +7,7 @@
 //! are in bytes, so subflows may have different segment sizes. A subflow without a round-trip time sample is left out
 //! of the sums; without one of its own a subflow grows like Reno.
 
-use super::{Ack, Context, Controller, FractionalIncrease, slow_start};
+use super::{Ack, Context, Controller, FractionalIncrease};
 use crate::registry::ControllerEntry;
 use crate::scheduler::Growth;
 
@@ -47,11 +47,7 @@ pub(crate) fn increase(cx: &Context<'_>) -> f64 {
 
 impl Controller for Lia {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = increase(cx);
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+        self.increase.on_ack(cx, ack, increase);
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {

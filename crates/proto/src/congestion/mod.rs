@@ -176,6 +176,15 @@ pub struct FractionalIncrease {
 }
 
 impl FractionalIncrease {
+    /// Slow start; then the window changes by `each` for each segment that is left of the acknowledgement.
+    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack, each: impl FnOnce(&Context<'_>) -> f64) {
+        let left = slow_start(cx.window, ack.segments);
+        if left > 0 {
+            let each = each(cx);
+            self.add(cx.window, each * f64::from(left));
+        }
+    }
+
     /// Changes the window by `segments`; what is not a whole segment waits for the next time.
     pub fn add(&mut self, window: &mut Window, segments: f64) {
         self.credit += segments;

@@ -11,7 +11,7 @@
 //! window does not shrink below 1 by the second term. A subflow without a round-trip time sample is left out of the
 //! sums and sets; without one of its own a subflow grows like Reno.
 
-use super::{Ack, Context, Controller, CoupledPath, FractionalIncrease, slow_start};
+use super::{Ack, Context, Controller, CoupledPath, FractionalIncrease};
 use crate::registry::ControllerEntry;
 use crate::scheduler::Growth;
 
@@ -77,11 +77,7 @@ fn increase(cx: &Context<'_>) -> f64 {
 
 impl Controller for Olia {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = increase(cx);
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+        self.increase.on_ack(cx, ack, increase);
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {

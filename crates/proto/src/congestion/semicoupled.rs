@@ -4,7 +4,7 @@
 //! the extremes: it moves away from congested paths, but keeps some traffic on each. LIA is this with an a that follows
 //! the paths.
 
-use super::{Ack, Context, Controller, FractionalIncrease, slow_start};
+use super::{Ack, Context, Controller, FractionalIncrease};
 use crate::parameter::{Kind, Parameter};
 use crate::registry::ControllerEntry;
 use crate::scheduler::Growth;
@@ -41,11 +41,8 @@ impl Semicoupled {
 
 impl Controller for Semicoupled {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = self.a / cx.total_cwnd();
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+        let a = self.a;
+        self.increase.on_ack(cx, ack, |cx| a / cx.total_cwnd());
     }
 
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
