@@ -118,7 +118,8 @@ const NOTHING_NEW_AFTER_A_TIMEOUT: [&str; 2] = ["blest-kernel", "ecf-kernel"];
 #[test]
 fn on_one_path_all_are_single() {
     let mut document = Document::parse("one.toml", ONE_PATH).expect("a scenario");
-    for (seed, workload, others) in [(1, "bulk", &NOTHING_NEW_AFTER_A_TIMEOUT[..]), (2, "transfer:size=1000001B", &[])] {
+    for (seed, workload, others) in [(1, "bulk", &NOTHING_NEW_AFTER_A_TIMEOUT[..]), (2, "transfer:size=1000001B", &[])]
+    {
         document.set("connection.workload", workload).expect("a setting");
         let single = digest(&document, "single", seed);
         let registry = Registry::builtin();
