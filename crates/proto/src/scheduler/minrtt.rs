@@ -27,6 +27,8 @@
 //!
 //! * All that the window lets out is given in one decision. Nothing that the rule reads can change before that is
 //!   sent, so the result is that of one decision for each segment.
+//! * Lockout: a subflow that carries nothing measures nothing. Where the window is no larger than what one path takes,
+//!   a subflow that was slow once is not tried again, also when it would be the faster one by now.
 //! * A subflow without a round-trip time sample comes after those with one, in order of the names; equal round-trip
 //!   times keep that order too.
 
