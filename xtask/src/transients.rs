@@ -15,7 +15,7 @@ struct Extent {
     student_t: f64,
 }
 
-const FULL: Extent = Extent { seeds: 20, schedulers: "all", student_t: 2.861 };
+const FULL: Extent = Extent { seeds: 10, schedulers: "all", student_t: 3.250 };
 const QUICK: Extent =
     Extent { seeds: 5, schedulers: "minrtt,linux,blest,blest-kernel,cp,otias,redundant,roundrobin", student_t: 4.604 };
 
