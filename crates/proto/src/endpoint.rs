@@ -259,6 +259,11 @@ impl Endpoint {
         self.with(handle, |c| c.write(now, payload)).unwrap_or(0)
     }
 
+    /// As [`Endpoint::write`]; where all is taken, a message of the application ends with it.
+    pub fn write_message(&mut self, now: Instant, handle: ConnectionHandle, payload: Payload) -> u64 {
+        self.with(handle, |c| c.write_message(now, payload)).unwrap_or(0)
+    }
+
     /// Reads at most `max` bytes in order from a connection.
     pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Option<Payload> {
         self.slot(handle)?;

@@ -3,6 +3,7 @@
 use super::delegate::Delegation;
 use super::fragments::Fragments;
 use super::kernel_buffers::KernelBuffers;
+use super::messages::Messages;
 use super::receive_window::ReceiveWindow;
 use super::subflow::{Join, PathMeta, Subflow};
 use super::throttle::Throttle;
@@ -205,6 +206,7 @@ impl Connection {
             receive: Default::default(),
             kernel_buffers: KernelBuffers::default(),
             fragments: Fragments::default(),
+            messages: Messages::default(),
             last_offered: window.first(config.kernel_windows),
             window,
             end_reported: false,

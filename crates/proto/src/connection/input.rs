@@ -345,6 +345,7 @@ impl Connection {
         if newly > 0 {
             self.buffer.acknowledge(ack);
             self.fragments.acknowledge(self.send.first_unacked());
+            self.messages.acknowledge(self.send.first_unacked());
             self.progress_at = now;
             self.moved_at = now;
             self.data_timer = None;

@@ -17,6 +17,7 @@ mod input;
 mod joins;
 mod kernel_buffers;
 mod mapping;
+mod messages;
 mod output;
 mod probe;
 mod receive_queue;
@@ -50,6 +51,7 @@ use delegate::Delegation;
 use fragments::Fragments;
 use handshake::Mode;
 use kernel_buffers::KernelBuffers;
+use messages::Messages;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{AddressId, MptcpOption};
 use pathweave_wire::{Payload, Segment};
@@ -162,6 +164,8 @@ pub struct Connection {
     buffer: SendBuffer,
     /// Where a kernel's send buffer has its fragments, where it is one.
     fragments: Fragments,
+    /// Where the application's messages end.
+    messages: Messages,
     scheduler: Box<dyn Scheduler>,
     /// First byte beyond the peer's window, and the window's size when last told.
     send_window_end: DataSeq,
@@ -321,6 +325,10 @@ impl Connection {
     ///
     /// A virtual payload must start where the stream ends.
     pub fn write(&mut self, now: Instant, payload: Payload) -> u64 {
+        self.append(now, payload, false)
+    }
+
+    fn append(&mut self, now: Instant, payload: Payload, ends_message: bool) -> u64 {
         let take = self.writable().min(u64::from(payload.len()));
         self.write_blocked = take < u64::from(payload.len()) || self.writable() == take;
         if take == 0 {
@@ -336,6 +344,9 @@ impl Connection {
             self.fragments.append(start, take, self.send.unassigned_bytes() > 0);
         }
         self.send.append(take);
+        if ends_message && take == u64::from(payload.len()) {
+            self.messages.append(start + take);
+        }
         self.tell(now, |_| Event::DataWritten(start..start + take));
         self.schedule(now);
         self.writer_looks_again = self.config.send_buffer_tuning;

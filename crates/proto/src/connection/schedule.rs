@@ -65,7 +65,7 @@ impl Connection {
             send_window: self.send_window,
             send_buffer_free: self.writable(),
             send_buffer: self.send_buffer(),
-            message_end: None,
+            message_end: self.message_end(),
             fragment_ends: self.config.send_buffer_tuning.then(|| self.fragments.ends()),
         }
     }

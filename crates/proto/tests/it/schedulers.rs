@@ -6,8 +6,8 @@ use pathweave_proto::connection::ScheduleError;
 use pathweave_proto::parameter::Values;
 use pathweave_proto::registry::SchedulerEntry;
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, View, WindowUse};
-use pathweave_proto::{Registry, SubflowId};
-use pathweave_wire::Flags;
+use pathweave_proto::{DataSeq, Registry, SubflowId};
+use pathweave_wire::{Flags, Payload};
 
 /// Bad-input row 32: a subflow is reset in the middle of the transfer, with whatever state its scheduler keeps about it.
 #[test]
@@ -95,4 +95,54 @@ fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the
         assert_eq!(pair.the(Client).schedule_error(), Some(error));
         assert!(pair.the(Client).counters().invalid_decisions > 0);
     }
+}
+
+/// The stream of the test below: one byte that opens it, three messages of this many bytes, and some that belong to a message
+/// whose end nobody has told yet.
+const MESSAGE: u64 = 8000;
+
+#[test]
+fn a_scheduler_sees_where_the_message_of_the_next_byte_ends() {
+    let config = stubborn(|_| {
+        Ok(Box::new(Stubborn(|view| {
+            let next = view.sendable().map_or(0, |r| r.start.0);
+            let end = (1..=3 * MESSAGE).contains(&next).then(|| DataSeq(1 + ((next - 1) / MESSAGE + 1) * MESSAGE));
+            assert_eq!(view.message_end, end, "asked about byte {next}");
+            to(0, view)
+        })))
+    });
+    let mut pair = Pair::new(&[10], config);
+    pair.connect();
+    pair.write(Client, 1);
+    let bytes =
+        |at: u64, len: u64| Payload::Bytes((at..at + len).map(|i| byte_at(Client, i)).collect::<Vec<_>>().into());
+    pair.command(Client, |c, now| {
+        for at in [1, 1 + MESSAGE] {
+            assert_eq!(c.write_message(now, bytes(at, MESSAGE)), MESSAGE);
+        }
+        // These fill the window. The third is in two writes, of which only the second ends it.
+        let at = 1 + 2 * MESSAGE;
+        assert_eq!(c.write(now, bytes(at, 1000)), 1000);
+        assert_eq!(c.write_message(now, bytes(at + 1000, MESSAGE - 1000)), MESSAGE - 1000);
+        assert_eq!(c.write(now, bytes(1 + 3 * MESSAGE, 500)), 500);
+    });
+    pair.run_until_received(Server, 1 + 3 * MESSAGE + 500, secs(5));
+}
+
+/// A message whose last bytes found no room has not ended.
+#[test]
+fn a_write_that_is_cut_short_ends_no_message() {
+    let config = stubborn(|_| {
+        Ok(Box::new(Stubborn(|view| {
+            assert_eq!(view.message_end, None);
+            to(0, view)
+        })))
+    });
+    let mut pair = Pair::new(&[10], ConnectionConfig { send_buffer: 20_000, ..config });
+    pair.connect();
+    pair.command(Client, |c, now| {
+        let bytes: Vec<u8> = (0..50_000).map(|i| byte_at(Client, i)).collect();
+        assert_eq!(c.write_message(now, Payload::Bytes(bytes.into())), 20_000);
+    });
+    pair.run_until_received(Server, 20_000, secs(5));
 }
