@@ -138,14 +138,31 @@ impl App {
         self.timer.map_or(self.wakes, |timer| timer.min(self.wakes))
     }
 
+    /// Where the message ends that the next byte belongs to: a transfer is one message.
+    fn message_end(&self) -> Option<u64> {
+        match self.workload {
+            Workload::Bulk => None,
+            Workload::Transfer { size } => Some(size),
+            Workload::Cbr { message, size, .. } => {
+                let end = (self.written / message.max(1) + 1).saturating_mul(message.max(1));
+                Some(size.map_or(end, |size| end.min(size)))
+            }
+        }
+    }
+
     fn write(&mut self, now: Instant, host: &mut Host) {
         let Some(handle) = self.sender().handle.filter(|_| self.wakes == Instant::FAR_FUTURE) else { return };
         while self.available() > 0 && !self.closed {
             // A writer on a kernel's send buffer writes block by block, and each block is pushed.
             let block = if self.config.send_buffer_tuning { BLOCK - self.written % BLOCK } else { u64::MAX };
-            let payload = self.contents.from(self.written, self.available().min(block));
+            let left = self.message_end().map_or(u64::MAX, |end| end.saturating_sub(self.written));
+            let payload = self.contents.from(self.written, self.available().min(block).min(left));
             let len = u64::from(payload.len());
-            let taken = host.endpoint.write(now, handle, payload);
+            let taken = if len == left {
+                host.endpoint.write_message(now, handle, payload)
+            } else {
+                host.endpoint.write(now, handle, payload)
+            };
             self.written += taken;
             self.pending = self.pending.saturating_sub(taken);
             if taken < len {
