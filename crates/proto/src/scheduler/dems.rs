@@ -4,8 +4,8 @@
 //!
 //! A chunk of the stream is sent from both ends: the fastest subflow goes from its head forwards, the others from its
 //! tail backwards, so none needs what another has, and all should finish at the receiver at the same time. Where the
-//! sides meet, each repeats a little of what the other has sent last, so that an error of the estimate or a loss does
-//! not hold the chunk up. Until a chunk is done its tail waits at the receiver.
+//! sides meet, each repeats a little of what the other has sent last, the more the more round-trip times vary, so that
+//! an error of the estimate does not hold the chunk up. Until a chunk is done its tail waits at the receiver.
 //!
 //! # Formula
 //!
@@ -15,18 +15,21 @@
 //!           gap / Σ rate_i + max delay_i  <  delay_s            over the i faster than s
 //! rate_i  = cwnd_i · MSS_i / srtt_i
 //! delay_i = srtt_i − min_rtt_i / 2
-//! where the sides met: head [met, met + overlap·MSS), tail [met − overlap·MSS, met), sent again
+//! where the sides met: the fastest sends [met, met + r_s) again, the other one [met − r_s, met)
+//! r_s = max(overlap · MSS_s, min(rate_s · variations · max rttvar_i, most_overlap · chunk))
 //! ```
 //!
 //! * gap: bytes from the first to the last unassigned byte of the chunk; rate_i: bytes/s; cwnd: segments; MSS: data
 //!   bytes of a full segment.
 //! * delay_i: to the receiver, ms: what is queued is queued on the way there, so half of the smallest round-trip time
 //!   is the way back.
+//! * r_s: what s could deliver in the time by which the estimate of the meeting is wrong, bytes, up to whole segments;
+//!   rttvar: the round-trip time's variation (RFC 6298), ms; chunk: its length, bytes.
 //!
 //! # Source
 //!
-//! Guo et al., "DEMS: decoupled multipath scheduler for accelerating multipath transport", MobiCom 2017 (REMS Table
-//! 1, its reference 19).
+//! Guo, Nikravesh, Mao, Qian and Sen, "Accelerating multipath transport through balanced subflow completion", MobiCom
+//! 2017 (its demonstration is REMS Table 1's reference 19).
 //!
 //! # Deviations
 //!
@@ -34,7 +37,10 @@
 //!   without marks it is all that is written and inside the send window when the last chunk has been given out, in
 //!   whole segments: what is beyond the window could not be sent, and sent last it would hold all up.
 //! * Where nobody has taken the tail the fastest subflow goes on into the next chunk.
-//! * The amount of overlap is fixed; the paper's follows the variation of the round-trip time.
+//! * The paper adapts the amount of redundant data; we had its summary and introduction, which name the three parts of
+//!   the rule (chunks with decoupled paths, simultaneous completion, a little redundancy), and not the formula. r_s and
+//!   its two bounds are ours. With `variations` 0 it is fixed.
+//! * Delays and rates are the sender's estimates; what the paper measures at the receiver was not at hand either.
 //! * With more than two subflows all but the fastest come from the tail. A subflow without a round-trip time sample
 //!   leaves no gap.
 
@@ -62,22 +68,57 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Integer { min: 0, max: 1000 },
             unit: "segments",
             default: "2",
-            description: "what each side sends again where they meet",
+            description: "the least that each side sends again where they meet",
+            source: "ours",
+        },
+        Parameter {
+            name: "variations",
+            kind: Kind::Number { min: 0.0, max: 100.0 },
+            unit: "round-trip time variations",
+            default: "1",
+            description: "each side sends again what it delivers in so much time",
+            source: "ours",
+        },
+        Parameter {
+            name: "most_overlap",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "part of the chunk",
+            default: "0.05",
+            description: "the most of that; at least `overlap` in any case",
             source: "ours",
         },
     ],
     queues: false,
     duplicates: true,
-    build: |v| Ok(Box::new(Dems::new(v.integer("chunk"), v.integer("overlap")))),
+    build: |v| {
+        let redundancy = Redundancy {
+            least_segments: v.integer("overlap"),
+            variations: v.number("variations"),
+            most: v.number("most_overlap"),
+        };
+        Ok(Box::new(Dems::new(v.integer("chunk"), redundancy)))
+    },
 };
+
+/// How much is sent twice where the sides of a chunk meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Redundancy {
+    /// At least so many segments.
+    pub least_segments: u64,
+    /// What a side delivers in so many round-trip time variations.
+    pub variations: f64,
+    /// At most this part of the chunk.
+    pub most: f64,
+}
 
 /// Both ends at once.
 #[derive(Debug)]
 pub struct Dems {
     chunk: u64,
-    overlap: u64,
-    /// End of the chunk that is being given out.
+    redundancy: Redundancy,
+    /// End of the chunk that is being given out, and its length in bytes.
     end: DataSeq,
+    length: u64,
     /// Where the sides of the last chunk met.
     met: Option<DataSeq>,
 }
@@ -94,9 +135,9 @@ fn delay(s: &SubflowView) -> f64 {
 }
 
 impl Dems {
-    /// With the largest chunk in bytes (0: no limit) and the overlap in segments.
-    pub fn new(chunk: u64, overlap: u64) -> Self {
-        Dems { chunk, overlap, end: DataSeq(0), met: None }
+    /// With the largest chunk in bytes (0: no limit).
+    pub fn new(chunk: u64, redundancy: Redundancy) -> Self {
+        Dems { chunk, redundancy, end: DataSeq(0), length: 0, met: None }
     }
 
     /// What nobody carries yet, inside the window: the first range, which may pass the chunk's end, and the last of the
@@ -120,12 +161,22 @@ impl Dems {
                 longest - if len > u64::from(mss) { len % u64::from(mss) } else { 0 }
             }
         };
+        self.length = self.end.since(data.start);
+    }
+
+    /// r_s: how much `s` sends again, bytes.
+    fn repeated(&self, view: &View<'_>, s: &SubflowView) -> u64 {
+        let mss = u64::from(s.mss.max(1));
+        let variation = view.candidates().map(|i| i.rttvar).max().unwrap_or_default().as_secs_f64();
+        let adapted = rate(s) * self.redundancy.variations * variation;
+        let most = self.redundancy.most * self.length as f64;
+        (self.redundancy.least_segments * mss).max(adapted.min(most) as u64).next_multiple_of(mss)
     }
 
     /// What `s` sends again around the place where the sides met.
     fn overlap(&self, view: &View<'_>, s: &SubflowView, fastest: SubflowId) -> Option<Range<DataSeq>> {
         let met = self.met?;
-        let length = self.overlap * u64::from(s.mss);
+        let length = self.repeated(view, s);
         let around = if s.id == fastest { met..met + length } else { met - length..met };
         let missing = view.queue.first_not_carried_by(s.id, around.start)?;
         // Nothing that is not given out at all: that is a chunk's.
@@ -218,8 +269,13 @@ mod tests {
     use super::super::testing::{Bench, MSS, sub};
     use super::*;
 
+    /// Always so many segments.
+    fn fixed(least_segments: u64) -> Redundancy {
+        Redundancy { least_segments, variations: 0.0, most: 0.0 }
+    }
+
     fn dems() -> Dems {
-        Dems::new(0, 0)
+        Dems::new(0, fixed(0))
     }
 
     #[test]
@@ -259,7 +315,7 @@ mod tests {
     #[test]
     fn both_sides_send_a_little_again_where_they_met() {
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(5), sub(1).rtt(20).cwnd(6)]).write(8);
-        let mut scheduler = Dems::new(0, 2);
+        let mut scheduler = Dems::new(0, fixed(2));
         assert_eq!(bench.run(&mut scheduler), [(0, 0..5), (1, 7..8), (1, 6..7), (1, 5..6), (1, 3..5)]);
         bench.acked(0, 5);
         assert_eq!(bench.run(&mut scheduler), [(0, 5..7)]);
@@ -267,7 +323,7 @@ mod tests {
 
         // The same where the head's side takes the last of the gap.
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(4), sub(1).rtt(20).cwnd(2)]).write(8);
-        let mut scheduler = Dems::new(0, 2);
+        let mut scheduler = Dems::new(0, fixed(2));
         assert_eq!(bench.run(&mut scheduler), [(0, 0..4), (1, 7..8), (1, 6..7)]);
         bench.acked(0, 4);
         assert_eq!(bench.run(&mut scheduler), [(0, 4..8)]);
@@ -275,16 +331,36 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 4..6)]);
     }
 
+    /// Both send 20 segments in 100 ms. By 15 ms of variation a side delivers 3 segments; by 25 ms it would be 5, of which
+    /// a tenth of the chunk of 40 is 4; without variation it is the least.
+    #[test]
+    fn the_overlap_follows_the_variation_of_the_round_trip_time() {
+        let overlaps = |rttvar_ms: u64| {
+            let subflows = [sub(0).cwnd(20), sub(1).cwnd(20).rttvar(rttvar_ms)];
+            let mut bench = Bench::new(subflows).write(40);
+            let mut scheduler = Dems::new(0, Redundancy { least_segments: 2, variations: 1.0, most: 0.1 });
+            let first = bench.run_for(&mut scheduler, 100);
+            assert_eq!((first[0].clone(), first.last().map(|l| l.1.start)), ((0, 0..20), Some(20)), "they met at 20");
+            bench.acked(0, 20);
+            bench.acked(1, 20);
+            let again = bench.run(&mut scheduler);
+            again.iter().map(|(_, range)| (range.start, range.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(overlaps(15), [(20, 23), (17, 20)]);
+        assert_eq!(overlaps(25), [(20, 24), (16, 20)]);
+        assert_eq!(overlaps(0), [(20, 22), (18, 20)]);
+    }
+
     #[test]
     fn one_side_alone_repeats_nothing() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(1000)]).write(6);
-        assert_eq!(bench.run(&mut Dems::new(0, 2)), [(0, 0..6)]);
+        assert_eq!(bench.run(&mut Dems::new(0, fixed(2))), [(0, 0..6)]);
     }
 
     #[test]
     fn chunks_follow_one_another() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(20).cwnd(3)]).write(100);
-        let mut scheduler = Dems::new(8 * MSS, 0);
+        let mut scheduler = Dems::new(8 * MSS, fixed(0));
         // The fast subflow's window takes all of the first chunk, and more: the second begins behind that.
         assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 17..18), (1, 16..17), (1, 15..16)]);
         bench.acked(0, 10);
@@ -298,7 +374,7 @@ mod tests {
         view.message_end = Some(DataSeq(12 * MSS));
         let mut scheduler = dems();
         scheduler.open_chunk(&view, MSS as u32);
-        assert_eq!(scheduler.end, DataSeq(12 * MSS));
+        assert_eq!((scheduler.end, scheduler.length), (DataSeq(12 * MSS), 12 * MSS));
     }
 
     #[test]
@@ -310,6 +386,6 @@ mod tests {
     #[test]
     fn alone_a_subflow_sends_in_order() {
         let mut bench = Bench::new([sub(0).rtt(20)]).write(100);
-        assert_eq!(bench.run(&mut Dems::new(0, 2)), [(0, 0..10)]);
+        assert_eq!(bench.run(&mut Dems::new(0, fixed(2))), [(0, 0..10)]);
     }
 }
