@@ -47,11 +47,14 @@ const CONTROLLERS: &[ControllerEntry] = &[
     congestion::olia::ENTRY,
     congestion::balia::ENTRY,
     congestion::wvegas::ENTRY,
+    congestion::vegas::ENTRY,
     congestion::ewtcp::ENTRY,
     congestion::semicoupled::ENTRY,
     congestion::coupled::ENTRY,
     congestion::dlia::ENTRY,
     congestion::mveno::ENTRY,
+    congestion::mpveno::ENTRY,
+    congestion::mptcp_pw::ENTRY,
 ];
 
 /// A scheduler and all that is known of it.

@@ -17,10 +17,14 @@ pub mod dlia;
 pub mod ewtcp;
 pub mod hystart;
 pub mod lia;
+pub mod mptcp_pw;
+pub mod mpveno;
 pub mod mveno;
 pub mod olia;
 pub mod reno;
 pub mod semicoupled;
+pub mod vegas;
+mod veno;
 pub mod wvegas;
 
 use crate::scheduler::Growth;

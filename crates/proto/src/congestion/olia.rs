@@ -65,7 +65,7 @@ fn epsilon(cx: &Context<'_>) -> f64 {
 }
 
 /// The change for one acknowledged segment.
-fn increase(cx: &Context<'_>) -> f64 {
+pub(crate) fn increase(cx: &Context<'_>) -> f64 {
     let cwnd = cx.cwnd();
     let Some(rtt) = cx.srtt.map(|r| r.as_secs_f64()).filter(|r| *r > 0.0) else { return 1.0 / cwnd };
     let sum: f64 = cx.coupled_paths().map(|p| p.cwnd / p.rtt).sum();
