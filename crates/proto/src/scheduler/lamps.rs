@@ -2,147 +2,250 @@
 //!
 //! # What it does
 //!
-//! Normally it is `minrtt` with a transfer time that counts losses: the subflow with the lowest srtt/(1 − p) among
-//! those with room. When the fastest subflow loses more than a threshold it turns redundant: every subflow sends
-//! every byte from the first unacknowledged one on, so what was scheduled before the switch is duplicated too. When
-//! that loss has fallen it turns back.
+//! As `minrtt`, but by a transfer time that counts losses: the expected time until a segment has arrived, with those sent
+//! again. A subflow that loses more than a threshold turns redundant: it only sends what others send too. It goes on from its own
+//! place in the stream, or from the first unacknowledged byte once that is behind it, and the new data that it sends is given
+//! to another subflow all the same, unless all are redundant.
 //!
 //! # Formula
 //!
 //! ```text
-//! T_i = srtt_i / (1 − p_i)
-//! F   = arg min T_i                         over all i, with room or without
-//! redundant from p_F > threshold until p_F < release
-//! normal:     i = arg min T_i over the i with room; send the next free_i · MSS_i bytes
-//! redundant:  i = arg min T_i over the i with room that lack a byte; send free_i · MSS_i bytes
-//!             from its first byte ≥ first_unacked that it does not carry
+//! p_i = MSS_i / L_i,  L_i = max(acked_i since i's last loss, L_i);  0 before the first loss
+//! at a loss:  sample = acked_i since the loss before + MSS_i
+//!             L_i = 4·sample for the first, then L_i + weight·(sample − L_i)
+//! T_i = srtt_i/2 · (1 + p_i)/(1 − p_i)
+//! redundant from p_i > threshold until p_i ≤ release
+//! i = arg min T_i   over the i with room that have something to send:
+//!   normal:     from `head`; then head = the end of what it sent
+//!   redundant:  the first byte that i does not carry, from max(what i sent last, first_unacked); head moves on
+//!               only where all are redundant
 //! ```
 //!
-//! * srtt_i: smoothed round-trip time, ms; p_i: smoothed part of i's segments that were lost, 0 to 1; T_i: transfer
-//!   time, ms.
-//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//! * srtt_i: smoothed round-trip time, ms; L_i: bytes that i delivers for each loss; MSS_i: data bytes of a full
+//!   segment; acked_i: bytes acknowledged on i; T_i: transfer time, ms.
+//! * head: the stream's first byte that no normal subflow was given.
 //!
 //! # Source
 //!
-//! Dong, Xu, Fu and Cao, "LAMPS: a loss aware scheduler for multipath TCP over highly lossy networks", LCN 2020, as
-//! in REMS §2 and Fig. 8, its reference 23.
+//! Dong, Xu, Fu and Cao, "LAMPS: a loss aware scheduler for multipath TCP over highly lossy networks", LCN 2017 (REMS §2
+//! and Fig. 8, its reference 23, which dates it 2020), by the kernel module of vkirany/mptcp-kau, `mptcp_lamp.c`. The
+//! article itself was not at hand.
 //!
 //! # Deviations
 //!
-//! * REMS gives neither the transfer time's formula nor the threshold: srtt/(1 − p) is the expected time of a segment
-//!   that is sent until it arrives, one srtt for each try; the threshold and the hysteresis are ours.
-//! * The fastest subflow is the one with the lowest transfer time, with room or without.
-//! * On the switch back nothing is taken back.
+//! * REMS speaks of one mode for the connection and of path probing. In the module each subflow has its own mode, and there is
+//!   no probe: a lossy path is measured because it goes on carrying copies.
+//! * The module asks only the subflow with the lowest T whether it has something to send, here the next one is asked where
+//!   it has not. It also retransmits opportunistically, which is the connection's (`pr`).
+//! * A second sign of the same loss, a timeout after a fast retransmission with nothing acknowledged in between, is no
+//!   new loss, in whatever order they come.
+//! * The module's threshold has no hysteresis; `release` is ours and without effect by default.
 
-use super::{Assign, Decision, Reason, Scheduler, SubflowView, View, WindowUse};
+use super::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::parameter::{Kind, Parameter};
 use crate::registry::SchedulerEntry;
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "lamps",
-    source: "REMS §2, Fig. 8 [23]",
-    summary: "the lowest round-trip time counting losses; redundant while the fastest subflow loses a lot",
+    source: "REMS §2, Fig. 8 [23]; mptcp_lamp.c",
+    summary: "the lowest transfer time counting losses; lossy subflows only repeat what others send",
     parameters: &[
         Parameter {
             name: "threshold",
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "part of the segments",
             default: "0.05",
-            description: "loss of the fastest subflow above which every subflow sends every byte",
-            source: "ours",
+            description: "loss above which a subflow only sends what others send too",
+            source: "mptcp_lamp.c",
         },
         Parameter {
             name: "release",
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "part of the segments",
-            default: "0.025",
-            description: "loss below which that ends; not more than the threshold",
+            default: "0.05",
+            description: "loss at which that ends; not more than the threshold",
             source: "ours",
+        },
+        Parameter {
+            name: "weight",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "",
+            default: "1",
+            description: "of the newest interval between losses",
+            source: "mptcp_lamp.c",
         },
     ],
     queues: false,
     duplicates: true,
-    build: |v| Ok(Box::new(Lamps::new(v.number("threshold"), v.number("release")))),
+    build: |v| Ok(Box::new(Lamps::new(v.number("threshold"), v.number("release"), v.number("weight")))),
 };
+
+/// What is known of one subflow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    /// Bytes acknowledged on it, in all and when it last lost a segment.
+    acked: u64,
+    acked_at_loss: u64,
+    /// L without what came since the last loss, bytes; nothing before the first one.
+    interval: Option<f64>,
+    redundant: bool,
+    /// The end of what it sent last.
+    place: DataSeq,
+}
+
+impl Path {
+    /// p.
+    fn loss(&self, mss: u32) -> f64 {
+        let Some(interval) = self.interval else { return 0.0 };
+        let bytes = interval.max((self.acked - self.acked_at_loss) as f64);
+        (f64::from(mss) / bytes.max(1.0)).min(1.0)
+    }
+
+    fn lost(&mut self, mss: u32, weight: f64) {
+        let since = self.acked - self.acked_at_loss;
+        let sample = (since + u64::from(mss)) as f64;
+        self.interval = match self.interval {
+            None => Some(4.0 * sample),
+            // Another sign of the loss before.
+            Some(_) if since == 0 => return,
+            Some(interval) => Some(interval + weight * (sample - interval)),
+        };
+        self.acked_at_loss = self.acked;
+    }
+}
 
 /// Loss-aware, redundant on lossy paths.
 #[derive(Debug)]
 pub struct Lamps {
     threshold: f64,
     release: f64,
-    redundant: bool,
-}
-
-/// srtt/(1 − p), seconds.
-fn transfer_time(s: &SubflowView) -> f64 {
-    let srtt = s.srtt.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64());
-    srtt / (1.0 - s.loss).max(f64::EPSILON)
-}
-
-fn by_transfer_time<'v>(subflows: impl Iterator<Item = &'v SubflowView>) -> Option<&'v SubflowView> {
-    subflows.min_by(|a, b| transfer_time(a).total_cmp(&transfer_time(b)))
+    weight: f64,
+    paths: [Path; SubflowId::MAX_SUBFLOWS],
+    /// The first byte that no normal subflow was given.
+    head: DataSeq,
 }
 
 impl Lamps {
-    /// With the losses at which it turns redundant and back.
-    pub fn new(threshold: f64, release: f64) -> Self {
-        Lamps { threshold, release: release.min(threshold), redundant: false }
+    /// With the losses at which a subflow turns redundant and back, and the weight of the newest interval between losses.
+    pub fn new(threshold: f64, release: f64, weight: f64) -> Self {
+        let paths = [Path::default(); SubflowId::MAX_SUBFLOWS];
+        Lamps { threshold, release: release.min(threshold), weight, paths, head: DataSeq(0) }
     }
 
-    /// Changes the mode by the fastest subflow's loss, and returns that.
-    fn update_mode(&mut self, view: &View<'_>) -> f64 {
-        let Some(f) = by_transfer_time(view.candidates()) else { return 0.0 };
-        self.redundant = if self.redundant { f.loss >= self.release } else { f.loss > self.threshold };
-        f.loss
+    fn path(&self, id: SubflowId) -> Path {
+        self.paths.get(id.index()).copied().unwrap_or_default()
+    }
+
+    fn update_modes(&mut self, view: &View<'_>) {
+        for s in view.subflows {
+            if let Some(path) = self.paths.get_mut(s.id.index()) {
+                let limit = if path.redundant { self.release } else { self.threshold };
+                path.redundant = path.loss(s.mss) > limit;
+            }
+        }
+    }
+
+    /// T, seconds.
+    fn transfer_time(&self, s: &SubflowView) -> f64 {
+        let p = self.path(s.id).loss(s.mss);
+        let srtt = s.srtt.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64());
+        srtt / 2.0 * (1.0 + p) / (1.0 - p).max(f64::EPSILON)
+    }
+
+    /// What `s` would send next.
+    fn next(&self, view: &View<'_>, s: &SubflowView) -> Option<Range<DataSeq>> {
+        let path = self.path(s.id);
+        let range = if path.redundant {
+            view.queue.first_not_carried_by(s.id, path.place.max(view.first_unacked()))?
+        } else {
+            // What a subflow that is gone never sent may lie before the head.
+            let unassigned = view.queue.first_unassigned();
+            unassigned.filter(|r| r.start < self.head).or_else(|| view.queue.first_not_carried_by(s.id, self.head))?
+        };
+        view.inside_window(s, range)
     }
 }
 
 impl Scheduler for Lamps {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let loss = self.update_mode(view);
-        let with_space = view.candidates().filter(|s| s.has_space());
-        let (s, range, rule) = if self.redundant {
-            let missing = |s: &&SubflowView| {
-                let range = view.queue.first_not_carried_by(s.id, view.first_unacked())?;
-                view.inside_window(s, range)
-            };
-            let Some(s) = by_transfer_time(with_space.filter(|s| missing(s).is_some())) else {
-                return Decision::no_space();
-            };
-            let Some(range) = missing(&s) else { return Decision::no_space() };
-            (s, range, "redundant: the fastest subflow's loss p = {fastest_loss} has passed the threshold")
-        } else {
-            let Some(range) = view.sendable() else { return Decision::nothing_to_send() };
-            let Some(s) = by_transfer_time(with_space) else { return Decision::no_space() };
-            (s, range, "lowest transfer time srtt/(1 − p) with window space: {transfer_time_ms}")
-        };
+        self.update_modes(view);
+        let mut best: Option<(&SubflowView, Range<DataSeq>, f64)> = None;
+        for s in view.candidates().filter(|s| s.has_space()) {
+            let time = self.transfer_time(s);
+            if best.as_ref().is_none_or(|(_, _, least)| time < *least)
+                && let Some(range) = self.next(view, s)
+            {
+                best = Some((s, range, time));
+            }
+        }
+        let Some((s, range, time)) = best else { return Decision::no_space() };
         let most = u64::from(s.mss) * u64::from(s.window_space());
         let range = range.start..range.end.min(range.start + most);
-        let reason = Reason::new(rule)
-            .with("transfer_time_ms", transfer_time(s) * 1e3)
-            .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
-            .with("loss", s.loss)
-            .with("fastest_loss", loss);
+        let path = self.path(s.id);
+        let reason = Reason::new(if path.redundant {
+            "redundant: it loses p = {loss}, more than the threshold; transfer time {transfer_time_ms}"
+        } else {
+            "lowest transfer time srtt/2·(1 + p)/(1 − p) with window space: {transfer_time_ms}, p = {loss}"
+        })
+        .with("transfer_time_ms", time * 1e3)
+        .with("loss", path.loss(s.mss))
+        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 
-    fn wants_events(&self) -> bool {
-        false
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } => {
+                let all_redundant = || view.candidates().all(|s| self.path(s.id).redundant);
+                if !self.path(*subflow).redundant || all_redundant() {
+                    self.head = self.head.max(range.end);
+                }
+                if let Some(path) = self.paths.get_mut(subflow.index()) {
+                    path.place = range.end;
+                }
+            }
+            Event::Acked { subflow, mappings, .. } => {
+                if let Some(path) = self.paths.get_mut(subflow.index()) {
+                    path.acked += mappings.iter().map(|r| r.end.since(r.start)).sum::<u64>();
+                }
+            }
+            Event::Lost { subflow, .. } => {
+                let mss = view.subflow(*subflow).map_or(1, |s| s.mss);
+                if let Some(path) = self.paths.get_mut(subflow.index()) {
+                    path.lost(mss, self.weight);
+                }
+            }
+            Event::SubflowUp(id) | Event::SubflowDown(id) => {
+                if let Some(path) = self.paths.get_mut(id.index()) {
+                    *path = Path::default();
+                }
+            }
+            _ => {}
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bench, Sub, seg, sub};
+    use super::super::LossKind;
+    use super::super::testing::{Bench, MSS, seg, sub};
     use super::*;
 
     fn lamps() -> Lamps {
-        Lamps::new(0.05, 0.025)
+        Lamps::new(0.05, 0.05, 1.0)
     }
 
-    fn lossy(mut s: Sub, loss: f64) -> Sub {
-        s.0.loss = loss;
-        s
+    /// Subflow `id` loses one segment in `segments`.
+    fn lossy(mut scheduler: Lamps, id: usize, segments: f64) -> Lamps {
+        scheduler.paths[id].interval = Some(segments * MSS as f64);
+        scheduler
+    }
+
+    fn tell_acked(bench: &Bench, scheduler: &mut Lamps, id: u8, segments: u64) {
+        let (subflow, range) = (SubflowId(id), seg(0)..seg(segments));
+        bench.event(scheduler, &Event::Acked { subflow, mappings: &[range], data_ack: seg(0), has_sack: false });
     }
 
     #[test]
@@ -151,51 +254,105 @@ mod tests {
         assert_eq!(bench().run(&mut lamps()), bench().run(&mut super::super::minrtt::MinRtt));
     }
 
+    /// One of 25: p = 0.04, 48/2·1.04/0.96 = 26 ms, as long as without losses at 52 ms.
     #[test]
     fn losses_lengthen_the_transfer_time() {
-        // 48/(1 − 0.04) = 50 ms: before 51 ms, behind 49 ms.
-        let with = |other| Bench::new([lossy(sub(0).rtt(48), 0.04), sub(1).rtt(other)]).write(5);
-        assert_eq!(with(51).run(&mut lamps()), [(0, 0..5)]);
-        assert_eq!(with(49).run(&mut lamps()), [(1, 0..5)]);
+        let bench = |other| Bench::new([sub(0).rtt(48), sub(1).rtt(other)]).write(5);
+        let scheduler = lossy(lamps(), 0, 25.0);
+        assert!((scheduler.transfer_time(&bench(53).subflows[0]) - 0.026).abs() < 1e-12);
+        assert_eq!(bench(53).run(&mut lossy(lamps(), 0, 25.0)), [(0, 0..5)]);
+        assert_eq!(bench(51).run(&mut lossy(lamps(), 0, 25.0)), [(1, 0..5)]);
     }
 
+    /// The first loss after 9 segments: 4·(9 + 1) = 40. Then 49 more arrive: 49 > 40. The second loss: 49 + 1. The third
+    /// after 4: 5.
     #[test]
-    fn on_the_switch_everything_unacknowledged_is_duplicated() {
+    fn the_interval_between_losses_gives_the_loss() {
+        let bench = Bench::new([sub(0)]);
+        let mut scheduler = lamps();
+        let mut losses = Vec::new();
+        let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
+        for (acked, lose) in [(9, false), (0, true), (49, false), (0, true), (4, true)] {
+            tell_acked(&bench, &mut scheduler, 0, acked);
+            if lose {
+                bench.event(&mut scheduler, &lost);
+            }
+            losses.push(scheduler.paths[0].loss(MSS as u32));
+        }
+        assert_eq!(losses, [0.0, 1.0 / 40.0, 1.0 / 49.0, 1.0 / 50.0, 1.0 / 5.0]);
+        // The timeout of what was found lost already.
+        bench.event(&mut scheduler, &Event::Lost { subflow: SubflowId(0), kind: LossKind::Timeout });
+        assert_eq!(scheduler.paths[0].loss(MSS as u32), 1.0 / 5.0);
+    }
+
+    /// Half of the newest: 40 + ½·(10 − 40) = 25.
+    #[test]
+    fn intervals_can_be_smoothed() {
+        let bench = Bench::new([sub(0)]);
+        let mut scheduler = lossy(Lamps::new(0.05, 0.05, 0.5), 0, 40.0);
+        tell_acked(&bench, &mut scheduler, 0, 9);
+        bench.event(&mut scheduler, &Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery });
+        assert_eq!(scheduler.paths[0].loss(MSS as u32), 1.0 / 25.0);
+    }
+
+    /// Subflow 0 loses one of 16 and is still the first: its new data goes on the other one too.
+    #[test]
+    fn what_a_lossy_subflow_sends_another_one_sends_too() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100).cwnd(14)]).write(100);
-        let mut scheduler = lamps();
-        assert_eq!(bench.run_for(&mut scheduler, 1), [(0, 0..10)]);
-        bench.map.acknowledge(seg(4));
-        bench.sub(0).loss = 0.051;
-        assert_eq!(bench.run(&mut scheduler), [(1, 4..18)], "4 to 9 again, then new data");
+        let mut scheduler = lossy(lamps(), 0, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..14)]);
         bench.acked(0, 4);
-        assert_eq!(bench.run(&mut scheduler), [(0, 10..14)], "each goes on from its own place");
+        // From its own place: what the other one sent after it, and nothing new.
+        assert_eq!(bench.run(&mut scheduler), [(0, 10..14)]);
     }
 
     #[test]
-    fn the_mode_has_hysteresis() {
-        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(100);
-        let mut scheduler = lamps();
-        let mut mode = |loss: f64| {
-            bench.sub(0).loss = loss;
-            scheduler.update_mode(&bench.view());
-            scheduler.redundant
+    fn a_lossy_subflow_goes_on_from_its_place_or_from_what_is_unacknowledged() {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(20), sub(1).rtt(100).cwnd(4)]).write(100);
+        let mut scheduler = lossy(lamps(), 1, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..20), (1, 0..4)]);
+        bench.acked(1, 2);
+        assert_eq!(bench.run(&mut scheduler), [(1, 4..6)]);
+        bench.map.acknowledge(seg(9));
+        bench.acked(1, 2);
+        assert_eq!(bench.run(&mut scheduler), [(1, 9..11)]);
+    }
+
+    /// Nobody repeats everything where all are lossy: new data is given once, as in `redundant` then to each in turn.
+    #[test]
+    fn where_all_are_lossy_each_sends_everything() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(10);
+        let mut scheduler = lossy(lossy(lamps(), 0, 16.0), 1, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..10)]);
+        assert_eq!(scheduler.head, seg(10));
+    }
+
+    #[test]
+    fn the_threshold_is_one_of_twenty_and_can_have_hysteresis() {
+        let modes = |release: f64| {
+            let bench = Bench::new([sub(0)]);
+            let mut scheduler = Lamps::new(0.05, release, 1.0);
+            [20.0, 19.0, 25.0, 40.0, 30.0].map(|segments| {
+                scheduler = lossy(core::mem::replace(&mut scheduler, lamps()), 0, segments);
+                scheduler.update_modes(&bench.view());
+                scheduler.paths[0].redundant
+            })
         };
-        let modes = [0.05, 0.06, 0.04, 0.025, 0.024, 0.04, 0.05].map(&mut mode);
-        assert_eq!(modes, [false, true, true, true, false, false, false]);
-    }
-
-    #[test]
-    fn only_the_fastest_subflow_s_loss_counts() {
-        let mut bench = Bench::new([sub(0).rtt(20), lossy(sub(1).rtt(100), 0.3)]).write(15);
-        assert_eq!(bench.run(&mut lamps()), [(0, 0..10), (1, 10..15)]);
-        // The lossy one at 70 ms counts as 100: the other one is the fastest.
-        let mut bench = Bench::new([lossy(sub(0).rtt(70), 0.3), sub(1).rtt(90)]).write(15);
-        assert_eq!(bench.run(&mut lamps()), [(1, 0..10), (0, 10..15)]);
+        assert_eq!(modes(0.05), [false, true, false, false, false]);
+        assert_eq!(modes(0.025), [false, true, true, false, false]);
     }
 
     #[test]
     fn a_path_that_loses_everything_is_still_a_path() {
-        let mut bench = Bench::new([lossy(sub(0).rtt(20), 1.0)]).write(5);
-        assert_eq!(bench.run(&mut lamps()), [(0, 0..5)]);
+        let mut bench = Bench::new([sub(0).rtt(20)]).write(5);
+        assert_eq!(bench.run(&mut lossy(lamps(), 0, 0.5)), [(0, 0..5)]);
+    }
+
+    #[test]
+    fn a_subflow_that_comes_back_begins_anew() {
+        let mut bench = Bench::new([sub(0), sub(1)]).write(5);
+        let mut scheduler = lossy(lamps(), 1, 2.0);
+        bench.down(1, &mut scheduler);
+        assert_eq!(scheduler.paths[1].loss(MSS as u32), 0.0);
     }
 }
