@@ -36,6 +36,7 @@ const SCHEDULERS: &[SchedulerEntry] = &[
     scheduler::lws::ENTRY,
     scheduler::lts::ENTRY,
     scheduler::linux::ENTRY,
+    scheduler::linux_early::ENTRY,
     scheduler::single::ENTRY,
 ];
 

@@ -32,6 +32,7 @@ pub mod fps_daf;
 pub mod hsr;
 pub mod lamps;
 pub mod linux;
+pub mod linux_early;
 pub mod lts;
 pub mod lws;
 pub mod minrtt;
