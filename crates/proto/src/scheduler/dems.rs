@@ -16,7 +16,8 @@
 //! rate_i  = cwnd_i · MSS_i / srtt_i
 //! delay_i = srtt_i − min_rtt_i / 2
 //! where the sides met: the fastest sends [met, met + r_s) again, the other one [met − r_s, met)
-//! r_s = max(overlap · MSS_s, min(rate_s · variations · max rttvar_i, most_overlap · chunk))
+//! r_s = max(overlap · MSS_s, min(rate_s · variations · max rttvar_i, most_overlap · part_s))
+//! part_s = chunk · rate_s/Σ rate_i
 //! ```
 //!
 //! * gap: bytes from the first to the last unassigned byte of the chunk; rate_i: bytes/s; cwnd: segments; MSS: data
@@ -24,7 +25,8 @@
 //! * delay_i: to the receiver, ms: what is queued is queued on the way there, so half of the smallest round-trip time
 //!   is the way back.
 //! * r_s: what s could deliver in the time by which the estimate of the meeting is wrong, bytes, up to whole segments;
-//!   rttvar: the round-trip time's variation (RFC 6298), ms; chunk: its length, bytes.
+//!   rttvar: the round-trip time's variation (RFC 6298), ms; chunk: its length,
+//!   bytes; part_s: what of it is s's, bytes.
 //!
 //! # Source
 //!
@@ -82,9 +84,9 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
         Parameter {
             name: "most_overlap",
             kind: Kind::Number { min: 0.0, max: 1.0 },
-            unit: "part of the chunk",
+            unit: "part of its data",
             default: "0.05",
-            description: "the most of that; at least `overlap` in any case",
+            description: "the most of that, of what a side carries of the chunk; at least `overlap` in any case",
             source: "ours",
         },
     ],
@@ -107,7 +109,7 @@ pub struct Redundancy {
     pub least_segments: u64,
     /// What a side delivers in so many round-trip time variations.
     pub variations: f64,
-    /// At most this part of the chunk.
+    /// At most this part of what the side carries of the chunk.
     pub most: f64,
 }
 
@@ -169,7 +171,8 @@ impl Dems {
         let mss = u64::from(s.mss.max(1));
         let variation = view.candidates().map(|i| i.rttvar).max().unwrap_or_default().as_secs_f64();
         let adapted = rate(s) * self.redundancy.variations * variation;
-        let most = self.redundancy.most * self.length as f64;
+        let all = view.candidates().map(rate).sum::<f64>().max(f64::MIN_POSITIVE);
+        let most = self.redundancy.most * self.length as f64 * rate(s) / all;
         (self.redundancy.least_segments * mss).max(adapted.min(most) as u64).next_multiple_of(mss)
     }
 
@@ -331,14 +334,14 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 4..6)]);
     }
 
-    /// Both send 20 segments in 100 ms. By 15 ms of variation a side delivers 3 segments; by 25 ms it would be 5, of which
-    /// a tenth of the chunk of 40 is 4; without variation it is the least.
+    /// Both send 20 segments in 100 ms. By 15 ms of variation a side delivers 3 segments; by 25 ms it would be 5, and a
+    /// fifth of its half of the chunk of 40 is 4; without variation it is the least.
     #[test]
     fn the_overlap_follows_the_variation_of_the_round_trip_time() {
         let overlaps = |rttvar_ms: u64| {
             let subflows = [sub(0).cwnd(20), sub(1).cwnd(20).rttvar(rttvar_ms)];
             let mut bench = Bench::new(subflows).write(40);
-            let mut scheduler = Dems::new(0, Redundancy { least_segments: 2, variations: 1.0, most: 0.1 });
+            let mut scheduler = Dems::new(0, Redundancy { least_segments: 2, variations: 1.0, most: 0.2 });
             let first = bench.run_for(&mut scheduler, 100);
             assert_eq!((first[0].clone(), first.last().map(|l| l.1.start)), ((0, 0..20), Some(20)), "they met at 20");
             bench.acked(0, 20);
