@@ -155,9 +155,9 @@ impl Dems {
     fn open_chunk(&mut self, view: &View<'_>, mss: u32) {
         let Some(data) = view.sendable() else { return };
         let longest = if self.chunk > 0 { data.end.min(data.start + self.chunk) } else { data.end };
-        self.end = match view.message_end.filter(|end| *end > data.start) {
-            Some(end) => longest.min(end),
-            // Whole segments, so that only the stream's last is short.
+        self.end = match view.message_end.filter(|end| (data.start + 1..=longest).contains(end)) {
+            Some(end) => end,
+            // Whole segments, so that only a message's last is short.
             None => {
                 let len = longest.since(data.start);
                 longest - if len > u64::from(mss) { len % u64::from(mss) } else { 0 }
@@ -378,6 +378,22 @@ mod tests {
         let mut scheduler = dems();
         scheduler.open_chunk(&view, MSS as u32);
         assert_eq!((scheduler.end, scheduler.length), (DataSeq(12 * MSS), 12 * MSS));
+        // A short last segment belongs to it.
+        view.message_end = Some(DataSeq(12 * MSS + 300));
+        scheduler.open_chunk(&view, MSS as u32);
+        assert_eq!(scheduler.end, DataSeq(12 * MSS + 300));
+    }
+
+    /// What is left of a message beyond the send window comes with the next chunk, and this one ends with a whole segment.
+    #[test]
+    fn a_chunk_that_the_window_cuts_out_of_a_message_has_whole_segments() {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(3), sub(1).rtt(20).cwnd(3)]).write(100);
+        bench.send_window = 12 * MSS + 300;
+        let mut view = bench.view();
+        view.message_end = Some(DataSeq(50 * MSS));
+        let mut scheduler = dems();
+        scheduler.open_chunk(&view, MSS as u32);
+        assert_eq!(scheduler.end, DataSeq(12 * MSS));
     }
 
     #[test]
