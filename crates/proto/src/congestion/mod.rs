@@ -24,7 +24,7 @@ pub mod olia;
 pub mod reno;
 pub mod semicoupled;
 pub mod vegas;
-mod veno;
+pub mod veno;
 pub mod wvegas;
 
 use crate::scheduler::Growth;
