@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Widths of the window: a desktop and a telephone.
-const WIDTHS: [(&str, u32); 2] = [("wide", 1280), ("narrow", 390)];
+const WIDTHS: [(&str, u32); 2] = [("wide", 1400), ("narrow", 400)];
 /// Chromium's `preferredColorScheme`.
 const SCHEMES: [(&str, u32); 2] = [("dark", 0), ("light", 1)];
 /// Tenths of a second that the browser has for one look.

@@ -108,9 +108,13 @@ pub(crate) fn write() -> Result<(), String> {
     let (before, _, after) = split_readme(&old)?;
     put("README.md", format!("{before}{first}{after}").as_bytes())?;
     for name in SCENARIOS {
-        let arguments = format!("compare {name} --seeds 20");
-        let table = text(pathweave().args(arguments.split(' ')))?;
+        let arguments = format!("compare {name} --schedulers all --seeds 20");
+        let numbers = target().join("compare").join(format!("{name}.csv"));
+        let table = text(pathweave().args(arguments.split(' ')).arg("--csv").arg(&numbers))?;
         put(&format!("docs/results/{name}.txt"), format!("$ pathweave {arguments}\n{table}").as_bytes())?;
+        // What docs/schedulers/ is made from: schedulers that share a row have a line each.
+        let numbers = fs::read(&numbers).map_err(|e| format!("{}: {e}", numbers.display()))?;
+        put(&format!("docs/results/{name}.csv"), &numbers)?;
     }
     for name in ["cp-asymmetric", "cp-symmetric"] {
         put(&format!("docs/results/{name}-buffers.txt"), buffers(name)?.as_bytes())?;

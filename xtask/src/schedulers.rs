@@ -123,25 +123,26 @@ fn word<'a>(value: &'a Value, key: &str) -> &'a str {
 /// What is committed of a scenario; nothing for one that is not in docs/results/.
 fn results(scenario: &Value) -> Option<Results> {
     let name = word(scenario, "name");
-    let text = fs::read_to_string(root().join(format!("docs/results/{name}.txt"))).ok()?;
-    let lines = text.lines().filter_map(line).collect();
+    let text = fs::read_to_string(root().join(format!("docs/results/{name}.csv"))).ok()?;
+    let mut lines = text.lines();
+    let heading: Vec<&str> = lines.next()?.split(',').collect();
+    let lines = lines.filter_map(|l| line(&heading, l)).collect();
     Some(Results { scenario: name.into(), about: word(scenario, "summary").into(), lines })
 }
 
-/// A line such as ` 1  cp   6.61 ±0.06  +1.14  30/70 ...`.
-fn line(text: &str) -> Option<Line> {
-    let mut words = text.split_whitespace();
-    words.next()?.parse::<u32>().ok()?;
-    let name = words.next()?.to_owned();
-    let number = |word: &str| word.trim_start_matches('±').replace('−', "-").parse::<f64>().ok();
-    let shown = words.next()?.to_owned();
+/// A line such as `wlan-3g,cp,,,20,0,0,6.61,0.06,...` under its heading.
+fn line(heading: &[&str], text: &str) -> Option<Line> {
+    let fields: Vec<&str> = text.split(',').collect();
+    let field = |name: &str| heading.iter().position(|h| *h == name).and_then(|i| fields.get(i)).copied();
+    let number = |name: &str| field(name)?.parse::<f64>().ok();
+    let goodput = number("goodput_mbps")?;
     Some(Line {
-        name,
-        goodput: number(&shown)?,
-        shown,
-        margin: number(words.next()?)?,
-        benefit: number(words.next()?)?,
-        out_of_order: words.nth(1)?.to_owned(),
+        name: field("scheduler")?.to_owned(),
+        goodput,
+        shown: if goodput < 9.995 { format!("{goodput:.2}") } else { format!("{goodput:.1}") },
+        margin: number("goodput_ci95_mbps").unwrap_or(0.0),
+        benefit: number("aggregation_benefit")?,
+        out_of_order: format!("{:.0}", number("out_of_order_mean_kb")?),
     })
 }
 
@@ -524,10 +525,20 @@ mod tests {
             benefit: 1.14,
             out_of_order: "1658".into(),
         };
-        assert_eq!(line(" 2  cp                   6.61 ±0.06  +1.14  30/70  1658"), Some(cp));
-        assert_eq!(line("21  tcp-path0            2.68 ±0.09  −0.25  100/0  2.6").map(|l| l.benefit), Some(-0.25));
-        assert_eq!(line("    scheduler               goodput  bene-"), None);
-        assert_eq!(line("20 seeds, ± 95 % interval of the mean"), None);
+        let heading = [
+            "scenario",
+            "scheduler",
+            "goodput_mbps",
+            "goodput_ci95_mbps",
+            "aggregation_benefit",
+            "out_of_order_mean_kb",
+        ];
+        assert_eq!(line(&heading, "wlan-3g,cp,6.61,0.06,1.14,1657.9"), Some(cp));
+        assert_eq!(
+            line(&heading, "wlan-3g,tcp-path0,2.68,,-0.25,2.6").map(|l| (l.margin, l.benefit)),
+            Some((0.0, -0.25))
+        );
+        assert_eq!(line(&heading, "wlan-3g,cp,,,,"), None);
     }
 
     #[test]

@@ -34,19 +34,29 @@ pub(crate) enum Command {
 
 /// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.
 ///
-/// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run beside them, with the same seeds and the same congestion
-/// controller. Without any argument: the scenario wifi-lte, all schedulers, 5 seeds, and the page pathweave-report.html.
+/// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run as well, with the same seeds and the same congestion controller.
+/// Without any argument this runs the scenario wifi-lte with nine telling schedulers and 5 seeds, and writes the page
+/// pathweave-report.html.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CompareOptions {
     /// Built-in scenarios (see `pathweave list scenarios`) or scenario files [default: wifi-lte].
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenarios: Vec<String>,
 
-    /// Schedulers with commas between them, or `all` (see `pathweave list schedulers`) [default: all].
+    /// Schedulers, separated by commas, or `all` (see `pathweave list schedulers`) [default: minrtt, linux, roundrobin, redundant,
+    /// blest, ecf, cp, dpsaf, rems].
     ///
-    /// Parameters, and settings of the connection, follow after colons: `minrtt,blest:lambda=1.2,linux:pr=true`.
+    /// Parameters and settings of the connection follow a name after colons: `minrtt,blest:lambda=1.2,linux:pr=true`.
     #[arg(long, value_name = "A,B,C|all")]
     pub(crate) schedulers: Option<String>,
+
+    /// The row that the others are compared with, seed by seed: a scheduler or tcp-pathN [default: plain TCP on the best path].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) against: Option<String>,
+
+    /// The scheduler whose time is explained below the table [default: the slowest].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) why: Option<String>,
 
     /// How many runs of each, with the seeds 1, 2, ... [default: 5].
     #[arg(long, value_name = "N")]
@@ -62,6 +72,10 @@ pub(crate) struct CompareOptions {
     /// Writes each run as a line of JSON; with `-` to standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) jsonl: Option<PathBuf>,
+
+    /// Writes the table's numbers as comma-separated values, a line for each scheduler.
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) csv: Option<PathBuf>,
 
     /// Writes one HTML page that needs nothing from outside [default: pathweave-report.html when neither a scenario nor --jsonl
     /// is given, else none].

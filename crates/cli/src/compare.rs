@@ -2,23 +2,23 @@
 
 use crate::args::CompareOptions;
 use crate::engine::Engine;
-use crate::execute::execute;
+use crate::execute::{Outcome, execute};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::pcap::Capture;
 use crate::plan::{Plan, plans};
-use pathweave_lab::benefit::fill_aggregation_benefit;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_proto::Registry;
-use pathweave_report::{About, Comparison, page, table, verdict};
+use pathweave_report::{About, Comparison, csv, page, slowest, table, verdict, where_the_time_went};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The page without any argument.
 const DEFAULT_PAGE: &str = "pathweave-report.html";
-/// Width of the tables.
-const COLUMNS: u16 = 100;
+/// Width of the tables where the terminal does not say more in COLUMNS.
+const COLUMNS: usize = 80;
 /// Most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
@@ -26,38 +26,60 @@ const MOST_PROBLEMS: usize = 20;
 pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
     let page_path = page_path(options);
-    for path in options.jsonl.iter().filter(|_| !lines_on_stdout).chain(&page_path).chain(&options.pcap) {
+    for path in
+        options.jsonl.iter().filter(|_| !lines_on_stdout).chain(&options.csv).chain(&page_path).chain(&options.pcap)
+    {
         check_folder(path)?;
     }
     let plans = plans(options, registry)?;
     let capture = options.pcap.as_deref().map(|path| Capture::create(path, &plans)).transpose()?;
-    let mut results = execute(&plans, registry, engine, options, capture.as_ref())?;
-    fill_aggregation_benefit(&mut results);
+    let mut lines: Option<Box<dyn Write + Send>> = match &options.jsonl {
+        None => None,
+        Some(_) if lines_on_stdout => Some(Box::new(io::stdout())),
+        Some(path) => Some(Box::new(File::create(path).map_err(Failure::writing(path.display()))?)),
+    };
+    interrupt::listen();
+    let out = lines.as_mut().map(|lines| lines.as_mut() as &mut (dyn Write + Send));
+    let Outcome { results, planned } = execute(&plans, registry, engine, options, capture.as_ref(), out)?;
 
     // What was computed is saved before anything is shown.
     if let Some(capture) = &capture {
         capture.finish()?;
     }
-    if let Some(path) = &options.jsonl {
-        match lines_on_stdout {
-            true => write_lines(io::stdout().lock(), &results).map_err(Failure::writing("standard output"))?,
-            false => File::create(path)
-                .and_then(|file| write_lines(file, &results))
-                .map_err(Failure::writing(path.display()))?,
-        }
+    if let Some(path) = &options.csv {
+        let text = csv(&Comparison::all(&results, options.against.as_deref()));
+        std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
     }
     if let Some(path) = &page_path {
-        std::fs::write(path, page(&results, &about(&plans))).map_err(Failure::writing(path.display()))?;
+        let text = page(&results, &about(&plans), options.against.as_deref());
+        std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
     }
-    let text = shown(&results, page_path.as_deref());
+    let text = shown(&results, options, page_path.as_deref(), columns());
     match lines_on_stdout {
         true => io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?,
         false => io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?,
     }
-    let problems = problems(&results);
+    let mut problems = problems(&results);
+    if results.len() < planned {
+        problems.push_str(&format!("Stopped early: {} of {planned} runs are finished and counted.\n", results.len()));
+    }
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
-    let failed = results.iter().any(|r| r.status == Status::Failed);
-    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(match () {
+        () if results.len() < planned => interrupt::CODE,
+        () if results.iter().any(is_bad) => 1,
+        () => 0,
+    }))
+}
+
+/// Whether a run makes the command end with code 1. Plain TCP that stalls on a dead path is an answer.
+fn is_bad(run: &RunResult) -> bool {
+    run.status == Status::Failed || (run.status == Status::Stalled && run.plain_tcp.is_none())
+}
+
+/// How wide the tables may be.
+fn columns() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
+    said.map_or(COLUMNS, |columns| columns.clamp(COLUMNS, 200))
 }
 
 /// Where the page goes, if one is wanted.
@@ -71,43 +93,38 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.is_dir(), path.is_dir()) {
         (true, false) => Ok(()),
-        (true, true) => Err(Failure::Input(format!("{}: a file is needed, not a folder", path.display()))),
+        (true, true) => Err(Failure::Input(format!("{}: this is a folder; a file name is needed", path.display()))),
         (false, _) => Err(Failure::Input(format!("{}: there is no folder {}", path.display(), folder.display()))),
     }
-}
-
-fn write_lines(out: impl Write, results: &[RunResult]) -> io::Result<()> {
-    let mut out = BufWriter::new(out);
-    for result in results {
-        serde_json::to_writer(&mut out, result)?;
-        out.write_all(b"\n")?;
-    }
-    out.flush()
 }
 
 fn about(plans: &[Plan]) -> Vec<About> {
     let of = |plan: &Plan| {
         let (_, scenario) = plan.variants.first()?;
-        Some(About {
-            scenario: plan.name.clone(),
-            description: scenario.description.clone(),
-            source: scenario.source.clone(),
-        })
+        Some(About::of(scenario))
     };
     plans.iter().filter_map(of).collect()
 }
 
-fn shown(results: &[RunResult], page: Option<&Path>) -> String {
+fn shown(results: &[RunResult], options: &CompareOptions, page: Option<&Path>, columns: usize) -> String {
     let mut text = String::new();
-    for comparison in Comparison::all(results) {
-        text.push_str(&format!("{}\n\n{}\n", comparison.scenario, table(&comparison, COLUMNS)));
-        if let Some(sentence) = verdict(&comparison) {
-            text.push_str(&format!("{}\n\n", wrapped(&sentence, COLUMNS.into())));
+    for comparison in Comparison::all(results, options.against.as_deref()) {
+        text.push_str(&format!("{}\n\n", comparison.scenario));
+        if let Some(answer) = verdict(&comparison) {
+            text.push_str(&format!("{}\n\n", wrapped(&answer, columns)));
+        }
+        text.push_str(&format!("{}\n", table(&comparison, columns)));
+        let chosen = match &options.why {
+            Some(name) => comparison.row(name),
+            None => slowest(&comparison),
+        };
+        if let Some(why) = chosen.and_then(|s| where_the_time_went(&comparison, s, columns)) {
+            text.push_str(&format!("{why}\n"));
         }
     }
     match page {
-        Some(path) => text.push_str(&format!("The page: {}\n", path.display())),
-        None => text.push_str("With --report FILE.html: a page with all of it over time.\n"),
+        Some(path) => text.push_str(&format!("The same as a page, with everything over time: {}\n", path.display())),
+        None => text.push_str("--report FILE.html writes all of this as a page, with everything over time.\n"),
     }
     text
 }
@@ -129,13 +146,23 @@ fn wrapped(text: &str, columns: usize) -> String {
     out
 }
 
-/// A line for each run that did not complete.
+/// A line for each run that did not complete, and for each scheduler that a warning is about.
 fn problems(results: &[RunResult]) -> String {
+    let mut text = String::new();
+    let mut warned: Vec<(&str, &str)> = Vec::new();
+    for r in results.iter().filter(|r| r.scheduler != "single") {
+        for warning in r.warnings.iter().filter(|_| !warned.contains(&(&r.scenario, &r.scheduler))) {
+            text.push_str(&format!("Warning: {}, {}, seed {}: {warning}\n", r.scenario, r.scheduler, r.seed));
+        }
+        if !r.warnings.is_empty() {
+            warned.push((&r.scenario, &r.scheduler));
+        }
+    }
     let bad: Vec<_> = results.iter().filter(|r| r.status != Status::Completed).collect();
     if bad.is_empty() {
-        return String::new();
+        return text;
     }
-    let mut text = format!("{} of {} runs did not complete:\n", bad.len(), results.len());
+    text.push_str(&format!("{} of {} runs did not complete:\n", bad.len(), results.len()));
     for r in bad.iter().take(MOST_PROBLEMS) {
         let how = if r.status == Status::Stalled { "stalled" } else { "failed" };
         let reason = r.reason.as_deref().unwrap_or("no reason given");

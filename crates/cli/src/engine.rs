@@ -1,7 +1,7 @@
 //! What makes a result of a run.
 
 use crate::pcap::Capture;
-use pathweave_lab::results::{Manifest, Metrics, RunResult, SCHEMA_VERSION, Series, Status};
+use pathweave_lab::results::{Manifest, RunResult, SCHEMA_VERSION, Status};
 use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, Files, Scenario, Variant};
 use pathweave_proto::Registry;
@@ -48,13 +48,15 @@ pub(crate) fn failed(run: &Run<'_>, reason: &str) -> RunResult {
         seed: run.seed,
         status: Status::Failed,
         reason: Some(reason.into()),
-        digest: String::new(),
-        metrics: Metrics::default(),
-        series: Series::default(),
+        plain_tcp: match run.variant {
+            Variant::PlainTcp(_) => measured.and_then(|c| c.paths.first().copied()),
+            _ => None,
+        },
         manifest: Manifest {
             version: env!("CARGO_PKG_VERSION").into(),
             overrides: run.document.overrides().iter().cloned().collect(),
             ..Manifest::default()
         },
+        ..RunResult::default()
     }
 }

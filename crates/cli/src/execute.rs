@@ -1,28 +1,45 @@
-//! Runs spread over threads.
+//! Runs spread over threads, and their lines of JSON as soon as they can be written.
 
 use crate::args::CompareOptions;
 use crate::engine::{Engine, Run, failed};
 use crate::failure::Failure;
+use crate::fault::caught;
+use crate::interrupt;
 use crate::pcap::Capture;
 use crate::plan::Plan;
 use indicatif::{ProgressBar, ProgressStyle};
+use pathweave_lab::benefit::aggregation_benefit;
 use pathweave_lab::results::RunResult;
+use pathweave_lab::scenario::Variant;
 use pathweave_proto::Registry;
-use rayon::prelude::*;
+use std::io::{self, Write};
 use std::num::NonZero;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes all runs; the results are in the order of plans, variants and seeds, whatever the number of threads. A run in which the
-/// engine's own invariants break is a failed run. The first run is written to `capture`.
+/// What came of the runs.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// In the order of plans, variants and seeds, whatever the number of threads.
+    pub(crate) results: Vec<RunResult>,
+    /// How many runs were planned: more than there are results where Ctrl-C came before the end.
+    pub(crate) planned: usize,
+}
+
+/// Makes all runs and writes a line of JSON for each to `lines`, in the order of the plan and as soon as it is known. A run that
+/// panics is a failed run. The first run of the plan is written to `capture`.
 pub(crate) fn execute(
     plans: &[Plan],
     registry: &Registry,
     engine: &Engine,
     options: &CompareOptions,
     capture: Option<&Capture>,
-) -> Result<Vec<RunResult>, Failure> {
+    lines: Option<&mut (dyn Write + Send)>,
+) -> Result<Outcome, Failure> {
     let mut runs = Vec::new();
+    let mut baselines_of = Vec::new();
     for plan in plans {
+        let start = runs.len();
         for (variant, scenario) in &plan.variants {
             for seed in &plan.seeds {
                 let (document, files) = (&plan.document, &plan.traces);
@@ -32,18 +49,93 @@ pub(crate) fn execute(
                 runs.push(Run { document, scenario, variant, seed: *seed, registry, files, capture, through_bytes });
             }
         }
+        let is_baseline = |i: &usize| matches!(runs[*i].variant, Variant::PlainTcp(_));
+        let baselines: Vec<usize> = (start..runs.len()).filter(is_baseline).collect();
+        let of_seed =
+            |i: usize| baselines.iter().copied().filter(|b| runs[*b].seed == runs[i].seed).collect::<Vec<_>>();
+        baselines_of.extend((start..runs.len()).map(of_seed));
     }
-    let one = |run: &Run<'_>| caught(|| engine(run)).unwrap_or_else(|fault| failed(run, &fault));
-    spread(&runs, options.jobs, one)
+    // Plain TCP comes first, so that a line's aggregation benefit is known when its run is done.
+    let is_baseline = |i: &usize| matches!(runs[*i].variant, Variant::PlainTcp(_));
+    let (mut order, others): (Vec<usize>, Vec<usize>) = (0..runs.len()).partition(is_baseline);
+    order.extend(others);
+
+    let progress = progress(runs.len());
+    let lines = Lines { baselines_of, results: runs.iter().map(|_| None).collect(), next: 0, out: lines, error: None };
+    let lines = Mutex::new(lines);
+    let at = AtomicUsize::new(0);
+    let work = || {
+        while !interrupt::asked()
+            && let Some(&i) = order.get(at.fetch_add(1, Ordering::SeqCst))
+        {
+            let run = &runs[i];
+            let label = run.variant.label();
+            let result = caught(&label, || engine(run)).unwrap_or_else(|fault| failed(run, &fault));
+            lines.lock().unwrap_or_else(|e| e.into_inner()).add(i, result);
+            progress.inc(1);
+        }
+    };
+    let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = options.jobs.map_or_else(processors, NonZero::get).min(runs.len().max(1));
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    progress.finish_and_clear();
+    let planned = runs.len();
+    let results = lines.into_inner().unwrap_or_else(|e| e.into_inner()).finish()?;
+    Ok(Outcome { results, planned })
 }
 
-/// What `work` gives; where the engine's own invariants break, what to say of it.
-pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an unknown panic");
-        format!("a fault in Pathweave: {text}")
-    })
+/// Results that come in any order, and lines that leave in the order of the plan.
+struct Lines<'a> {
+    /// The plain TCP runs of each run's scenario and seed.
+    baselines_of: Vec<Vec<usize>>,
+    results: Vec<Option<RunResult>>,
+    /// The first that is not written yet.
+    next: usize,
+    out: Option<&'a mut (dyn Write + Send)>,
+    error: Option<io::Error>,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, i: usize, result: RunResult) {
+        self.results[i] = Some(result);
+        let ready = |lines: &Self, i: usize| {
+            lines.results[i].is_some() && lines.baselines_of[i].iter().all(|b| lines.results[*b].is_some())
+        };
+        while self.next < self.results.len() && ready(self, self.next) {
+            self.write(self.next);
+            self.next += 1;
+        }
+    }
+
+    /// Completes a result and writes its line.
+    fn write(&mut self, i: usize) {
+        let baselines = self.baselines_of[i].iter().filter_map(|b| self.results[*b].as_ref());
+        let singles: Vec<f64> = baselines.filter(|r| !r.is_on_backup()).map(|r| r.metrics.goodput_mbps).collect();
+        let Some(result) = &mut self.results[i] else { return };
+        result.metrics.aggregation_benefit = aggregation_benefit(result.metrics.goodput_mbps, &singles);
+        let (Some(out), None) = (&mut self.out, &self.error) else { return };
+        let line = serde_json::to_vec(result).map_err(io::Error::from);
+        let written = line.and_then(|mut line| {
+            line.push(b'\n');
+            out.write_all(&line)?;
+            out.flush()
+        });
+        self.error = written.err();
+    }
+
+    /// All that is done; after an interruption there are gaps.
+    fn finish(mut self) -> Result<Vec<RunResult>, Failure> {
+        for i in self.next..self.results.len() {
+            self.write(i);
+        }
+        match self.error {
+            Some(error) => Err(Failure::writing("the lines of JSON")(error)),
+            None => Ok(self.results.into_iter().flatten().collect()),
+        }
+    }
 }
 
 /// Does `one` with every item, on `jobs` threads, in any order; the results are in the order of the items.
@@ -52,6 +144,7 @@ pub(crate) fn spread<T: Sync, R: Send>(
     jobs: Option<NonZero<usize>>,
     one: impl Fn(&T) -> R + Sync,
 ) -> Result<Vec<R>, Failure> {
+    use rayon::prelude::*;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.map_or(0, NonZero::get)).build();
     let pool = pool.map_err(|e| Failure::Output(format!("threads: {e}")))?;
     let progress = progress(items.len());

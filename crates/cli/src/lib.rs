@@ -17,7 +17,9 @@ mod engine;
 mod execute;
 mod explain;
 mod failure;
+mod fault;
 mod files;
+mod interrupt;
 mod list;
 mod manual;
 mod new_scheduler;
@@ -33,7 +35,8 @@ use std::process::ExitCode;
 
 /// Runs the command with the process's arguments and these schedulers and controllers.
 ///
-/// The code is 0 when all went well, 1 when a run failed or something could not be written, 2 when the input is wrong.
+/// The code is 0 when all went well; 1 when a run failed, a scheduler's run stalled, a check did not hold or something could not be
+/// written; 2 when the input is wrong; 130 when Ctrl-C stopped the runs.
 pub fn main_with(registry: Registry) -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -42,6 +45,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    fault::remember_places();
     let outcome = match arguments.command {
         Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
         Command::Explain(options) => explain::explain(&options, &registry),

@@ -3,15 +3,20 @@
 use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::files::Traces;
+use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::scenario::{BUILTIN, Document, Scenario, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
 use pathweave_proto::Registry;
 use std::path::Path;
 
 /// The scenario without any argument.
-const DEFAULT_SCENARIO: &str = "wifi-lte";
+pub(crate) const DEFAULT_SCENARIO: &str = "wifi-lte";
 /// The number of seeds without any argument.
 const DEFAULT_SEEDS: u32 = 5;
+
+/// The schedulers without any argument: Linux' own, the plain rules, and one of each idea against blocked receivers. Those that
+/// are not built in are run beside them.
+const TELLING: [&str; 9] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
 
 /// One scenario with all that is run on it.
 #[derive(Debug)]
@@ -37,7 +42,13 @@ impl Plan {
 
 /// All scenarios in the order given; schedulers in the order given, then plain TCP on path 0, 1, ...
 pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
-    let schedulers = schedulers(options.schedulers.as_deref().unwrap_or("all"), registry)?;
+    let mut schedulers = match &options.schedulers {
+        Some(list) => schedulers(list, registry)?,
+        None => telling(registry),
+    };
+    for name in options.against.iter().chain(&options.why) {
+        add_named(name, &mut schedulers, registry)?;
+    }
     let default = [DEFAULT_SCENARIO.to_owned()];
     let names = if options.scenarios.is_empty() { &default[..] } else { &options.scenarios };
     let last_seed = options.seeds.map_or(DEFAULT_SEEDS, |n| n.get());
@@ -105,6 +116,29 @@ pub(crate) fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
             Err(Failure::Input(format!("{name}: {error}: allowed: a scenario file or {}{hint}", built_in.join(", "))))
         }
     }
+}
+
+/// The schedulers that are run where none are named.
+fn telling(registry: &Registry) -> Vec<SchedulerSpec> {
+    let builtin = Registry::builtin();
+    let wanted = |spec: &SchedulerSpec| TELLING.contains(&spec.name()) || builtin.scheduler(spec.name()).is_none();
+    let (own, mut list): (Vec<_>, Vec<_>) = SchedulerSpec::all(registry)
+        .into_iter()
+        .filter(wanted)
+        .partition(|spec| builtin.scheduler(spec.name()).is_none());
+    list.sort_by_key(|spec| TELLING.iter().position(|name| *name == spec.name()));
+    own.into_iter().chain(list).collect()
+}
+
+/// Runs also what `--against` or `--why` names, where it is a scheduler and not plain TCP.
+fn add_named(name: &str, schedulers: &mut Vec<SchedulerSpec>, registry: &Registry) -> Result<(), Failure> {
+    if plain_tcp_path(name).is_some() || schedulers.iter().any(|s| s.text == name) {
+        return Ok(());
+    }
+    let spec = SchedulerSpec::parse(name)?;
+    spec.check(registry)?;
+    schedulers.push(spec);
+    Ok(())
 }
 
 /// The entries of `--schedulers`, each once.

@@ -1,8 +1,9 @@
 //! `pathweave validate`.
 
 use crate::args::ValidateOptions;
-use crate::execute::{caught, spread};
+use crate::execute::spread;
 use crate::failure::Failure;
+use crate::fault::caught;
 use crate::plan::schedulers;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
 use pathweave_lab::validation::{
@@ -95,7 +96,7 @@ fn runs(
         references.iter().flat_map(|r| variants.iter().map(move |variant| (*r, variant))).collect();
     let all: Vec<_> = sets.iter().flat_map(|set| set.0.seeds().map(move |seed| (set.0, set.1, seed))).collect();
     let done = spread(&all, options.jobs, |(reference, variant, seed)| {
-        match caught(|| validation::run_variant(reference, variant, *seed, registry)) {
+        match caught(&variant.label(), || validation::run_variant(reference, variant, *seed, registry)) {
             Ok(result) => result.map_err(|e| Failure::Input(format!("{}: {e}", reference.id))),
             Err(fault) => Ok(OurRun::failed(reference, *seed, fault)),
         }

@@ -43,10 +43,10 @@ pub fn plain_tcp_path(scheduler: &str) -> Option<usize> {
 }
 
 /// Fills in every run's [`aggregation_benefit`](crate::results::Metrics::aggregation_benefit) from the plain TCP runs of the same
-/// scenario and seed.
+/// scenario and seed. A path that is a backup does not count: nobody would choose it alone, and nothing is added to it.
 pub fn fill_aggregation_benefit(results: &mut [RunResult]) {
     let mut singles: BTreeMap<(String, u64), Vec<f64>> = BTreeMap::new();
-    for r in results.iter().filter(|r| plain_tcp_path(&r.scheduler).is_some()) {
+    for r in results.iter().filter(|r| plain_tcp_path(&r.scheduler).is_some() && !r.is_on_backup()) {
         singles.entry((r.scenario.clone(), r.seed)).or_default().push(r.metrics.goodput_mbps);
     }
     for r in results {
@@ -59,7 +59,7 @@ pub fn fill_aggregation_benefit(results: &mut [RunResult]) {
 mod tests {
     use super::aggregation_benefit as benefit;
     use super::*;
-    use crate::results::{Manifest, Metrics, SCHEMA_VERSION, Series, Status};
+    use crate::results::{Metrics, PathInfo};
 
     #[test]
     fn its_fixed_points() {
@@ -92,17 +92,11 @@ mod tests {
     #[test]
     fn runs_are_measured_against_plain_tcp_of_their_seed() {
         let run = |scheduler: &str, seed, goodput_mbps| RunResult {
-            schema_version: SCHEMA_VERSION,
             scenario: "two".into(),
             scheduler: scheduler.into(),
-            congestion: "reno".into(),
             seed,
-            status: Status::Completed,
-            reason: None,
-            digest: String::new(),
             metrics: Metrics { goodput_mbps, ..Metrics::default() },
-            series: Series::default(),
-            manifest: Manifest::default(),
+            ..RunResult::default()
         };
         let mut results = [
             run("minrtt", 1, 9.0),
@@ -117,5 +111,20 @@ mod tests {
         assert_eq!(filled, [Some(0.5), Some(-0.5), None, Some(0.0), Some(-0.75), Some(0.0)]);
         assert_eq!(plain_tcp_path("tcp-path12"), Some(12));
         assert_eq!(plain_tcp_path("tcp-pathological"), None);
+    }
+
+    #[test]
+    fn a_backup_is_not_the_best_path_alone() {
+        let path = |name: &str, backup| PathInfo { name: name.into(), backup };
+        let run = |scheduler: &str, plain_tcp, goodput_mbps| RunResult {
+            scheduler: scheduler.into(),
+            plain_tcp,
+            paths: vec![path("wlan", false), path("lte", true)],
+            metrics: Metrics { goodput_mbps, ..Metrics::default() },
+            ..RunResult::default()
+        };
+        let mut results = [run("minrtt", None, 4.0), run("tcp-path0", Some(0), 4.0), run("tcp-path1", Some(1), 20.0)];
+        fill_aggregation_benefit(&mut results);
+        assert_eq!(results[0].metrics.aggregation_benefit, Some(0.0), "not -0.8, as against the backup");
     }
 }

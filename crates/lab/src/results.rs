@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the result's fields; it changes when a field changes its meaning or goes away.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The version of the result's fields; it changes when a field changes its meaning or goes away. `docs/results-format.md` says what
+/// each version changed.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run: a scenario, a scheduler, a seed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunResult {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -26,19 +27,48 @@ pub struct RunResult {
     pub reason: Option<String>,
     /// Hash of everything that a wire would show, 32 hexadecimal digits.
     pub digest: String,
+    /// The scenario's paths, in the order of every list that goes by path.
+    #[serde(default)]
+    pub paths: Vec<PathInfo>,
+    /// The path, an index into `paths`, where the run is plain TCP on one path.
+    #[serde(default)]
+    pub plain_tcp: Option<usize>,
+    /// What the scheduler should be warned about, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The numbers.
     pub metrics: Metrics,
+    /// Every connection of the scenario by itself, measured or not.
+    #[serde(default)]
+    pub connections: Vec<ConnectionResult>,
     /// The numbers over time.
     pub series: Series,
     /// What the run was made from.
     pub manifest: Manifest,
 }
 
+impl RunResult {
+    /// Whether this is plain TCP on a path that is a backup.
+    pub fn is_on_backup(&self) -> bool {
+        self.plain_tcp.and_then(|path| self.paths.get(path)).is_some_and(|path| path.backup)
+    }
+}
+
+/// A path of the scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathInfo {
+    /// Its name.
+    pub name: String,
+    /// The measured connection uses it only while no other path works.
+    pub backup: bool,
+}
+
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// As the scenario says: the time is over, or all data has arrived.
+    #[default]
     Completed,
     /// Data was left and nothing more would ever have happened, or the run's time limit came first.
     Stalled,
@@ -74,6 +104,58 @@ pub struct Metrics {
     pub out_of_order_bytes: OutOfOrder,
     /// By path.
     pub per_path: Vec<PathMetrics>,
+    /// Where the measured time went.
+    #[serde(default)]
+    pub time: TimeSpent,
+    /// Jain's fairness index over the goodput of all connections, (Σx)² / (n · Σx²): 1 when all get the same, 1/n when one gets
+    /// everything. Nothing with a single connection.
+    #[serde(default)]
+    pub fairness: Option<f64>,
+}
+
+/// Where the measured time went at the measured connections' senders, seconds, sampled every millisecond. Times of several
+/// measured connections are added. `no_data`, `window_full`, `congestion_windows_full`, `scheduler_waits` and `sending` share the
+/// time among them: they add up to it. The lists by path are times of their own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSpent {
+    /// The application had nothing to send, or the connection was not set up yet.
+    pub no_data_s: f64,
+    /// Some subflow had room in its congestion window, and the shared window (the peer's receive buffer) was full.
+    pub window_full_s: f64,
+    /// Every subflow's congestion window was full: the paths were busy.
+    pub congestion_windows_full_s: f64,
+    /// Data, room in a congestion window and room in the shared window were there, and the scheduler waited.
+    pub scheduler_waits_s: f64,
+    /// None of these: data was on its way out.
+    pub sending_s: f64,
+    /// By path: the shared window was full, and the first missing byte was on this path.
+    pub window_full_by_path_s: Vec<f64>,
+    /// By path: the receiver held later data back because the first missing byte was on this path.
+    pub blocked_by_path_s: Vec<f64>,
+    /// By path: its subflow was in slow start.
+    pub slow_start_by_path_s: Vec<f64>,
+    /// By path: its subflow repaired losses, in fast recovery or after a timeout.
+    pub recovery_by_path_s: Vec<f64>,
+}
+
+/// One connection of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionResult {
+    /// Its name.
+    pub name: String,
+    /// The metrics are its.
+    pub measured: bool,
+    /// Multipath TCP was in use at the end; otherwise plain TCP.
+    pub mptcp: bool,
+    /// In-order data delivered over the measured time, 10⁶ bit/s.
+    pub goodput_mbps: f64,
+    /// In-order data delivered over the whole run, bytes.
+    pub received_bytes: u64,
+    /// From its start to its last byte's delivery, seconds; nothing where it did not end by itself.
+    pub completion_s: Option<f64>,
+    /// Why it ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// A distribution, bytes.
@@ -92,7 +174,7 @@ pub struct OutOfOrder {
 pub struct PathMetrics {
     /// Data bytes sent on the path, repeated ones included.
     pub sent_bytes: u64,
-    /// New data that arrived over the path first, 10⁶ bit/s.
+    /// The path's part of the goodput, 10⁶ bit/s: the whole goodput, divided by the new data that arrived over each path first.
     pub goodput_mbps: f64,
 }
 
@@ -107,6 +189,40 @@ pub struct Series {
     pub out_of_order_bytes: Vec<u64>,
     /// New data that arrived over each path in each step, 10⁶ bit/s: one list a path.
     pub per_path_mbps: Vec<Vec<f64>>,
+    /// The senders' subflows of the measured connections, as they are at the end of each step.
+    #[serde(default)]
+    pub subflows: Vec<SubflowSeries>,
+    /// The links of the paths in the direction of the data.
+    #[serde(default)]
+    pub links: Vec<LinkSeries>,
+}
+
+/// A subflow of a measured connection over time; a subflow that takes another one's place on its path continues its lists.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SubflowSeries {
+    /// The connection's name.
+    pub connection: String,
+    /// The path, an index into the result's `paths`.
+    pub path: usize,
+    /// Congestion window, segments; 0 while there is no subflow.
+    pub cwnd_segments: Vec<u32>,
+    /// Smoothed round-trip time, ms; 0 before the first sample.
+    pub srtt_ms: Vec<f64>,
+    /// Segments in flight.
+    pub in_flight_segments: Vec<u32>,
+}
+
+/// A link over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSeries {
+    /// Its name: `NAME.up` or `NAME.down`.
+    pub link: String,
+    /// The paths that use it, indices into the result's `paths`.
+    pub paths: Vec<usize>,
+    /// Bytes that wait in its queue at the end of each step.
+    pub queue_bytes: Vec<u64>,
+    /// What it could carry in each step, 10⁶ bit/s; empty where the rate is unlimited.
+    pub capacity_mbps: Vec<f64>,
 }
 
 /// What a run was made from. No host and no date: equal runs are equal bytes.
@@ -120,4 +236,7 @@ pub struct Manifest {
     pub overrides: BTreeMap<String, String>,
     /// Every parameter of the scheduler and its value.
     pub scheduler_parameters: BTreeMap<String, String>,
+    /// The scenario as it was run, overrides and scheduler included: a scenario file that gives the same run again.
+    #[serde(default)]
+    pub scenario: String,
 }

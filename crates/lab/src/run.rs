@@ -1,7 +1,7 @@
 //! One run: a pure function of a scenario file, a variant, a seed and the files it names.
 
-use crate::results::{Manifest, RunResult, SCHEMA_VERSION};
-use crate::scenario::{Document, Files, Scenario, ScenarioError, Variant};
+use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION};
+use crate::scenario::{Document, Files, PathMode, Scenario, ScenarioError, Variant};
 use crate::sim::{BuildError, Simulation};
 use pathweave_proto::Registry;
 
@@ -56,16 +56,36 @@ pub fn run_watched(
     let mut simulation = Simulation::new(&scenario, seed, registry, files).map_err(RunError::Build)?;
     watch(&mut simulation);
     let measured = simulation.run();
+    let connection = measured_connection(&scenario);
+    let backup = |path: usize| {
+        let place = connection.and_then(|c| c.paths.iter().position(|p| *p == path).map(|i| (c, i)));
+        match (variant, place) {
+            // Plain TCP has one path alone: what it is to the connection goes by its place there.
+            (Variant::PlainTcp(i), Some((c, _))) => {
+                scenario.paths[path].backup || (c.path_mode == PathMode::Backup && *i > 0)
+            }
+            (_, Some((c, i))) => c.is_backup(i, &scenario.paths),
+            (_, None) => scenario.paths[path].backup,
+        }
+    };
+    let paths = (0..scenario.paths.len()).map(|i| PathInfo { name: scenario.paths[i].name.clone(), backup: backup(i) });
     Ok(RunResult {
         schema_version: SCHEMA_VERSION,
         scenario: scenario.name.clone(),
         scheduler: variant.label(),
-        congestion: measured_connection(&scenario).map(|c| c.congestion.to_string()).unwrap_or_default(),
+        congestion: connection.map(|c| c.congestion.to_string()).unwrap_or_default(),
         seed,
         status: measured.status,
         reason: measured.reason,
         digest: measured.digest,
+        paths: paths.collect(),
+        plain_tcp: match variant {
+            Variant::PlainTcp(_) => connection.and_then(|c| c.paths.first().copied()),
+            _ => None,
+        },
+        warnings: measured.warnings,
         metrics: measured.metrics,
+        connections: measured.connections,
         series: measured.series,
         manifest: manifest(document, &scenario, registry, files)?,
     })
@@ -95,5 +115,6 @@ fn manifest(
         scenario_hash,
         overrides: document.overrides().iter().cloned().collect(),
         scheduler_parameters: parameters.iter().map(|p| (p.name.to_owned(), value(p.name, p.default))).collect(),
+        scenario: scenario.to_toml(),
     })
 }

@@ -114,6 +114,29 @@ impl Trace {
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.millis.last().copied().map_or(1, u64::from))
     }
+    /// How many opportunities lie after `from` and up to `to`, both from the trace's start.
+    pub fn opportunities(&self, from: Duration, to: Duration) -> u64 {
+        // Opportunities at the period's very end count there; those at time zero of the next period follow at once.
+        let up_to = |t: Duration| {
+            let periods = t.as_nanos() / self.period().as_nanos();
+            let rest = t.as_nanos() % self.period().as_nanos() / 1_000_000;
+            let inside = self.millis.partition_point(|m| u64::from(*m) <= rest) as u64;
+            periods * self.millis.len() as u64 + inside
+        };
+        up_to(to).saturating_sub(up_to(from))
+    }
+    /// The same trace as it goes on `offset` after its start; what is before comes at the end of each period.
+    ///
+    /// Times are whole milliseconds, and the last one is the period: the offset is moved on to the next opportunity.
+    pub fn rotated(&self, offset: Duration) -> Trace {
+        let period = self.millis.last().copied().unwrap_or(1);
+        let wanted = (offset.as_millis() % u64::from(period)) as u32;
+        let cut = self.millis.iter().copied().find(|m| *m >= wanted).unwrap_or(period);
+        let split = self.millis.partition_point(|m| *m <= cut);
+        let (before, after) = self.millis.split_at(split);
+        let moved = after.iter().map(|m| m - cut).chain(before.iter().map(|m| m + (period - cut)));
+        Trace { millis: moved.collect() }
+    }
     /// What the opportunities of a period carry, over the period.
     pub fn mean_rate(&self) -> Bitrate {
         let bits = self.millis.len() as u64 * OPPORTUNITY_BYTES * 8;
@@ -198,6 +221,27 @@ mod tests {
         assert_eq!(trace(&[1]).mean_rate(), Bitrate::from_mbps(12));
         assert_eq!(trace(&[0, 5, 5, 20]).mean_rate(), Bitrate::from_bps(2_400_000));
         assert_eq!(trace(&[0, 5, 5, 20]).period(), Duration::from_millis(20));
+    }
+
+    #[test]
+    fn a_rotated_trace_goes_on_where_it_is_cut() {
+        let whole = trace(&[0, 5, 5, 20]);
+        // Cut at 5: the rest of the first period, then what was before, with the period of 20 as before.
+        assert_eq!(whole.rotated(Duration::from_millis(3)).millis(), [15, 15, 20, 20]);
+        assert_eq!(whole.rotated(Duration::from_millis(9)).millis(), [0, 5, 5, 20]);
+        for offset in [0, 1, 5, 19, 20, 33] {
+            let rotated = whole.rotated(Duration::from_millis(offset));
+            assert_eq!((rotated.period(), rotated.mean_rate()), (whole.period(), whole.mean_rate()), "{offset}");
+            assert!(rotated.millis().is_sorted());
+        }
+    }
+
+    #[test]
+    fn opportunities_are_counted_over_periods() {
+        let trace = trace(&[0, 5, 5, 20]);
+        let count = |from, to| trace.opportunities(Duration::from_millis(from), Duration::from_millis(to));
+        assert_eq!((count(0, 4), count(0, 5), count(5, 19), count(5, 20)), (0, 2, 0, 2));
+        assert_eq!(count(0, 200), 40);
     }
 
     #[test]

@@ -64,6 +64,14 @@ const pageTools = (() => {
     return u;
   }
 
+  // Saves text, or a blob, as a file.
+  function download(name, type, content) {
+    const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    const link = make("a", { href: url, download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  }
+
   // ---- drawing, again when the width or the theme changes ----
   // `draw` draws a box; `themed` are those whose colours are fixed when they are drawn.
   function start(boxes, draw, themed) {
@@ -113,5 +121,5 @@ const pageTools = (() => {
       });
     }, 60);
   }
-  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, start };
+  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download, start };
 })();

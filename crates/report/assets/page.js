@@ -1,279 +1,386 @@
 "use strict";
 (() => {
-  const { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot } = pageTools;
-  const inkClass = row => row.plain_tcp == null ? `c${row.colour}` : "c-tcp";
-  const label = row => row.plain_tcp == null ? row.name : `plain TCP, path${nbsp}${row.plain_tcp}`;
-
-  // ---- ranking: bars with intervals, plain TCP hatched ----
-  let patterns = 0;
-  function ranking(scenario, box) {
-    const of = row => scenario.sized ? row.time : row.goodput;
-    const unit = scenario.sized ? "s" : "Mbit/s";
-    const rows = scenario.rows;
-    const width = box.clientWidth, narrow = width < 480;
-    const names = rows.map(label);
-    const left = narrow ? 0 : Math.min(Math.max(...names.map(n => textWidth(n, 13, 600))) + 14, width * 0.4);
-    const values = rows.map(row => {
-      const s = of(row);
-      if (!s) return "did not finish";
-      return s.low == null ? digits(s.mean) : `${digits(s.mean)} ± ${digits((s.high - s.low) / 2)}`;
-    });
-    const right = Math.max(...values.map(v => textWidth(v, 13))) + 12;
-    const tcp = rows.filter(r => r.plain_tcp != null && of(r)).map(r => of(r).mean);
-    const marks = [];
-    if (tcp.length && !scenario.sized) {
-      marks.push([Math.max(...tcp), "best path alone"]);
-      if (tcp.length > 1) marks.push([tcp.reduce((a, b) => a + b), "sum of the paths"]);
-    } else if (tcp.length) marks.push([Math.min(...tcp), "best path alone"]);
-    const top = marks.length ? 8 + 16 * marks.length : 4;
-    const rowHeight = narrow ? 46 : 32, barHeight = 18, bottom = top + rows.length * rowHeight;
-    const most = Math.max(1e-9, ...rows.map(r => Math.max(of(r)?.mean ?? 0, of(r)?.high ?? 0)), ...marks.map(m => m[0]));
-    const span = width - left - right;
-    const scale = ticks(most, span / 75);
-    const axisEnd = Math.max(most, 0) * 1.02;
-    const x = v => left + Math.max(0, v) / axisEnd * span;
-    const svg = make("svg", { role: "img", viewBox: `0 0 ${width} ${bottom + 40}`, height: bottom + 40 });
-    svg.setAttribute("aria-label", `${scenario.sized ? "Completion time" : "Goodput"} in ${unit}, the best first: ` +
-      rows.map((r, i) => `${names[i]} ${values[i]}`).join("; "));
-    const id = `hatch${patterns++}`;
-    svg.append(make("defs", {}, make("pattern",
-      { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-      make("rect", { width: 6, height: 6, class: "hatch" }), make("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" }))));
-    for (const t of scale.filter(t => x(t) <= left + span + 1)) {
-      svg.append(make("line", { class: "grid", x1: x(t), x2: x(t), y1: top, y2: bottom }),
-        make("text", { class: "soft small", x: x(t), y: bottom + 16, "text-anchor": t === 0 ? "start" : "middle" }, plain(t)));
-    }
-    svg.append(make("text", { class: "soft small", x: left + span, y: bottom + 33, "text-anchor": "end" },
-      `${scenario.sized ? "Completion time" : "Goodput"}, ${unit}`));
-    const texts = [], hits = [];
-    rows.forEach((row, i) => {
-      const s = of(row), y = top + i * rowHeight + (narrow ? 22 : (rowHeight - barHeight) / 2), middle = y + barHeight / 2;
-      const style = `halo ${row.plain_tcp == null ? "strong" : "soft"}`;
-      texts.push(narrow ? make("text", { class: style, x: 0, y: y - 5 }, names[i])
-        : make("text", { class: style, x: left - 10, y: middle + 4.5, "text-anchor": "end" }, names[i]));
-      if (s) {
-        const bar = make("rect", { x: left, y, width: Math.max(1, x(s.mean) - left), height: barHeight, rx: 2 });
-        if (row.plain_tcp == null) bar.setAttribute("class", `bar ${inkClass(row)}`);
-        else { bar.setAttribute("class", "tcp-bar"); bar.setAttribute("fill", `url(#${id})`); }
-        svg.append(bar);
-        if (s.low != null && x(s.high) - x(s.low) > 1) {
-          svg.append(make("path", { class: "whisker",
-            d: `M${x(s.low)} ${middle - 5}v10M${x(s.low)} ${middle}H${x(s.high)}M${x(s.high)} ${middle - 5}v10` }));
-        }
-        drawn.points++;
-      }
-      texts.push(make("text", { class: "halo", x: (s ? Math.max(x(s.mean), x(s.high ?? 0)) : left) + 8, y: middle + 4.5 }, values[i]));
-      const lines = [names[i]];
-      if (s) lines.push(`mean ${digits(s.mean, 3)} ${unit}, median ${digits(s.median, 3)} ${unit}`);
-      if (s?.low != null) lines.push(`95 % interval ${digits(s.low, 3)} to ${digits(s.high, 3)} ${unit}`);
-      if (scenario.sized) lines.push(`goodput ${digits(row.goodput.mean)} Mbit/s`);
-      if (row.benefit != null) lines.push(`aggregation benefit ${digits(row.benefit)}`);
-      if (row.standing === "worse") lines.push("worse than one path");
-      hits.push(make("rect", { class: "hit", x: 0, y: top + i * rowHeight, width, height: rowHeight, "data-tip": lines.join("\n") }));
-    });
-    marks.forEach(([v, text], i) => {
-      const y = 12 + 16 * i, wide = textWidth(text, 12);
-      svg.append(make("line", { class: "mark", x1: x(v), x2: x(v), y1: y + 4, y2: bottom }),
-        make("text", { class: "soft small", x: Math.min(Math.max(x(v), wide / 2), width - wide / 2), y, "text-anchor": "middle" }, text));
-    });
-    svg.append(...texts, ...hits);
-    box.replaceChildren(svg);
-    if (!rows.some(r => of(r))) drawn.empty.push(`ranking of ${scenario.name}`);
-    drawn.plots++;
+  const { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download } = pageTools;
+  // Few colours with a meaning each: the best scheduler, the one that is looked at, the reference. All others are neutral.
+  const ROLES = { chosen: "chosen", best: "best", reference: "ref" };
+  const states = data.scenarios.map(s => ({
+    chosen: s.chosen ?? s.best ?? 0, run: -1, rate: false, all: false, filter: "",
+  }));
+  const unitOf = scenario => scenario.sized ? "s" : "Mbit/s";
+  const valueOf = (scenario, row) => scenario.sized ? row.time : row.goodput;
+  function roles(scenario, index) {
+    const all = [];
+    if (index === scenario.best) all.push("best");
+    if (index === states[data.scenarios.indexOf(scenario)].chosen) all.push("chosen");
+    if (index === scenario.reference) all.push("reference");
+    return all;
+  }
+  const ink = names => ROLES[["chosen", "best", "reference"].find(r => names.includes(r))] ?? "plain";
+  function tied(row) {
+    if (!row.same.length) return row.label;
+    return row.same.length > 2 ? `${row.label} = ${row.same[0]}, +${row.same.length - 1}` : `${row.label} = ${row.same.join(", ")}`;
+  }
+  function difference(row, unit) {
+    const a = row.against;
+    if (!a) return "";
+    const sign = x => (x < 0 ? "-" : "+") + digits(Math.abs(x));
+    if (a.always) return `${sign(a.mean)} on every seed`;
+    if (a.low == null) return sign(a.mean);
+    return `${sign(a.mean)} ± ${digits((a.high - a.low) / 2)}${a.significant ? "" : " (not significant)"}`;
   }
 
-  // ---- share per path: stacked bars ----
-  function share(scenario, box) {
-    const rows = scenario.rows.filter(r => r.plain_tcp == null);
-    const width = box.clientWidth, narrow = width < 420;
-    const left = narrow ? 0 : Math.min(Math.max(0, ...rows.map(r => textWidth(r.name, 13, 600))) + 14, width * 0.45);
-    const rowHeight = narrow ? 46 : 32, barHeight = 20, bottom = 4 + rows.length * rowHeight, span = width - left - 14;
-    const svg = make("svg", { role: "img", viewBox: `0 0 ${width} ${bottom + 40}`, height: bottom + 40 });
-    svg.setAttribute("aria-label", "Share of sent bytes by path: " + rows.map(r =>
-      `${r.name} ${r.share.map((s, p) => `path ${p} ${Math.round(s * 100)} %`).join(", ")}`).join("; "));
-    for (const t of [0, 25, 50, 75, 100]) {
-      const x = left + t / 100 * span;
-      svg.append(make("line", { class: "grid", x1: x, x2: x, y1: 4, y2: bottom }),
-        make("text", { class: "soft small", x, y: bottom + 16, "text-anchor": t === 0 ? "start" : "middle" }, `${t}`));
+  // ---- ranking: a bar, its value, the difference to the reference and the shares of the paths in one row ----
+  function shownRows(scenario, state) {
+    const words = state.filter.trim().toLowerCase();
+    const fits = row => [row.label, ...row.same].some(n => n.toLowerCase().includes(words));
+    return scenario.rows.map((row, i) => [row, i]).filter(([row, i]) => words ? fits(row)
+      : state.all || i < 6 || i === state.chosen || i === scenario.reference || i === scenario.best);
+  }
+  function ranking(index, box) {
+    const scenario = data.scenarios[index], state = states[index], unit = unitOf(scenario);
+    const rows = shownRows(scenario, state);
+    const width = box.clientWidth, narrow = width < 640, several = scenario.paths.length > 1;
+    const name = ([row, i]) => `${i + 1}  ${tied(row)}`;
+    const values = rows.map(([row]) => {
+      const v = valueOf(scenario, row);
+      return v ? digits(v.mean) : "did not finish";
+    });
+    const notes = rows.map(([row, i]) => i === scenario.reference ? "reference" : difference(row, unit));
+    const left = narrow ? 0 : Math.min(Math.max(60, ...rows.map(r => textWidth(name(r), 13, 600))) + 14, width * 0.34);
+    const valueWidth = Math.max(30, ...values.map(v => textWidth(v, 13, 600))) + 10;
+    const noteWidth = Math.max(narrow ? 0 : textWidth("against the reference", 12), ...notes.map(n => textWidth(n, 12))) + 16;
+    const shareWidth = !several ? 0 : narrow ? width : Math.min(190, width * 0.17);
+    const bars = narrow ? width - valueWidth - noteWidth : width - left - valueWidth - noteWidth - shareWidth - 8;
+    const rowHeight = narrow ? (several ? 62 : 48) : 32, top = 26;
+    const most = Math.max(1e-9, ...rows.map(([row]) => valueOf(scenario, row)?.mean ?? 0));
+    const height = top + rows.length * rowHeight + 4;
+    const svg = make("svg", { role: "img", viewBox: `0 0 ${width} ${height}`, height, width });
+    svg.setAttribute("aria-label", rows.map((r, i) => `${name(r)}: ${values[i]} ${unit}, ${notes[i]}`).join("; "));
+    const head = (x, text, anchor = "start") => svg.append(make("text", { class: "soft small", x, y: 14, "text-anchor": anchor }, text));
+    head(left, `${scenario.sized ? "Completion time" : "Goodput"}, ${unit}`);
+    if (!narrow) head(left + bars + valueWidth, "against the reference");
+    if (several && !narrow) head(width - shareWidth, "share of bytes sent, %");
+    rows.forEach(([row, i], at) => {
+      const y = top + at * rowHeight, role = ink(roles(scenario, i)), v = valueOf(scenario, row);
+      const bar = y + (narrow ? 20 : 7), middle = bar + 13.5;
+      const weight = roles(scenario, i).length ? "strong" : "";
+      svg.append(narrow ? make("text", { class: weight, x: 0, y: y + 14 }, name([row, i]))
+        : make("text", { class: weight, x: left - 10, y: middle, "text-anchor": "end" }, name([row, i])));
+      const long = v ? Math.max(2, v.mean / most * bars) : 0;
+      if (v) {
+        svg.append(make("rect", { class: `bar ${role}`, x: left, y: bar, width: long, height: 18, rx: 2 }));
+        drawn.points++;
+      }
+      svg.append(make("text", { class: "strong", x: left + (v ? long + 7 : 0), y: middle }, values[at]),
+        make("text", { class: "soft small", x: narrow ? width : left + bars + valueWidth, y: middle, "text-anchor": narrow ? "end" : "start" }, notes[at]));
+      if (several) {
+        let from = narrow ? 0 : width - shareWidth;
+        const [sy, sh] = narrow ? [y + 43, 8] : [bar + 1, 16];
+        row.share.forEach((s, path) => {
+          const wide = s * (narrow ? width : shareWidth);
+          if (wide > 0) svg.append(make("rect", { class: `part p${path % 4}`, x: from, y: sy, width: Math.max(0.5, wide - 1), height: sh, rx: 2 }));
+          if (wide > 28 && !narrow) svg.append(make("text", { class: `on-path p${path % 4}`, x: from + wide / 2, y: sy + 12.5, "text-anchor": "middle" }, `${Math.round(s * 100)}`));
+          from += wide;
+        });
+      }
+      const tip = [row.label, ...row.same.map(s => `= ${s}`), v ? `mean ${digits(v.mean, 3)} ${unit}, median ${digits(v.median, 3)} ${unit}` : "did not finish"];
+      if (row.benefit != null) tip.push(`aggregation benefit ${digits(row.benefit)}`);
+      if (several) tip.push(...row.share.map((s, p) => `${scenario.paths[p]}: ${(s * 100).toFixed(1)} % of the bytes`));
+      if (row.standing === "worse") tip.push("worse than plain TCP on the best path");
+      const hit = make("rect", { class: "hit", x: 0, y, width, height: rowHeight, "data-tip": tip.join("\n"), tabindex: 0, role: "button", "aria-label": `Look at ${row.label}` });
+      const choose = () => { state.chosen = i; redraw(index); };
+      hit.addEventListener("click", choose);
+      hit.addEventListener("keydown", e => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); choose(); } });
+      svg.append(hit);
+    });
+    const key = make("ul", { class: "key" });
+    for (const [role, text] of [["best", "best scheduler"], ["chosen", "looked at below"], ["ref", "reference"]]) {
+      key.append(make("li", {}, make("span", { class: `swatch ${role}` }), text));
     }
-    svg.append(make("text", { class: "soft small", x: left + span, y: bottom + 33, "text-anchor": "end" }, "Sent bytes, %"));
-    let any = false;
-    rows.forEach((row, i) => {
-      const y = 4 + i * rowHeight + (narrow ? 21 : (rowHeight - barHeight) / 2);
-      svg.append(narrow ? make("text", { class: "strong", x: 0, y: y - 5 }, row.name)
-        : make("text", { class: "strong", x: left - 10, y: y + 14.5, "text-anchor": "end" }, row.name));
-      let from = left;
-      row.share.forEach((s, path) => {
-        const wide = s * span, percent = `${Math.round(s * 100)}`;
-        const text = `${row.name}: ${(s * 100).toFixed(1)} % of the bytes on path ${path}`;
-        if (wide > 0) {
-          any = true;
-          drawn.points++;
-          svg.append(make("rect", { class: `part p${path % 4}`, x: from, y, width: Math.max(0.5, wide - 1.5), height: barHeight, rx: 2, "data-tip": text }));
-        }
-        if (wide > 30) svg.append(make("text", { class: `on-path p${path % 4}`, x: from + wide / 2, y: y + 14.5, "text-anchor": "middle", "pointer-events": "none" }, percent));
+    if (several) scenario.paths.forEach((p, i) => key.append(make("li", { class: `p${i % 4}` }, make("span", { class: "swatch" }), p)));
+    box.replaceChildren(key, svg);
+    if (!rows.length) box.append(make("p", { class: "note" }, "No scheduler has this in its name."));
+    else if (!rows.some(([row]) => valueOf(scenario, row))) drawn.empty.push(`ranking of ${scenario.name}`);
+    drawn.plots++;
+  }
+  function filter(index, box) {
+    const scenario = data.scenarios[index], state = states[index];
+    const again = () => document.querySelectorAll(`.ranking[data-scenario="${index}"]`).forEach(b => ranking(index, b));
+    if (scenario.rows.length > 8) {
+      const button = make("button", { type: "button" }, `Show all ${scenario.rows.length}`);
+      button.addEventListener("click", () => {
+        state.all = !state.all;
+        button.textContent = state.all ? "Show the top six" : `Show all ${scenario.rows.length}`;
+        again();
+      });
+      const input = make("input", { type: "search", placeholder: "filter by name", "aria-label": "Filter schedulers by name" });
+      input.addEventListener("input", () => { state.filter = input.value; again(); });
+      box.append(button, input);
+    }
+    const ranked = () => document.querySelector(`.ranking[data-scenario="${index}"] svg`);
+    box.append(exporter("SVG", () => download(`${scenario.name}.svg`, "image/svg+xml", standalone(ranked()))),
+      exporter("PNG", () => toPng(ranked(), `${scenario.name}.png`)));
+    box.hidden = false;
+  }
+
+  // ---- export ----
+  function exporter(text, act) {
+    const button = make("button", { type: "button", class: "export", title: `Save as ${text}` }, text);
+    button.addEventListener("click", act);
+    return button;
+  }
+  // The drawing with its colours written into it, as they come from the style sheet here.
+  function standalone(svg) {
+    const copy = svg.cloneNode(true);
+    const here = [svg, ...svg.querySelectorAll("*")], there = [copy, ...copy.querySelectorAll("*")];
+    here.forEach((node, i) => {
+      const style = getComputedStyle(node);
+      for (const name of ["fill", "stroke", "stroke-width", "font-size", "font-weight", "font-family"]) there[i].setAttribute(name, style.getPropertyValue(name));
+    });
+    copy.querySelectorAll(".hit").forEach(n => n.remove());
+    const ground = make("rect", { width: "100%", height: "100%", fill: colour("card") });
+    copy.prepend(ground);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    return new XMLSerializer().serializeToString(copy);
+  }
+  function toPng(svg, name) {
+    const { width, height } = svg.getBoundingClientRect();
+    const image = new Image();
+    image.onload = () => {
+      const canvas = make("canvas", { width: width * 2, height: height * 2 });
+      const pen = canvas.getContext("2d");
+      pen.scale(2, 2);
+      pen.drawImage(image, 0, 0, width, height);
+      canvas.toBlob(blob => download(name, "image/png", blob));
+    };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(standalone(svg));
+  }
+
+  // ---- where the time went ----
+  const PART_INKS = ["t0", "t1", "t2", "t3", "t4"];
+  function why(index, box) {
+    const scenario = data.scenarios[index], state = states[index];
+    const wanted = [...new Set([state.chosen, scenario.best])].filter(i => i != null && scenario.rows[i]);
+    const total = Math.max(...wanted.map(i => scenario.rows[i].parts.reduce((a, p) => a + p[1], 0)), 0);
+    box.replaceChildren();
+    drawn.plots++;
+    if (!(total > 0)) {
+      box.append(make("p", { class: "note" }, "These results do not say."));
+      drawn.points++;
+      return;
+    }
+    const width = box.clientWidth, height = wanted.length * 46;
+    const svg = make("svg", { role: "img", viewBox: `0 0 ${width} ${height}`, height });
+    svg.setAttribute("aria-label", wanted.map(i => `${scenario.rows[i].label}: ` + scenario.rows[i].parts.map(p => `${p[0]} ${digits(p[1])} s`).join(", ")).join("; "));
+    wanted.forEach((i, at) => {
+      const row = scenario.rows[i], y = at * 46;
+      svg.append(make("text", { class: "strong", x: 0, y: y + 14 }, row.label + (i === scenario.best && i !== state.chosen ? " (best, to compare)" : "")));
+      let from = 0;
+      row.parts.forEach(([name, seconds], p) => {
+        const wide = seconds / total * width;
+        if (wide > 0.3) svg.append(make("rect", { class: `part ${PART_INKS[p]}`, x: from, y: y + 20, width: Math.max(0.5, wide - 1), height: 18, rx: 2, "data-tip": `${row.label}: ${name} for ${digits(seconds)} s a run` }));
+        drawn.points++;
         from += wide;
       });
     });
     const key = make("ul", { class: "key" });
-    for (let path = 0; path < scenario.paths; path++) {
-      key.append(make("li", { class: `p${path % 4}` }, make("span", { class: "swatch" }), `path ${path}`));
-    }
-    box.replaceChildren(key, svg);
-    if (rows.length && !any) drawn.empty.push(`share of ${scenario.name}`);
-    drawn.plots++;
+    const row = scenario.rows[state.chosen];
+    row.parts.forEach(([name, seconds], p) => key.append(make("li", { class: PART_INKS[p] }, make("span", { class: "swatch" }), `${name} ${digits(seconds)} s`)));
+    const table = make("table", {}, make("thead", {}, make("tr", {}, ...["Path, s a run", "slow start", "repairing losses", "blocked the receiver", "filled the window"].map((t, i) => make("th", i ? {} : { class: "who" }, t)))));
+    const body = make("tbody");
+    row.by_path.forEach((list, p) => body.append(make("tr", {}, make("th", { class: "who", scope: "row" }, scenario.paths[p]), ...list.map(x => make("td", {}, digits(x))))));
+    table.append(body);
+    const command = `pathweave explain ${scenario.name} --scheduler ${row.name} --seed ${scenario.seeds[0]} --report explain.html`;
+    box.append(svg, key, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Time by path" }, table));
+    if (row.plain_tcp == null) box.append(make("p", { class: "note" }, "Each decision with its reason: ", make("code", {}, command)));
   }
 
-  // ---- goodput and queue over time ----
-  const KINDS = {
-    goodput: { series: "goodput_series", unit: "Mbit/s", name: "Goodput" },
-    queue: { series: "queue_series", unit: "KB", name: "Out-of-order queue" },
-  };
-  const choices = data.scenarios.map(() => ({ run: -1, overlay: false, hidden: new Set() }));
-
-  // The lines of a row: the median with its quartiles, or one run. A value of a step stands at the step's end.
-  function lines(row, kind, run) {
-    const all = row[kind.series];
-    return run >= 0 ? { mid: all.runs[run] ?? [] } : { mid: all.median, low: all.low, high: all.high };
-  }
-  function options(width, height, kind, maxX, maxY, overlay) {
+  // ---- over time ----
+  function options(width, height, unit, maxX, maxY, key, more = []) {
     const soft = colour("soft"), grid = colour("grid");
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    const axis = (size, label, extra = {}) => ({ stroke: soft, font, size, gap: 3, label, labelFont: font, labelSize: 16, labelGap: 0,
+      grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, size: 4 }, values: (_, v) => v.map(plain), ...extra });
     return {
-      width, height, legend: { show: false }, padding: [8, 10, 0, 0],
-      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 7 }, sync: { key: overlay } },
+      width, height, legend: { show: false }, padding: [8, more.length ? 0 : 10, 0, 0],
+      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 }, sync: { key } },
       scales: { x: { time: false, range: [0, maxX] }, y: { range: [0, maxY] } },
-      axes: [
-        { stroke: soft, font, size: 26, gap: 3, label: "Time, s", labelFont: font, labelSize: 16, labelGap: 0, space: 55,
-          grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, size: 4 }, values: (_, v) => v.map(plain) },
-        { stroke: soft, font, size: maxY >= 1000 ? 46 : 38, gap: 3, label: kind.unit, labelFont: font, labelSize: 16, labelGap: 0, space: 30,
-          grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, size: 4 }, values: (_, v) => v.map(plain) },
-      ],
+      axes: [axis(26, "Time, s", { space: 55 }), axis(maxY >= 1000 ? 48 : 40, unit, { space: 30 }), ...more.map(m => axis(42, m, { scale: "c", side: 1, grid: { show: false }, space: 30 }))],
     };
   }
-  const DASHES = [undefined, [8, 5], [2, 4]];
-  // Every series on one common list of times; steps differ between series only if somebody mixed results.
-  function join(series, step) {
-    const length = Math.max(0, ...series.map(s => s.length));
-    const times = Array.from({ length }, (_, i) => (i + 1) * step);
-    return [times, ...series.map(s => Array.from({ length }, (_, i) => s[i] ?? null))];
+  function columns(lists, step) {
+    const length = Math.max(0, ...lists.map(l => l.length));
+    return [Array.from({ length }, (_, i) => (i + 1) * step), ...lists.map(l => Array.from({ length }, (_, i) => l[i] ?? null))];
   }
-  function reading(values, i, unit) {
-    const [mid, low, high] = values.map(v => v?.[i]);
-    if (mid == null) return "";
-    const most = unit === "KB" ? 0 : 2;
-    return digits(mid, most) + (low == null ? "" : ` (${digits(low, most)}–${digits(high, most)})`) + nbsp + unit;
-  }
-
-  function time(index, box) {
-    const scenario = data.scenarios[index], choice = choices[index], kind = KINDS[box.dataset.kind];
+  const peak = lists => Math.max(0, ...lists.flat());
+  function clear(box) {
     for (const c of canvases) if (box.contains(c.u.root)) { c.u.destroy(); canvases.delete(c); }
     box.replaceChildren();
-    const multipath = scenario.rows.filter(r => r.plain_tcp == null);
-    const tcp = scenario.rows.filter(r => r.plain_tcp != null);
-    const all = scenario.rows.map(r => ({ row: r, ...lines(r, kind, choice.run) }));
+  }
+  function compared(scenario, state) {
+    const roles = [["best", scenario.best], ["chosen", state.chosen], ["ref", scenario.reference]];
+    const seen = new Set();
+    return roles.filter(([, i]) => i != null && scenario.rows[i] && !seen.has(i) && seen.add(i)).map(([role, i]) => ({ role, row: scenario.rows[i] }));
+  }
+  function time(index, box) {
+    const scenario = data.scenarios[index], state = states[index], queue = box.dataset.kind === "queue";
+    clear(box);
+    const lines = compared(scenario, state).filter(l => !queue || l.row.plain_tcp == null);
+    const kind = queue ? ["queue_series", "KB"] : state.rate ? ["goodput_series", "Mbit/s"] : ["delivered_series", "MB"];
+    const of = (row, part) => state.run >= 0 ? (part === "median" ? row[kind[0]].runs[state.run] ?? [] : []) : row[kind[0]][part];
     const step = Math.max(...scenario.rows.map(r => r.step));
-    const shown = choice.overlay ? all : all.filter(l => l.row.plain_tcp == null || (kind === KINDS.goodput && l.row === tcp[0]));
-    const peak = Math.max(0, ...shown.flatMap(l => [...(l.high ?? []), ...l.mid]));
-    const maxY = peak > 0 ? peak * 1.06 : 1;
-    const maxX = Math.max(step, ...all.map(l => l.mid.length * step));
-    const what = choice.run < 0 ? (scenario.all_seeds > 1 ? `median of ${scenario.all_seeds} seeds` : "") : `seed ${scenario.seeds[choice.run]}`;
-    if (choice.overlay) overlaid(); else side();
-
-    function side() {
-      const reference = kind === KINDS.goodput && all.find(l => l.row === tcp[0]);
-      const key = make("ul", { class: "key" });
-      if (choice.run < 0 && scenario.all_seeds > 1) key.append(make("li", { class: "c-tcp" }, "Line: median over the seeds; band: quartiles"));
-      if (reference) key.append(make("li", {}, make("span", { class: "swatch line ref" }), label(tcp[0])));
-      const panels = make("div", { class: multipath.length > 6 ? "panels many" : "panels" });
-      box.append(key, panels);
-      for (const { row, mid, low, high } of all.filter(l => multipath.includes(l.row))) {
-        const readout = make("span", { class: "readout" });
-        const figure = make("figure", { class: `panel ${inkClass(row)}` },
-          make("figcaption", {}, make("span", { class: "swatch" }), make("b", {}, row.name), readout));
-        panels.append(figure);
-        const columns = join([reference ? reference.mid : [], mid, ...(low ? [low, high] : [])], step);
-        const stroke = colour(`c${row.colour}`), edge = { stroke: "transparent", width: 0, points: { show: false } };
-        const opts = {
-          ...options(figure.clientWidth, 170, kind, maxX, maxY, `s${index}`),
-          series: [{}, { stroke: colour("tcp"), width: 1.25, dash: [6, 4], points: { show: false } },
-            { stroke, width: 1.75, points: { show: columns[0].length < 2 } }, ...(low ? [edge, edge] : [])],
-          bands: low ? [{ series: [4, 3], fill: faded(stroke, 0.22) }] : [],
-          hooks: { setCursor: [u => {
-            const i = u.cursor.idx;
-            const text = i == null ? "" : reading([u.data[2], u.data[3], u.data[4]], i, kind.unit);
-            readout.textContent = text && `${plain(u.data[0][i])}${nbsp}s: ${text}`;
-          }] },
-        };
-        plot(opts, columns, figure, `${kind.name} of ${row.name} on ${scenario.name}`, `${kind.name} of ${row.name} over time, ${what}`);
-      }
-    }
-
-    function overlaid() {
-      const holder = make("div"), chips = make("div", { class: "chips", role: "group", "aria-label": "Shown schedulers" });
-      box.append(holder, chips);
-      const columns = join(all.map(l => l.mid), step);
-      const labels = [];
-      const opts = {
-        ...options(holder.clientWidth, Math.max(260, Math.min(380, holder.clientWidth * 0.45)), kind, maxX, maxY, `s${index}`),
-        series: [{}, ...all.map(({ row }) => ({
-          show: !choice.hidden.has(row.name), points: { show: columns[0].length < 2 },
-          stroke: colour(row.plain_tcp == null ? `c${row.colour}` : "tcp"), width: row.plain_tcp == null ? 1.75 : 1.25,
-          dash: row.plain_tcp == null ? DASHES[row.dash % 3] : DASHES[1 + row.plain_tcp % 2],
-        }))],
-        hooks: { setCursor: [u => {
-          const i = u.cursor.idx;
-          labels.forEach((l, s) => { l.textContent = label(all[s].row) + (i == null ? "" : ` ${reading([u.data[s + 1]], i, kind.unit)}`); });
-        }] },
-      };
-      const u = plot(opts, columns, holder, `${kind.name} on ${scenario.name}`, `${kind.name} of all schedulers over time, ${what}`);
-      all.forEach(({ row }, s) => {
-        const text = make("span", {}, label(row));
-        labels.push(text);
-        const dash = row.plain_tcp == null ? row.dash % 3 : 1 + row.plain_tcp % 2;
-        const chip = make("button", { type: "button", class: `chip ${inkClass(row)}`, "aria-pressed": String(!choice.hidden.has(row.name)) },
-          make("span", { class: `swatch line d${dash}` }), text);
-        chip.addEventListener("click", () => {
-          const show = choice.hidden.has(row.name);
-          choice.hidden[show ? "delete" : "add"](row.name);
-          chip.setAttribute("aria-pressed", String(show));
-          u.setSeries(s + 1, { show });
+    const capacity = !queue && state.rate ? capacities(scenario) : [];
+    const values = lines.map(l => of(l.row, "median"));
+    const limit = peak([capacity]);
+    // Bursts of data that had to wait may go above what the links carry; the axis does not follow them.
+    const most = limit > 0 ? limit * 1.15 : peak(values) * 1.06;
+    const clip = v => v == null ? v : Math.min(v, most || v);
+    const all = columns([...values, ...lines.flatMap(l => [of(l.row, "low"), of(l.row, "high")]), capacity], step);
+    for (let c = 1; c < all.length; c++) all[c] = all[c].map(clip);
+    const n = lines.length;
+    const edge = { stroke: "transparent", width: 0, points: { show: false } };
+    const holder = make("div"), key = make("ul", { class: "key" });
+    box.append(key, holder);
+    const readouts = lines.map(l => {
+      const text = make("span", {}, l.row.label);
+      key.append(make("li", {}, make("span", { class: `swatch line ${l.role}` }), text));
+      return text;
+    });
+    if (limit > 0) key.append(make("li", {}, make("span", { class: "swatch line cap" }), "what the links could carry"));
+    if (state.run < 0 && scenario.all_seeds > 1) key.append(make("li", { class: "soft" }, `median and quartiles of ${scenario.all_seeds} seeds`));
+    const opts = {
+      ...options(holder.clientWidth, 240, kind[1], Math.max(step, (all[0].length || 1) * step), most || 1, `s${index}`),
+      series: [{}, ...lines.map(l => ({ stroke: colour(l.role), width: l.role === "ref" ? 1.5 : 2, dash: l.role === "ref" ? [6, 4] : undefined, points: { show: all[0].length < 2 } })),
+        ...lines.flatMap(() => [edge, edge]), { stroke: colour("soft"), width: 1, dash: [2, 3], points: { show: false } }],
+      bands: state.run >= 0 ? [] : lines.map((l, i) => ({ series: [n + 2 * i + 2, n + 2 * i + 1], fill: faded(colour(l.role), 0.15) })),
+      hooks: { setCursor: [u => {
+        const i = u.cursor.idx;
+        lines.forEach((l, s) => {
+          const v = i == null ? null : u.data[s + 1][i];
+          readouts[s].textContent = l.row.label + (v == null ? "" : ` ${digits(v)}${nbsp}${kind[1]}`);
         });
-        chips.append(chip);
-      });
+      }] },
+    };
+    if (n) plot(opts, all, holder, `${kind[0]} on ${scenario.name}`, lines.map(l => l.row.label).join(", ") + " over time");
+  }
+  // What all paths together could carry in each step, as the first seed saw it.
+  function capacities(scenario) {
+    const row = scenario.rows.find(r => r.subflows.length > 1) ?? scenario.rows.find(r => r.subflows.length);
+    const lists = (row?.subflows ?? []).map(s => s.capacity);
+    if (!lists.length || lists.some(l => !l.length)) return [];
+    return lists[0].map((_, i) => lists.reduce((sum, l) => sum + (l[i] ?? 0), 0));
+  }
+  function subflows(index, box) {
+    const scenario = data.scenarios[index], row = scenario.rows[states[index].chosen];
+    clear(box);
+    if (!row?.subflows.length) {
+      box.append(make("p", { class: "note" }, "These results hold no series of subflows."));
+      drawn.plots++; drawn.points++;
+      return;
+    }
+    box.append(make("p", { class: "note" }, `${row.label}, seed ${scenario.seeds[0]}. Thin lines: segments in flight, and what the path could carry.`));
+    const grid = make("div", { class: "panels" });
+    box.append(grid);
+    const kinds = [["cwnd", "in_flight", "Congestion window", "segments"], ["srtt", null, "Round-trip time (smoothed)", "ms"], ["queue", "capacity", "Queue on the path", "KB"]];
+    for (const s of row.subflows) for (const [main, thin, title, unit] of kinds) {
+      const figure = make("figure", { class: `panel p${s.path % 4}` }, make("figcaption", {}, make("span", { class: "swatch" }), make("b", {}, scenario.paths[s.path]), make("span", { class: "soft" }, title)));
+      grid.append(figure);
+      const second = thin && s[thin].length ? s[thin] : [];
+      const own = thin === "capacity" && second.length > 0;
+      const all = columns([s[main], second], row.step);
+      const base = options(figure.clientWidth, 150, unit, Math.max(row.step, all[0].length * row.step), (peak(thin === "in_flight" ? [s[main], second] : [s[main]]) || 1) * 1.06, `f${index}`, own ? ["Mbit/s"] : []);
+      if (own) base.scales.c = { range: [0, peak([second]) * 1.15 || 1] };
+      const opts = { ...base, series: [{}, { stroke: colour(`p${s.path % 4}`), width: 1.75, points: { show: all[0].length < 2 } },
+        { stroke: colour("soft"), width: 1, dash: own ? [3, 3] : undefined, points: { show: false }, scale: own ? "c" : "y" }] };
+      plot(opts, all, figure, `${title} of ${row.label} on ${scenario.paths[s.path]}`, `${title} on ${scenario.paths[s.path]}, ${unit}`);
     }
   }
-
   function controls(index, box) {
-    const scenario = data.scenarios[index], choice = choices[index];
-    const again = () => document.querySelectorAll(`.time[data-scenario="${index}"]`).forEach(b => time(index, b));
+    const scenario = data.scenarios[index], state = states[index];
+    const select = make("select", { class: "chooser" }, ...scenario.rows.map((r, i) => make("option", { value: i }, r.label)));
+    select.value = String(state.chosen);
+    select.addEventListener("change", () => { state.chosen = Number(select.value); redraw(index); });
+    box.append(make("label", {}, "Looked at:", select));
     if (scenario.all_seeds > 1) {
-      const select = make("select", {}, make("option", { value: -1 }, `median of ${scenario.all_seeds} seeds`),
-        ...scenario.seeds.map((seed, i) => make("option", { value: i }, `seed ${seed}`)));
-      select.addEventListener("change", () => { choice.run = Number(select.value); again(); });
-      box.append(make("label", {}, "Over time:", select));
+      const seeds = make("select", {}, make("option", { value: -1 }, `median of ${scenario.all_seeds} seeds`), ...scenario.seeds.map((seed, i) => make("option", { value: i }, `seed ${seed}`)));
+      seeds.addEventListener("change", () => { state.run = Number(seeds.value); redraw(index); });
+      box.append(make("label", {}, "Runs:", seeds));
     }
-    const buttons = ["side by side", "overlaid"].map((text, i) => {
+    const buttons = ["delivered so far", "means of 1 s"].map((text, i) => {
       const button = make("button", { type: "button", "aria-pressed": String(i === 0) }, text);
       button.addEventListener("click", () => {
-        choice.overlay = i === 1;
+        state.rate = i === 1;
         buttons.forEach((b, j) => b.setAttribute("aria-pressed", String(i === j)));
-        again();
+        redraw(index);
       });
       return button;
     });
-    box.append(make("span", { class: "switch", role: "group", "aria-label": "Schedulers over time" }, ...buttons));
+    box.append(make("span", { class: "switch", role: "group", "aria-label": "Delivered data as" }, ...buttons));
+    box.append(exporter("CSV", () => download(`${scenario.name}-over-time.csv`, "text/csv", seriesCsv(scenario, state))));
     box.hidden = false;
   }
+  function seriesCsv(scenario, state) {
+    const lines = ["scheduler,time_s,delivered_mb,goodput_1s_mbps,out_of_order_kb"];
+    for (const row of scenario.rows) {
+      const of = kind => state.run >= 0 ? row[kind].runs[state.run] ?? [] : row[kind].median;
+      of("delivered_series").forEach((mb, i) => lines.push([JSON.stringify(row.name), plain((i + 1) * row.step), mb, of("goodput_series")[i] ?? "", of("queue_series")[i] ?? ""].join(",")));
+    }
+    return lines.join("\n") + "\n";
+  }
+
+  // ---- the table: sorted by its headings, saved as CSV ----
+  document.querySelectorAll("table.numbers").forEach(table => {
+    const number = text => { const x = parseFloat(text.replace("–", "")); return Number.isNaN(x) ? null : x; };
+    const heads = [...table.querySelectorAll("thead th")].filter(th => !th.classList.contains("group"));
+    const top = heads.filter(th => th.rowSpan === 2), below = heads.filter(th => th.rowSpan !== 2);
+    // The columns as they stand: a group's members take its place in the second line.
+    const order = [];
+    for (const th of table.querySelectorAll("thead tr:first-child th")) {
+      if (th.classList.contains("group")) order.push(...below.splice(0, th.colSpan)); else order.push(th);
+    }
+    order.forEach((th, column) => {
+      const button = make("button", { type: "button", class: "sort" });
+      button.append(...th.childNodes);
+      th.append(button);
+      let up = false;
+      button.addEventListener("click", () => {
+        up = !up;
+        const body = table.tBodies[0];
+        const text = row => row.cells[column].textContent.trim();
+        const compare = (a, b) => {
+          const [x, y] = [number(text(a)), number(text(b))];
+          return x == null || y == null ? text(a).localeCompare(text(b)) : x - y;
+        };
+        const rows = [...body.rows].sort((a, b) => up ? compare(a, b) : compare(b, a));
+        body.append(...rows);
+        order.forEach(o => o.removeAttribute("aria-sort"));
+        th.setAttribute("aria-sort", up ? "ascending" : "descending");
+      });
+    });
+    const tools = table.closest(".card")?.querySelector(".tools");
+    tools?.append(exporter("CSV", () => {
+      const scenario = data.scenarios[Number(tools.dataset.scenario)];
+      const cell = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+      const head = order.map(th => [th.dataset.group, th.textContent.trim()].filter(Boolean).join(" "));
+      const rows = [...table.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent.trim()));
+      download(`${scenario.name}.csv`, "text/csv", [head, ...rows].map(r => r.map(cell).join(",")).join("\n") + "\n");
+    }));
+  });
 
   // ---- drawing ----
   function draw(box) {
     const index = Number(box.dataset.scenario);
-    if (box.classList.contains("ranking")) ranking(data.scenarios[index], box);
-    else if (box.classList.contains("share")) share(data.scenarios[index], box);
+    if (box.classList.contains("ranking")) ranking(index, box);
+    else if (box.classList.contains("why")) why(index, box);
+    else if (box.classList.contains("subflows")) subflows(index, box);
     else time(index, box);
+  }
+  function redraw(index) {
+    document.querySelectorAll(`.plot[data-scenario="${index}"]`).forEach(draw);
+    document.querySelectorAll(`.controls[data-scenario="${index}"] .chooser`).forEach(s => { s.value = String(states[index].chosen); });
   }
   const boxes = [...document.querySelectorAll(".plot")];
   document.querySelectorAll(".controls").forEach(b => controls(Number(b.dataset.scenario), b));
-  pageTools.start(boxes, draw, boxes.filter(b => b.classList.contains("time")));
+  document.querySelectorAll(".filter").forEach(b => filter(Number(b.dataset.scenario), b));
+  pageTools.start(boxes, draw, boxes.filter(b => b.matches(".time, .subflows")));
 })();

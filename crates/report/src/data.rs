@@ -1,14 +1,14 @@
 //! What the page's script draws from: summaries, and series thinned to what a screen can show.
 
-use crate::colour::{Ink, assign};
+use crate::difference::Difference;
 use crate::statistics::{Estimate, quantile, sorted};
 use crate::summary::{Comparison, Standing, Summary};
+use crate::why::{shares, slowest};
 use pathweave_lab::results::RunResult;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Most points of a series; longer ones are thinned.
-const POINTS: usize = 600;
+const POINTS: usize = 300;
 /// Most seeds whose own series are embedded; median and quartiles are always of all.
 const SEEDS: usize = 20;
 
@@ -22,12 +22,16 @@ pub(crate) struct Data {
 #[derive(Serialize)]
 pub(crate) struct ScenarioData {
     name: String,
-    paths: usize,
+    paths: Vec<String>,
     sized: bool,
     /// The seeds that can be chosen.
     seeds: Vec<u64>,
     /// How many seeds there are.
     all_seeds: usize,
+    /// Rows: the best scheduler, the reference, and the one that is explained until another one is chosen.
+    best: Option<usize>,
+    reference: Option<usize>,
+    chosen: Option<usize>,
     rows: Vec<Row>,
 }
 
@@ -35,28 +39,45 @@ pub(crate) struct ScenarioData {
 #[derive(Serialize)]
 struct Row {
     name: String,
+    label: String,
+    same: Vec<String>,
     plain_tcp: Option<usize>,
-    colour: usize,
-    dash: usize,
     standing: Option<&'static str>,
     goodput: Spread,
     time: Option<Spread>,
+    against: Option<Against>,
     benefit: Option<f64>,
     share: Vec<f64>,
+    /// Where the time went: name, seconds.
+    parts: Vec<(&'static str, f64)>,
+    /// By path, seconds: slow start, recovery, blocked the receiver, window full because of it.
+    by_path: Vec<[f64; 4]>,
     /// Seconds a step.
     step: f64,
-    /// 10⁶ bit/s.
+    /// Means of a second, 10⁶ bit/s.
     goodput_series: SeriesData,
+    /// Delivered since the start, MB.
+    delivered_series: SeriesData,
     /// KB.
     queue_series: SeriesData,
+    /// What the subflows and links did with the first seed.
+    subflows: Vec<SubflowData>,
 }
 
 #[derive(Serialize)]
 struct Spread {
     mean: f64,
     median: f64,
+}
+
+/// Against the reference.
+#[derive(Serialize)]
+struct Against {
+    mean: f64,
     low: Option<f64>,
     high: Option<f64>,
+    always: bool,
+    significant: Option<bool>,
 }
 
 /// Median and quartiles over all seeds, as long as at least half of the runs go on; and single runs in the order of the seeds.
@@ -68,48 +89,64 @@ struct SeriesData {
     runs: Vec<Vec<f64>>,
 }
 
+/// A subflow of one run, with the links of its path.
+#[derive(Serialize)]
+struct SubflowData {
+    path: usize,
+    cwnd: Vec<f64>,
+    in_flight: Vec<f64>,
+    /// Milliseconds.
+    srtt: Vec<f64>,
+    /// KB in all queues of the path.
+    queue: Vec<f64>,
+    /// 10⁶ bit/s of its narrowest link; empty where no link has a limit.
+    capacity: Vec<f64>,
+}
+
 impl Data {
     pub(crate) fn of(results: &[RunResult], comparisons: &[Comparison]) -> Self {
-        let all = comparisons.iter().flat_map(|c| &c.summaries).filter(|s| s.plain_tcp.is_none());
-        let inks = assign(all.map(|s| s.scheduler.as_str()));
-        Data { scenarios: comparisons.iter().map(|c| scenario(c, results, &inks)).collect() }
+        Data { scenarios: comparisons.iter().map(|c| scenario(c, results)).collect() }
     }
 }
 
-fn scenario(comparison: &Comparison, results: &[RunResult], inks: &BTreeMap<String, Ink>) -> ScenarioData {
+fn scenario(comparison: &Comparison, results: &[RunResult]) -> ScenarioData {
     let seeds: Vec<u64> = comparison.seeds.iter().copied().take(SEEDS).collect();
-    let rows = comparison.summaries.iter().map(|s| row(comparison, s, results, &seeds, inks)).collect();
+    let place = |wanted: Option<&Summary>| {
+        let name = &wanted?.scheduler;
+        comparison.summaries.iter().position(|s| s.scheduler == *name)
+    };
     ScenarioData {
         name: comparison.scenario.clone(),
-        paths: comparison.paths,
+        paths: (0..comparison.paths).map(|p| comparison.path_name(p)).collect(),
         sized: comparison.sized,
         all_seeds: comparison.seeds.len(),
+        best: place(comparison.best_multipath()),
+        reference: comparison.reference,
+        chosen: place(slowest(comparison).or(comparison.best_multipath())),
+        rows: comparison.summaries.iter().map(|s| row(comparison, s, results, &seeds)).collect(),
         seeds,
-        rows,
     }
 }
 
-fn row(
-    comparison: &Comparison,
-    summary: &Summary,
-    results: &[RunResult],
-    seeds: &[u64],
-    inks: &BTreeMap<String, Ink>,
-) -> Row {
+fn row(comparison: &Comparison, summary: &Summary, results: &[RunResult], seeds: &[u64]) -> Row {
     let mut runs: Vec<&RunResult> =
         results.iter().filter(|r| r.scenario == comparison.scenario && r.scheduler == summary.scheduler).collect();
     runs.sort_by_key(|r| r.seed);
     let longest = runs.iter().map(|r| r.series.goodput_mbps.len()).max().unwrap_or(0);
     let thin = longest.div_ceil(POINTS).max(1);
-    let goodput: Vec<_> = runs.iter().map(|r| means(&r.series.goodput_mbps, thin)).collect();
-    let queue: Vec<_> = runs.iter().map(|r| maxima(&r.series.out_of_order_bytes, thin)).collect();
+    let raw_step = runs.iter().map(|r| r.series.step_s).fold(0.0, f64::max);
+    let each = |f: &dyn Fn(&RunResult) -> Vec<f64>| runs.iter().map(|r| f(r)).collect::<Vec<_>>();
+    let goodput = each(&|r| means(&second_means(&r.series.goodput_mbps, raw_step), thin));
+    let delivered = each(&|r| last_of(&cumulated(&r.series.goodput_mbps, raw_step), thin));
+    let queue = each(&|r| maxima(&r.series.out_of_order_bytes, thin));
     let embedded: Vec<usize> = seeds.iter().filter_map(|seed| runs.iter().position(|r| r.seed == *seed)).collect();
-    let ink = inks.get(&summary.scheduler).copied().unwrap_or(Ink { colour: 0, dash: summary.plain_tcp.unwrap_or(0) });
+    let time = &summary.time;
+    let at = |list: &[f64], p: usize| round(list.get(p).copied().unwrap_or(0.0));
     Row {
         name: summary.scheduler.clone(),
+        label: comparison.label(summary),
+        same: summary.same.clone(),
         plain_tcp: summary.plain_tcp,
-        colour: ink.colour,
-        dash: ink.dash,
         standing: summary.standing.map(|s| match s {
             Standing::Better => "better",
             Standing::Level => "level",
@@ -117,17 +154,64 @@ fn row(
         }),
         goodput: spread(summary.goodput_mbps),
         time: summary.completion_s.map(spread),
+        against: summary.against.map(against),
         benefit: summary.benefit.map(|b| round(b.mean)),
         share: summary.share.iter().copied().map(round).collect(),
-        step: runs.iter().map(|r| r.series.step_s).fold(0.0, f64::max) * thin as f64,
+        parts: shares(comparison, summary).into_iter().map(|p| (p.name, round(p.seconds))).collect(),
+        by_path: (0..comparison.paths)
+            .map(|p| {
+                [
+                    at(&time.slow_start_by_path_s, p),
+                    at(&time.recovery_by_path_s, p),
+                    at(&time.blocked_by_path_s, p),
+                    at(&time.window_full_by_path_s, p),
+                ]
+            })
+            .collect(),
+        step: raw_step * thin as f64,
         goodput_series: series(&goodput, &embedded),
+        delivered_series: series(&delivered, &embedded),
         queue_series: series(&queue, &embedded),
+        subflows: runs.first().map(|r| subflows(r, thin)).unwrap_or_default(),
+    }
+}
+
+fn against(d: Difference) -> Against {
+    let (low, high) = d.estimate.interval.unzip();
+    Against {
+        mean: round(d.mean()),
+        low: low.map(round),
+        high: high.map(round),
+        always: d.same_on_every_seed,
+        significant: d.is_significant(),
     }
 }
 
 fn spread(e: Estimate) -> Spread {
-    let (low, high) = e.interval.unzip();
-    Spread { mean: round(e.mean), median: round(e.median), low: low.map(round), high: high.map(round) }
+    Spread { mean: round(e.mean), median: round(e.median) }
+}
+
+/// The subflows of one run, each with the queue and the capacity of its path.
+fn subflows(run: &RunResult, thin: usize) -> Vec<SubflowData> {
+    let of = |s: &pathweave_lab::results::SubflowSeries| {
+        let links: Vec<_> = run.series.links.iter().filter(|l| l.paths.contains(&s.path)).collect();
+        let steps = s.cwnd_segments.len();
+        let queue: Vec<u64> = (0..steps).map(|i| links.iter().filter_map(|l| l.queue_bytes.get(i)).sum()).collect();
+        let limits: Vec<_> = links.iter().filter(|l| !l.capacity_mbps.is_empty()).collect();
+        let narrowest =
+            |i: usize| limits.iter().filter_map(|l| l.capacity_mbps.get(i).copied()).fold(f64::MAX, f64::min);
+        let capacity: Vec<f64> = if limits.is_empty() { Vec::new() } else { (0..steps).map(narrowest).collect() };
+        let numbers = |list: &[u32]| means(&list.iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), thin);
+        SubflowData {
+            path: s.path,
+            cwnd: numbers(&s.cwnd_segments),
+            in_flight: numbers(&s.in_flight_segments),
+            srtt: means(&s.srtt_ms, thin),
+            queue: maxima(&queue, thin),
+            capacity: means(&capacity, thin),
+        }
+    };
+    run.series.subflows.iter().map(of).collect()
 }
 
 fn series(runs: &[Vec<f64>], embedded: &[usize]) -> SeriesData {
@@ -146,7 +230,32 @@ fn series(runs: &[Vec<f64>], embedded: &[usize]) -> SeriesData {
     data
 }
 
-/// Of 10⁶ bit/s, to three places.
+/// The mean of the last second at each step: data that waited out of order is delivered in bursts far above any link's rate.
+fn second_means(values: &[f64], step_s: f64) -> Vec<f64> {
+    let window = if step_s > 0.0 { ((1.0 / step_s).round() as usize).max(1) } else { 1 };
+    let mean = |end: usize| {
+        let part = &values[(end + 1).saturating_sub(window)..=end];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    (0..values.len()).map(mean).collect()
+}
+
+/// MB delivered up to the end of each step.
+fn cumulated(values: &[f64], step_s: f64) -> Vec<f64> {
+    let mut sum = 0.0;
+    let next = |v: &f64| {
+        sum += v * step_s / 8.0;
+        sum
+    };
+    values.iter().map(next).collect()
+}
+
+/// The last of each `thin` values, to three places.
+fn last_of(values: &[f64], thin: usize) -> Vec<f64> {
+    values.chunks(thin).filter_map(|c| c.last()).map(|x| (x * 1e3).round() / 1e3).collect()
+}
+
+/// Means of each `thin` values, to three places.
 fn means(values: &[f64], thin: usize) -> Vec<f64> {
     let round = |x: f64| (x * 1e3).round() / 1e3;
     values.chunks(thin).map(|c| round(c.iter().sum::<f64>() / c.len() as f64)).collect()
@@ -171,6 +280,15 @@ mod tests {
     fn long_series_are_thinned_without_losing_peaks() {
         assert_eq!(means(&[1.0, 3.0, 5.0], 2), [2.0, 5.0]);
         assert_eq!(maxima(&[1000, 9000, 5240], 2), [9.0, 5.2]);
+    }
+
+    #[test]
+    fn bursts_are_means_of_a_second_and_sums() {
+        // Nothing for half a second, then a burst of what waited: 200 Mbit/s for 0.1 s.
+        let goodput = [0.0, 0.0, 0.0, 0.0, 0.0, 200.0, 10.0, 10.0, 10.0, 10.0, 10.0];
+        assert_eq!(second_means(&goodput, 0.1)[9], 24.0);
+        assert_eq!(cumulated(&[8.0, 16.0], 0.5), [0.5, 1.5]);
+        assert_eq!(last_of(&[1.0, 2.0, 3.0], 2), [2.0, 3.0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What all pages have in common: one HTML file that needs nothing from outside.
 //!
-//! A content security policy forbids every load, and allows only the page's own scripts and style sheets by their hashes. After
+//! A content security policy forbids every load, and allows only the page's own scripts and style sheets by their hashes, and pictures that
+//! the page makes itself (for its export). After
 //! drawing, the script writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`,
 //! `data-errors`, `data-outside`, `data-width`, `data-height`), for checks in a browser without a window.
 
@@ -36,7 +37,7 @@ pub(crate) fn document(page: &Document<'_>) -> String {
     let library = format!("/*\n{UPLOT_LICENCE}*/\n{UPLOT_JS}");
     let script = format!("{COMMON_JS}{}", page.script);
     let policy = format!(
-        "default-src 'none'; script-src {} {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src {} {} {}; style-src {} {}; img-src data: blob:; base-uri 'none'; form-action 'none'",
         csp_source(THEME_JS),
         csp_source(&library),
         csp_source(&script),

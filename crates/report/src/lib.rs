@@ -1,11 +1,14 @@
 //! Results as ranked tables and as one self-contained page.
 //!
 //! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. From these, [`table`](table()) writes what a
-//! terminal shows, [`verdict`](verdict()) the sentence above it, and [`page`](page()) one HTML file that needs nothing from outside.
+//! terminal shows, [`verdict`](verdict()) the answer in a few sentences, [`where_the_time_went`] why a scheduler is slower, and
+//! [`page`](page()) one HTML file that needs nothing from outside.
 //! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways.
 
-mod colour;
+mod card;
+mod csv;
 mod data;
+mod difference;
 mod document;
 mod encode;
 mod explain_page;
@@ -17,12 +20,17 @@ mod table;
 mod timeline;
 mod validation;
 mod verdict;
+mod why;
 
+pub use card::About;
+pub use csv::csv;
+pub use difference::Difference;
 pub use explain_page::explain_page;
-pub use page::{About, page};
+pub use page::page;
 pub use statistics::Estimate;
 pub use summary::{Comparison, Standing, Summary};
 pub use table::table;
 pub use timeline::timeline;
 pub use validation::{agreement_svg, differences_svg};
 pub use verdict::verdict;
+pub use why::{slowest, where_the_time_went};

@@ -9,10 +9,10 @@ pub(crate) fn short(x: f64) -> String {
     }
 }
 
-/// As [`short`], with its sign.
+/// As [`short`], with its sign; the minus is the one of the keyboard, which other programs read.
 pub(crate) fn signed(x: f64) -> String {
     let text = short(x);
-    if text.starts_with('-') { text.replacen('-', "−", 1) } else { format!("+{text}") }
+    if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
 /// One digit after the point under 100, as in a sentence.
@@ -56,7 +56,7 @@ mod tests {
     fn three_digits() {
         let all: Vec<_> = [0.0, -0.001, 0.04, 9.119, 9.996, 48.13, 1203.4].map(short).into();
         assert_eq!(all, ["0.00", "0.00", "0.04", "9.12", "10.0", "48.1", "1203"]);
-        assert_eq!([signed(0.5), signed(-0.25), signed(0.0)], ["+0.50", "−0.25", "+0.00"]);
+        assert_eq!([signed(0.5), signed(-0.25), signed(0.0)], ["+0.50", "-0.25", "+0.00"]);
         assert_eq!([spoken(3.12), spoken(0.31), spoken(120.2)], ["3.1", "0.31", "120"]);
         assert_eq!([count(3.0), count(3.4), count(120.4)], ["3", "3.4", "120"]);
         assert_eq!([kilobytes(0.0), kilobytes(900.0), kilobytes(1_234_567.0)], ["0", "0.9", "1235"]);

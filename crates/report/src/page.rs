@@ -2,11 +2,11 @@
 //!
 //! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data.
 
+use crate::card::About;
 use crate::data::Data;
 use crate::document::{BRAND, Document, document};
 use crate::encode::html;
 use crate::number::{count, kilobytes, short, signed};
-use crate::statistics::Estimate;
 use crate::summary::{Comparison, Standing, Summary};
 use crate::table::percentages;
 use crate::verdict::verdict;
@@ -16,21 +16,10 @@ use std::fmt::Write;
 
 const PAGE_JS: &str = include_str!("../assets/page.js");
 
-/// What a page says of a scenario beside its results.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The scenario's name.
-    pub scenario: String,
-    /// What it shows, in a line or two.
-    pub description: String,
-    /// Where it comes from.
-    pub source: String,
-}
-
-/// The page for the results of any number of scenarios, a section each; `about` holds those that more is known of. Equal input
-/// is equal bytes.
-pub fn page(results: &[RunResult], about: &[About]) -> String {
-    let comparisons = Comparison::all(results);
+/// The page for the results of any number of scenarios, a section each; `about` holds those that more is known of, `against` names
+/// the row that the others are compared with. Equal input is equal bytes.
+pub fn page(results: &[RunResult], about: &[About], against: Option<&str>) -> String {
+    let comparisons = Comparison::all(results, against);
     let data =
         serde_json::to_string(&Data::of(results, &comparisons)).expect("plain numbers and text have a JSON form");
     let title = match comparisons.as_slice() {
@@ -78,34 +67,53 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
         let _ = writeln!(out, "<p class=\"description\">{}</p>", html(description));
     }
     let _ = writeln!(out, "<p class=\"about\">{}</p>", facts(comparison, &runs));
-    if let Some(text) = verdict(comparison) {
-        let worse = comparison.summaries.iter().any(|s| s.standing == Some(Standing::Worse));
-        let class = if worse { "verdict worse" } else { "verdict" };
-        let text = html(&text).replace(" Mbit/s", "&nbsp;Mbit/s").replace(" s.", "&nbsp;s.");
-        let _ = writeln!(out, "<p class=\"{class}\">{text}</p>");
-    }
-    let ranking = if comparison.sized { "Completion time" } else { "Goodput" };
+    answer(out, comparison);
+    let what = if comparison.sized { "Completion time" } else { "Goodput" };
+    let better = if comparison.sized { "Shorter is better." } else { "Longer is better." };
+    let shares = if comparison.paths > 1 { " Beside each bar: the share of the bytes sent on each path." } else { "" };
     let _ = writeln!(
         out,
-        "<div class=\"pair\">\n<div class=\"card\"><h3>{ranking}</h3><p class=\"note\">Mean over the seeds with its 95&nbsp;% \
-         interval (Student’s t). {}</p><div class=\"plot ranking\" data-scenario=\"{i}\"></div></div>\n\
-         <div class=\"card\"><h3>Share per path</h3><p class=\"note\">Data bytes sent by path, repeated ones included.</p>\
-         <div class=\"plot share\" data-scenario=\"{i}\"></div></div>\n</div>",
-        if comparison.sized { "Shorter is better." } else { "Longer is better." },
+        "<div class=\"card\"><h3>{what}</h3><p class=\"note\">Mean over the seeds, and the difference to the reference with its \
+         95&nbsp;% interval. {better}{shares} Choose a row to see why it is as it is.</p>\
+         <div class=\"filter\" data-scenario=\"{i}\" hidden></div><div class=\"plot ranking\" data-scenario=\"{i}\"></div></div>"
     );
+    out.push_str("<div class=\"pair\">");
+    out.push_str(about.map_or("", About::card));
     let _ = writeln!(
         out,
-        "<div class=\"controls\" data-scenario=\"{i}\" hidden></div>\n\
-         <div class=\"card\"><h3>Goodput over time</h3><div class=\"plot time\" data-scenario=\"{i}\" data-kind=\"goodput\"></div></div>\n\
-         <div class=\"card\"><h3>Out-of-order queue over time</h3><p class=\"note\">Most data waiting at the receiver for earlier \
-         data, in each step.</p><div class=\"plot time\" data-scenario=\"{i}\" data-kind=\"queue\"></div></div>"
+        "<div class=\"card\"><h3>Where the time went</h3><div class=\"plot why\" data-scenario=\"{i}\"></div></div></div>\n\
+         <div class=\"controls\" data-scenario=\"{i}\" hidden></div>\n\
+         <div class=\"pair even\"><div class=\"card\"><h3>Delivered over time</h3><div class=\"plot time\" data-scenario=\"{i}\" \
+         data-kind=\"goodput\"></div></div>\n\
+         <div class=\"card\"><h3>Data that arrived too early</h3><p class=\"note\">It waits at the receiver for what is missing.</p>\
+         <div class=\"plot time\" data-scenario=\"{i}\" data-kind=\"queue\"></div></div></div>\n\
+         <div class=\"card\"><h3>Subflows over time</h3><div class=\"plot subflows\" data-scenario=\"{i}\"></div></div>"
     );
-    out.push_str("<div class=\"card\"><h3>All numbers</h3>");
+    let _ = write!(
+        out,
+        "<div class=\"card\"><div class=\"tools\" data-scenario=\"{i}\" data-export=\"table\"><h3>All numbers</h3></div>"
+    );
     numbers(out, comparison);
     out.push_str("</div>\n");
     problems(out, &runs);
     manifest(out, &runs, about);
     out.push_str("</section>\n");
+}
+
+/// The verdict: its first sentence large, the others below.
+fn answer(out: &mut String, comparison: &Comparison) {
+    let Some(text) = verdict(comparison) else { return };
+    let worse = comparison.best_multipath().is_some_and(|s| s.standing == Some(Standing::Worse));
+    let bad = worse || comparison.nothing_arrived();
+    let text = html(&text).replace(" Mbit/s", "&nbsp;Mbit/s").replace(" %", "&nbsp;%").replace(" s)", "&nbsp;s)");
+    let (first, rest) = text.split_once(". ").map_or((text.as_str(), ""), |(first, rest)| (first, rest));
+    let stop = if first.ends_with('.') { "" } else { "." };
+    let class = if bad { "verdict worse" } else { "verdict" };
+    let _ = write!(out, "<div class=\"{class}\"><p>{first}{stop}</p>");
+    if !rest.is_empty() {
+        let _ = write!(out, "<p class=\"more\">{rest}</p>");
+    }
+    out.push_str("</div>\n");
 }
 
 fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
@@ -127,13 +135,6 @@ fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
     text
 }
 
-fn interval(e: Estimate) -> String {
-    match e.margin() {
-        Some(margin) => format!("{} <small>±&nbsp;{}</small>", short(e.mean), short(margin)),
-        None => short(e.mean),
-    }
-}
-
 /// A column of the table: its group, name and unit, and its text.
 struct Column {
     group: &'static str,
@@ -146,11 +147,21 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     let mut all = Vec::new();
     let mut add = |group, name, unit, text| all.push(Column { group, name, unit, text });
     if comparison.sized {
-        add("", "Completion", "s", |s| s.completion_s.map_or("–".into(), interval));
+        add("", "Completion", "s", |s| s.completion_s.map_or("–".into(), |c| short(c.mean)));
     }
-    add("", "Goodput", "Mbit/s", |s| interval(s.goodput_mbps));
+    add("", "Goodput", "Mbit/s", |s| short(s.goodput_mbps.mean));
     add("", "Median", "Mbit/s", |s| short(s.goodput_mbps.median));
-    add("", "Benefit", "CP eq. 9", |s| s.benefit.map_or("–".into(), |b| signed(b.mean)));
+    add("", "Against reference", if comparison.sized { "s" } else { "Mbit/s" }, |s| {
+        s.against.map_or("–".into(), |d| match d.same_on_every_seed {
+            true => format!("{} <small>always</small>", signed(d.mean())),
+            false => format!(
+                "{}{}",
+                signed(d.mean()),
+                d.estimate.margin().map_or(String::new(), |m| format!(" <small>±&nbsp;{}</small>", short(m)))
+            ),
+        })
+    });
+    add("", "Benefit", "", |s| s.benefit.map_or("–".into(), |b| signed(b.mean)));
     if comparison.paths > 1 {
         add("", "Share", "%", |s| {
             percentages(&s.share).iter().map(u32::to_string).collect::<Vec<_>>().join("&thinsp;/&thinsp;")
@@ -170,7 +181,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
 fn numbers(out: &mut String, comparison: &Comparison) {
     let columns = columns(comparison);
     out.push_str(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All numbers\"><table>\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All numbers\"><table class=\"numbers\">\n\
          <thead><tr><th rowspan=\"2\">#</th><th rowspan=\"2\" class=\"who\">Scheduler</th>",
     );
     for (i, Column { group, name, unit, .. }) in columns.iter().enumerate() {
@@ -192,7 +203,7 @@ fn numbers(out: &mut String, comparison: &Comparison) {
             out,
             "<tr{class}><td>{}</td><th scope=\"row\" class=\"who\">{}{}</th>",
             rank + 1,
-            html(&summary.scheduler),
+            html(&comparison.label(summary)),
             badges(summary)
         );
         for column in &columns {
@@ -204,7 +215,7 @@ fn numbers(out: &mut String, comparison: &Comparison) {
     }
     out.push_str(
         "</tbody></table></div>\n<p class=\"note\">Counts and times are means a run. Aggregation benefit: 0 is plain TCP on the best \
-         path, 1 the sum of all paths, −1 nothing. Blocked: later data was there and earlier data missing. Window-limited: the \
+         path alone, 1 is all paths added up, -1 is nothing. Blocked: later data was there and earlier data missing. Window-limited: the \
          receive window held data back. Out of order: means over the seeds of mean and 95th percentile, and the largest maximum. \
          1 KB is 1000 bytes.</p>",
     );
@@ -212,8 +223,8 @@ fn numbers(out: &mut String, comparison: &Comparison) {
 
 fn badges(summary: &Summary) -> String {
     let mut text = String::new();
-    if summary.plain_tcp.is_some() {
-        text.push_str(" <span class=\"badge\">plain TCP</span>");
+    if !summary.same.is_empty() {
+        let _ = write!(text, "<small>= {}</small>", html(&summary.same.join(", ")));
     }
     for (n, word) in [(summary.stalled, "stalled"), (summary.failed, "failed")] {
         if n > 0 {
@@ -239,7 +250,7 @@ fn problems(out: &mut String, runs: &[&RunResult]) {
 
 fn manifest(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
     let Some(first) = runs.first() else { return };
-    out.push_str("<details class=\"card\"><summary><h3>Manifest</h3></summary><dl>");
+    out.push_str("<details class=\"card\"><summary><h3>How to make these runs again</h3></summary><dl>");
     let mut entry = |name: &str, value: &str| {
         let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(value));
     };
@@ -247,10 +258,6 @@ fn manifest(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
         entry("Scenario from", source);
     }
     entry("Version", &first.manifest.version);
-    let mut hashes: Vec<&str> = runs.iter().map(|r| r.manifest.scenario_hash.as_str()).collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    entry("Scenario hash", &hashes.join(", "));
     for (name, value) in &first.manifest.overrides {
         entry("Override", &format!("{name} = {value}"));
     }
@@ -262,14 +269,15 @@ fn manifest(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
     for (scheduler, list) in parameters {
         entry(&format!("Parameters of {scheduler}"), &list);
     }
-    out.push_str("</dl><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Digests\"><table><thead><tr><th class=\"who\">Scheduler</th><th>Seed</th><th>Digest</th></tr></thead><tbody>");
+    out.push_str("</dl><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Digests\"><table><thead><tr><th class=\"who\">Scheduler</th><th>Seed</th><th>Digest</th><th>Scenario hash</th></tr></thead><tbody>");
     for r in runs {
         let _ = write!(
             out,
-            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td><td><code>{}</code></td></tr>",
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td><td><code>{}</code></td><td><code>{}</code></td></tr>",
             html(&r.scheduler),
             r.seed,
-            html(&r.digest)
+            html(&r.digest),
+            html(&r.manifest.scenario_hash)
         );
     }
     out.push_str("</tbody></table></div></details>\n");

@@ -1,17 +1,15 @@
 use super::*;
-use crate::verdict;
-use pathweave_lab::results::{Manifest, Metrics, OutOfOrder, PathMetrics, SCHEMA_VERSION, Series};
+use crate::{table, verdict};
+use pathweave_lab::results::{Metrics, OutOfOrder, PathMetrics};
 
 fn run(scheduler: &str, seed: u64, goodput: f64, sent: [u64; 2]) -> RunResult {
     RunResult {
-        schema_version: SCHEMA_VERSION,
         scenario: "two".into(),
         scheduler: scheduler.into(),
         congestion: "reno".into(),
         seed,
-        status: Status::Completed,
-        reason: None,
-        digest: String::new(),
+        paths: ["wlan", "3g"].map(|name| PathInfo { name: name.into(), backup: false }).into(),
+        plain_tcp: plain_tcp_path(scheduler),
         metrics: Metrics {
             goodput_mbps: goodput,
             out_of_order_bytes: OutOfOrder { mean: 1000.0 * goodput, p95: 5000 * seed, max: 9000 * seed },
@@ -19,8 +17,7 @@ fn run(scheduler: &str, seed: u64, goodput: f64, sent: [u64; 2]) -> RunResult {
             per_path: sent.map(|sent_bytes| PathMetrics { sent_bytes, goodput_mbps: 0.0 }).into(),
             ..Metrics::default()
         },
-        series: Series::default(),
-        manifest: Manifest::default(),
+        ..RunResult::default()
     }
 }
 
@@ -32,6 +29,10 @@ fn sized(mut r: RunResult, seconds: Option<f64>) -> RunResult {
     r
 }
 
+fn of(results: &[RunResult]) -> Comparison {
+    Comparison::of("two", results, None)
+}
+
 fn names(c: &Comparison) -> Vec<&str> {
     c.summaries.iter().map(|s| s.scheduler.as_str()).collect()
 }
@@ -40,38 +41,77 @@ fn standings(c: &Comparison) -> Vec<Option<Standing>> {
     c.summaries.iter().map(|s| s.standing).collect()
 }
 
+fn said(results: &[RunResult]) -> String {
+    verdict(&of(results)).expect("there is a scheduler")
+}
+
+/// Three seeds with noise that all rows share, so that only the difference remains.
+fn seeds(rows: &[(&str, f64, [u64; 2])]) -> Vec<RunResult> {
+    let mut results = Vec::new();
+    for (scheduler, goodput, sent) in rows {
+        for (seed, shared, own) in [(1, 0.0, 0.01), (2, 2.0, 0.02), (3, 1.0, 0.04)] {
+            let own = if plain_tcp_path(scheduler).is_some() { 0.0 } else { own };
+            results.push(run(scheduler, seed, goodput + shared + own, *sent));
+        }
+    }
+    results
+}
+
 #[test]
 fn ranked_by_mean_goodput_with_plain_tcp_among_the_others() {
-    let mut results = Vec::new();
-    for seed in [1, 2, 3] {
-        let noise = seed as f64 / 100.0;
-        results.push(run("minrtt", seed, 3.1 + noise, [60, 40]));
-        results.push(run("blest", seed, 8.0 - noise, [90, 10]));
-        results.push(run("single", seed, 7.5 + noise, [100, 0]));
-        results.push(run("tcp-path0", seed, 7.6 + noise, [100, 0]));
-        results.push(run("tcp-path1", seed, 0.9, [0, 100]));
-    }
-    let c = &Comparison::all(&results)[0];
-    assert_eq!(names(c), ["blest", "tcp-path0", "single", "minrtt", "tcp-path1"]);
-    assert_eq!(standings(c), [Some(Standing::Better), None, None, Some(Standing::Worse), None]);
+    let rows = [
+        ("minrtt", 3.0, [60, 40]),
+        ("blest", 8.0, [90, 10]),
+        ("single", 7.5, [100, 0]),
+        ("tcp-path0", 7.6, [100, 0]),
+        ("tcp-path1", 0.9, [0, 100]),
+    ];
+    let results = seeds(&rows);
+    let c = of(&results);
+    assert_eq!(names(&c), ["blest", "tcp-path0", "single", "minrtt", "tcp-path1"]);
+    assert_eq!(standings(&c), [Some(Standing::Better), None, None, Some(Standing::Worse), None]);
     assert_eq!((c.paths, c.seeds.as_slice(), c.sized), (2, [1, 2, 3].as_slice(), false));
     let minrtt = &c.summaries[3];
     assert_eq!(minrtt.share, [0.6, 0.4]);
     assert_eq!((minrtt.retransmitted, minrtt.out_of_order_p95, minrtt.out_of_order_max), (4.0, 10_000.0, 27_000));
     assert_eq!(
-        verdict(c).expect("there are two paths"),
-        "Two paths are worse than one here with 1 of 2 schedulers: minrtt delivers 3.1 Mbit/s, plain TCP on path 0 delivers 7.6. \
-         The best use of both is blest: 8.0 Mbit/s."
+        said(&results),
+        "blest is the best scheduler here: it delivers 9.0 Mbit/s, 0.42 Mbit/s (5 %) more than plain TCP on wlan (significant). \
+         Two paths are worse than one with 1 of 2 schedulers, most of all with minrtt: \
+         4.6 Mbit/s (53 %) less than plain TCP on wlan (significant)."
     );
 }
 
 #[test]
-fn where_all_are_worse_the_sentence_is_short() {
-    let results = [run("minrtt", 1, 3.1, [60, 40]), run("tcp-path0", 1, 7.6, [100, 0])];
-    assert_eq!(
-        verdict(&Comparison::of("two", &results)).expect("there are two paths"),
-        "Two paths are worse than one here: minrtt delivers 3.1 Mbit/s, plain TCP on path 0 delivers 7.6."
-    );
+fn differences_are_paired_and_go_by_the_chosen_reference() {
+    let results = seeds(&[("minrtt", 3.0, [60, 40]), ("linux", 3.5, [60, 40]), ("tcp-path0", 7.6, [100, 0])]);
+    let c = of(&results);
+    let tcp = c.summaries[2].against_tcp.expect("minrtt against TCP");
+    // The seeds spread by 2, the differences by 0.03.
+    assert!(tcp.estimate.margin().expect("three seeds") < 0.1, "{tcp:?}");
+    assert_eq!(tcp.is_significant(), Some(true));
+    let c = Comparison::of("two", &results, Some("linux"));
+    assert_eq!(c.reference, Some(1));
+    let against = c.summaries[2].against.expect("minrtt against linux");
+    assert!((against.mean() + 0.5).abs() < 1e-9 && against.same_on_every_seed, "{against:?}");
+    let text = table(&c, 80);
+    assert!(text.contains("-0.50 always") && text.contains("reference: linux"), "{text}");
+}
+
+#[test]
+fn rows_with_the_same_packets_are_one_row() {
+    let mut results =
+        seeds(&[("minrtt", 3.0, [6, 4]), ("lws", 3.0, [6, 4]), ("blest", 3.0, [6, 4]), ("tcp-path0", 2.0, [9, 0])]);
+    for r in &mut results {
+        let differs = r.scheduler == "blest" && r.seed == 3;
+        r.digest = format!("{}{}", r.seed, if differs { "other" } else { "" });
+    }
+    let c = of(&results);
+    assert_eq!(names(&c), ["blest", "minrtt", "tcp-path0"], "plain TCP stays by itself");
+    assert_eq!(c.summaries[1].same, ["lws"]);
+    assert!(c.row("lws").is_some_and(|s| s.scheduler == "minrtt"));
+    let text = table(&c, 80);
+    assert!(text.contains("    = lws\n"), "{text}");
 }
 
 #[test]
@@ -80,29 +120,70 @@ fn a_difference_within_the_spread_of_the_seeds_is_none() {
         .into_iter()
         .flat_map(|(seed, x, y)| [run("minrtt", seed, x, [60, 40]), run("tcp-path1", seed, y, [0, 100])])
         .collect();
-    let c = Comparison::of("two", &results);
+    let c = of(&results);
     assert_eq!(standings(&c), [Some(Standing::Level), None]);
     assert_eq!(
-        verdict(&c).expect("there are two paths"),
-        "Two paths are about as good as one here: minrtt delivers 7.6 Mbit/s, plain TCP on path 1 delivers 7.6."
+        said(&results),
+        "minrtt delivers 7.6 Mbit/s, about as much as plain TCP on 3g (the difference of 0.00 ± 1.97 Mbit/s is not significant)."
+    );
+    assert!(table(&c, 80).contains('~'));
+}
+
+#[test]
+fn one_seed_settles_nothing() {
+    let results = [run("minrtt", 1, 3.1, [60, 40]), run("tcp-path0", 1, 7.6, [100, 0])];
+    assert_eq!(
+        said(&results),
+        "minrtt delivers 3.1 Mbit/s, 4.5 Mbit/s (59 %) less than plain TCP on wlan (one seed: significance unknown). \
+         Two paths are worse than one here."
     );
 }
 
 #[test]
-fn sized_transfers_rank_by_time_and_unfinished_ones_come_last() {
+fn sized_transfers_rank_by_time_of_which_less_is_better() {
     let results = [
         sized(run("slow", 1, 5.0, [50, 50]), Some(4.0)),
         sized(run("stalls", 1, 9.0, [50, 50]), None),
         sized(run("fast", 1, 8.0, [50, 50]), Some(2.5)),
         sized(run("tcp-path0", 1, 7.0, [50, 0]), Some(3.0)),
     ];
-    let c = Comparison::of("two", &results);
+    let c = of(&results);
     assert_eq!(names(&c), ["fast", "tcp-path0", "slow", "stalls"]);
+    assert_eq!(standings(&c), [Some(Standing::Better), None, Some(Standing::Worse), Some(Standing::Worse)]);
     assert_eq!(c.summaries[3].stalled, 1);
     assert_eq!(
-        verdict(&c).expect("there are two paths"),
-        "Two paths are worse than one here with 2 of 3 schedulers: slow takes 4.0 s, stalls does not finish every run, plain TCP on path 0 takes 3.0. \
-         The best use of both is fast: 2.5 s."
+        said(&results),
+        "fast is the best scheduler here: it takes 2.5 s, 0.50 s (17 %) less than plain TCP on wlan \
+         (one seed: significance unknown). Two paths are worse than one with 2 of 3 schedulers, most of all with stalls: \
+         1 of 1 runs do not finish."
+    );
+}
+
+#[test]
+fn where_nothing_arrives_the_sentence_says_so() {
+    let results = [run("minrtt", 1, 0.0, [0, 0]), run("tcp-path0", 1, 0.0, [0, 0]), run("tcp-path1", 1, 0.0, [0, 0])];
+    assert!(said(&results).starts_with("Nothing arrived: "), "{}", said(&results));
+}
+
+#[test]
+fn with_one_path_dead_the_sentence_names_the_other() {
+    let results = [run("minrtt", 1, 7.5, [90, 0]), run("tcp-path0", 1, 7.6, [90, 0]), run("tcp-path1", 1, 0.0, [0, 1])];
+    let text = said(&results);
+    assert!(text.ends_with("Only wlan carried data: plain TCP delivers nothing on 3g."), "{text}");
+}
+
+#[test]
+fn a_backup_is_no_path_to_compare_with() {
+    let mut results = seeds(&[("minrtt", 4.0, [90, 0]), ("tcp-path0", 4.1, [90, 0]), ("tcp-path1", 20.0, [0, 90])]);
+    for r in &mut results {
+        r.paths[1].backup = true;
+    }
+    let c = of(&results);
+    assert_eq!(c.best_plain_tcp().map(|s| s.scheduler.as_str()), Some("tcp-path0"));
+    let text = said(&results);
+    assert!(
+        text.contains("than plain TCP on wlan") && text.ends_with("Only wlan carried data: 3g is a backup."),
+        "{text}"
     );
 }
 
@@ -110,7 +191,7 @@ fn sized_transfers_rank_by_time_and_unfinished_ones_come_last() {
 fn several_scenarios_are_several_comparisons() {
     let mut other = run("minrtt", 1, 1.0, [1, 1]);
     other.scenario = "other".into();
-    let all = Comparison::all(&[other, run("minrtt", 1, 1.0, [1, 1])]);
+    let all = Comparison::all(&[other, run("minrtt", 1, 1.0, [1, 1])], None);
     assert_eq!(all.iter().map(|c| c.scenario.as_str()).collect::<Vec<_>>(), ["other", "two"]);
-    assert_eq!(verdict(&all[0]), None, "without plain TCP nothing is said");
+    assert_eq!(verdict(&all[0]).as_deref(), Some("minrtt delivers 1.0 Mbit/s."), "nothing to compare it with");
 }

@@ -1,76 +1,137 @@
 //! The ranked table of a terminal.
 
+use crate::difference::Difference;
 use crate::number::{count, kilobytes, short, signed};
-use crate::statistics::Estimate;
 use crate::summary::{Comparison, Summary};
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 
-/// A line under the header and nothing else.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+/// Space between two columns.
+const GAP: usize = 2;
+/// The least width of the column of names.
+const NAMES: usize = 20;
 
-/// The ranked schedulers of a comparison as a table `width` columns wide at most; 100 suffice for two paths. Below it is what the
+/// The ranked schedulers of a comparison as a table that is at most `width` columns wide where that is 80 or more. Below it stands what the
 /// numbers mean.
-pub fn table(comparison: &Comparison, width: u16) -> String {
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    let columns = columns(comparison);
-    table.set_header(columns.iter().map(|c| Cell::new(c.title)));
-    for (i, summary) in comparison.summaries.iter().enumerate() {
-        table.add_row(columns.iter().map(|c| (c.text)(i, summary)));
+///
+/// Columns that do not fit are left out, the least important ones first; a name that is too long stands on a line of its own.
+pub fn table(comparison: &Comparison, width: usize) -> String {
+    let mut columns = columns(comparison);
+    while total(&columns, comparison) > width {
+        let Some(last) = columns.iter().rposition(|c| c.optional) else { break };
+        columns.remove(last);
     }
-    for (i, column) in columns.iter().enumerate() {
-        let c = table.column_mut(i).expect("the header has as many columns");
-        c.set_padding((u16::from(i > 0), 0));
-        if !column.left {
-            c.set_cell_alignment(CellAlignment::Right);
-            c.set_constraint(ColumnConstraint::ContentWidth);
-        } else {
-            c.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(12)));
+    let names =
+        width.saturating_sub(total(&columns, comparison) - NAMES).clamp(NAMES, longest_name(comparison).max(NAMES));
+    let widths: Vec<usize> = columns.iter().map(|c| c.width(comparison)).collect();
+    let mut text = String::new();
+    for line in 0..2 {
+        let cell = |c: &Column| c.title.lines().nth(line).unwrap_or("").to_owned();
+        let name = ["", "scheduler"][line];
+        text.push_str(&row("", name, names, columns.iter().map(cell).zip(widths.iter().copied())));
+    }
+    let rule = 4 + names + widths.iter().map(|w| w + GAP).sum::<usize>();
+    text.push_str(&"─".repeat(rule));
+    text.push('\n');
+    for (i, summary) in comparison.summaries.iter().enumerate() {
+        let cells = columns.iter().map(|c| (c.text)(comparison, summary)).zip(widths.iter().copied());
+        text.push_str(&row(&(i + 1).to_string(), &name(comparison, summary), names, cells));
+        if !summary.same.is_empty() {
+            text.push_str(&indented("    = ", &summary.same.join(", "), width));
         }
     }
-    let mut text: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-    text.push_str(&legend(comparison));
+    text.push_str(&notes(comparison, &columns, width));
     text
 }
 
+/// A column.
 struct Column {
     title: &'static str,
-    left: bool,
-    text: fn(usize, &Summary) -> String,
+    optional: bool,
+    text: fn(&Comparison, &Summary) -> String,
+    /// What its numbers mean.
+    about: &'static str,
+}
+
+impl Column {
+    fn width(&self, comparison: &Comparison) -> usize {
+        let cells = comparison.summaries.iter().map(|s| (self.text)(comparison, s).chars().count());
+        cells.chain(self.title.lines().map(|l| l.chars().count())).max().unwrap_or(0)
+    }
 }
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
-    let column = |title, text| Column { title, left: false, text };
-    let mut all =
-        vec![column("", |i, _| (i + 1).to_string()), Column { title: "scheduler", left: true, text: |_, s| name(s) }];
+    let column = |title, about, text| Column { title, optional: false, text, about };
+    let optional = |title, about, text| Column { title, optional: true, text, about };
+    let mut all = Vec::new();
     if comparison.sized {
-        all.push(column("time\ns", |_, s| s.completion_s.map_or("–".into(), with_margin)));
+        all.push(column("time\ns", "", |_, s| s.completion_s.map_or("-".into(), |c| short(c.mean))));
+    } else {
+        all.push(column("goodput\nMbit/s", "", |_, s| short(s.goodput_mbps.mean)));
     }
-    match comparison.sized {
-        true => all.push(column("goodput\nMbit/s", |_, s| short(s.goodput_mbps.mean))),
-        false => all.push(column("goodput\nMbit/s", |_, s| with_margin(s.goodput_mbps))),
-    }
-    all.push(column("bene-\nfit", |_, s| s.benefit.map_or("–".into(), |b| signed(b.mean))));
+    all.push(column("against\nreference", "", against));
+    all.push(column("bene-\nfit", "benefit: 0 is plain TCP on the best path, 1 all paths added up", |_, s| {
+        s.benefit.map_or("-".into(), |b| signed(b.mean))
+    }));
     if comparison.paths > 1 {
-        all.push(column("share\n%", |_, s| share(s)));
+        all.push(column("share\n%", "share: bytes sent on each path", |_, s| share(s)));
     }
-    all.push(column("out of order KB\nmean  p95  max", |_, s| out_of_order(s)));
-    all.push(column("resent", |_, s| count(s.retransmitted)));
-    all.push(column("rein-\nject.", |_, s| count(s.reinjected)));
-    all.push(column("blocked\ns", |_, s| short(s.blocked_s)));
-    all.push(column("window\ns", |_, s| short(s.window_limited_s)));
+    all.push(optional("waits\nKB", "waits: data that arrived too early, 95th percentile", |_, s| {
+        kilobytes(s.out_of_order_p95)
+    }));
+    all.push(optional("resent\n", "resent: segments a run", |_, s| count(s.retransmitted)));
+    if comparison.sized {
+        all.push(optional("goodput\nMbit/s", "", |_, s| short(s.goodput_mbps.mean)));
+    }
+    all.push(optional("rein-\njected", "reinjected: segments sent again on another path", |_, s| count(s.reinjected)));
+    all.push(optional("window\nfull s", "window full: the receive window held data back", |_, s| {
+        short(s.window_limited_s)
+    }));
     all
 }
 
-fn name(summary: &Summary) -> String {
-    let mark = if summary.stalled + summary.failed > 0 { " *" } else { "" };
-    format!("{}{mark}", summary.scheduler)
+fn total(columns: &[Column], comparison: &Comparison) -> usize {
+    4 + NAMES + columns.iter().map(|c| c.width(comparison) + GAP).sum::<usize>()
 }
 
-fn with_margin(e: Estimate) -> String {
-    match e.margin() {
-        Some(margin) => format!("{} ±{}", short(e.mean), short(margin)),
-        None => short(e.mean),
+fn longest_name(comparison: &Comparison) -> usize {
+    comparison.summaries.iter().map(|s| name(comparison, s).chars().count()).max().unwrap_or(0)
+}
+
+fn row(rank: &str, name: &str, names: usize, cells: impl Iterator<Item = (String, usize)>) -> String {
+    let mut line = format!("{rank:>2}  {name:<names$}");
+    if name.chars().count() > names {
+        line.push('\n');
+        line.push_str(&" ".repeat(4 + names));
+    }
+    for (text, width) in cells {
+        line.push_str(&" ".repeat(GAP + width - text.chars().count().min(width)));
+        line.push_str(&text);
+    }
+    line.lines().map(|l| l.trim_end().to_owned() + "\n").collect()
+}
+
+fn name(comparison: &Comparison, summary: &Summary) -> String {
+    let mark = if summary.stalled + summary.failed > 0 { " *" } else { "" };
+    format!("{}{mark}", comparison.label(summary))
+}
+
+/// The difference to the reference.
+fn against(comparison: &Comparison, summary: &Summary) -> String {
+    let is_reference = comparison.reference.is_some_and(|r| comparison.summaries[r].scheduler == summary.scheduler);
+    match summary.against {
+        _ if is_reference => "reference".into(),
+        Some(difference) => shown(&difference),
+        None => "-".into(),
+    }
+}
+
+/// `+3.30 ±0.40`; a difference that the seeds do not settle has a `~` behind it.
+fn shown(difference: &Difference) -> String {
+    let mean = signed(difference.mean());
+    match (difference.same_on_every_seed, difference.estimate.margin(), difference.is_significant()) {
+        (true, ..) => format!("{mean} always"),
+        (_, Some(margin), Some(true)) => format!("{mean} ±{:<4} ", short(margin)),
+        (_, Some(margin), _) => format!("{mean} ±{:<4}~", short(margin)),
+        (_, None, _) => mean,
     }
 }
 
@@ -94,37 +155,65 @@ pub(crate) fn percentages(share: &[f64]) -> Vec<u32> {
     whole
 }
 
-fn out_of_order(s: &Summary) -> String {
-    let [mean, p95, max] = [s.out_of_order_mean, s.out_of_order_p95, s.out_of_order_max as f64].map(kilobytes);
-    format!("{mean} {p95:>5} {max:>5}")
-}
-
-fn legend(comparison: &Comparison) -> String {
+/// What the numbers and marks mean.
+fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     let mut text = String::new();
     for s in &comparison.summaries {
         for (n, word) in [(s.stalled, "stalled"), (s.failed, "failed")] {
             if n > 0 {
-                text.push_str(&format!("* {}: {n} of {} runs {word}\n", s.scheduler, s.runs));
+                text.push_str(&format!("* {}: {n} of {} runs {word}\n", comparison.label(s), s.runs));
             }
         }
     }
-    text.push_str(&match comparison.seeds.len() {
-        1 => "1 seed, so no interval".into(),
-        n => format!("{n} seeds, ± 95 % interval of the mean"),
-    });
-    text.push_str("; benefit (CP eq. 9): 0 = best path alone, 1 = sum of all;\n");
-    if comparison.paths > 1 {
-        text.push_str("share: sent bytes by path; ");
+    let seeds = comparison.seeds.len();
+    let differences = || comparison.summaries.iter().filter_map(|s| s.against);
+    let mut sentences = vec![match seeds {
+        1 => "Means of 1 seed, which says nothing about the spread".to_owned(),
+        n => format!("Means of {n} seeds"),
+    }];
+    if let Some(reference) = comparison.reference {
+        let margin = differences().any(|d| !d.same_on_every_seed && seeds > 1);
+        let interval = if margin { ", ± 95 % interval of the difference seed by seed" } else { "" };
+        sentences.push(format!("reference: {}{interval}", comparison.label(&comparison.summaries[reference])));
     }
-    text.push_str(
-        "resent, reinjected: segments a run; blocked: earlier data missing;\nwindow: held back by the receive window\n",
-    );
+    if differences().any(|d| d.same_on_every_seed) {
+        sentences.push("always: the same difference on every seed".into());
+    }
+    if differences().any(|d| !d.same_on_every_seed && d.is_significant() == Some(false)) {
+        sentences.push("~: not significant".into());
+    }
+    if comparison.summaries.iter().any(|s| !s.same.is_empty()) {
+        sentences.push("=: the same packets on every seed".into());
+    }
+    sentences.extend(columns.iter().filter(|c| !c.about.is_empty()).map(|c| c.about.to_owned()));
+    text.push_str(&indented("", &(sentences.join("; ") + "."), width));
     text
+}
+
+/// Text in lines of at most `width` characters, the first after `lead`, the others as far in.
+pub(crate) fn indented(lead: &str, text: &str, width: usize) -> String {
+    let margin = lead.chars().count();
+    let mut out = String::from(lead);
+    let mut used = margin;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > margin && used + 1 + length > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(margin));
+            used = margin;
+        } else if used > margin {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out + "\n"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::percentages;
+    use super::*;
 
     #[test]
     fn percentages_add_up() {
@@ -132,5 +221,12 @@ mod tests {
         assert_eq!(percentages(&[0.996, 0.004]), [100, 0]);
         assert_eq!(percentages(&[0.625, 0.375]), [63, 37]);
         assert_eq!(percentages(&[0.0, 0.0]), [0, 0]);
+    }
+
+    #[test]
+    fn lists_are_wrapped_between_words() {
+        assert_eq!(indented("", "one two three four", 9), "one two\nthree\nfour\n");
+        assert_eq!(indented("  = ", "one, two, three", 12), "  = one,\n    two,\n    three\n");
+        assert_eq!(indented("", "unbreakable a", 5), "unbreakable\na\n");
     }
 }

@@ -1,59 +1,185 @@
-//! Are several paths worse than one? The answer in a sentence.
+//! The answer in a few sentences: which scheduler, by how much, is that significant, and when are several paths worse than one?
 
-use crate::number::spoken;
+use crate::difference::Difference;
+use crate::number::{short, spoken};
 use crate::summary::{Comparison, Standing, Summary};
+use crate::why::culprit;
 
-/// Most schedulers that a sentence names.
-const MOST_NAMED: usize = 4;
-
-/// What several paths gain or lose here against plain TCP on the best one, in plain words; nothing with one path, without plain
-/// TCP runs, or where no scheduler used more than one path.
+/// The answer in plain words; nothing where no scheduler was run.
 pub fn verdict(comparison: &Comparison) -> Option<String> {
-    let tcp = comparison.best_plain_tcp()?;
-    let path = tcp.plain_tcp?;
-    let judged: Vec<_> = comparison.summaries.iter().filter_map(|s| Some((s, s.standing?))).collect();
-    let (best, best_standing) = *judged.first()?;
-    let worse: Vec<_> = judged.iter().filter(|(_, standing)| *standing == Standing::Worse).map(|(s, _)| *s).collect();
-    let how_many = number_word(comparison.paths);
+    let best = comparison.best_multipath()?;
+    if comparison.nothing_arrived() {
+        return Some(
+            "Nothing arrived: no scheduler delivered a byte, and plain TCP did not either on any path. The paths may be down, \
+             or lose everything."
+                .into(),
+        );
+    }
+    let mut sentences = Vec::new();
+    if best.goodput_mbps.mean == 0.0 {
+        sentences.push("No scheduler delivered a byte, although plain TCP did.".into());
+    } else {
+        sentences.push(best_scheduler(comparison, best));
+    }
+    sentences.extend(one_path(comparison, best));
+    sentences.extend(worse_than_one(comparison));
+    Some(sentences.join(" "))
+}
 
-    let (word, named) = match best_standing {
-        _ if !worse.is_empty() => ("worse than", worse),
-        Standing::Better => ("better than", vec![best]),
-        Standing::Level | Standing::Worse => ("about as good as", vec![best]),
+/// Which scheduler is best, and by how much.
+fn best_scheduler(comparison: &Comparison, best: &Summary) -> String {
+    let schedulers = comparison.summaries.iter().filter(|s| s.plain_tcp.is_none()).count();
+    let mut text = match (schedulers, &best.same[..]) {
+        (1, []) => format!("{} ", best.scheduler),
+        (1, same) => format!("{}, like {}, ", best.scheduler, others(same)),
+        (_, []) => format!("{} is the best scheduler here: it ", best.scheduler),
+        (_, same) => format!("{} and {} are the best schedulers here: each ", best.scheduler, others(same)),
     };
-    let mut text = format!("{how_many} paths are {word} one here");
-    if word == "worse than" && named.len() < judged.len() {
-        text.push_str(&format!(" with {} of {} schedulers", named.len(), judged.len()));
+    match value(comparison, best) {
+        Some(x) => text.push_str(&format!("{} {x} {}", verb(comparison), unit(comparison))),
+        None => text.push_str(&format!("finishes {} of {} runs", best.runs - best.unfinished(), best.runs)),
     }
-    text.push_str(": ");
+    let tcp = comparison.best_plain_tcp();
     let mut said = false;
-    let more = named.len().saturating_sub(MOST_NAMED);
-    for summary in named.into_iter().take(MOST_NAMED) {
-        text.push_str(&summary.scheduler);
-        text.push_str(&match value(comparison, summary) {
-            Some(x) if said => format!(" {x}, "),
-            Some(x) => format!(" {} {x} {}, ", verb(comparison), unit(comparison)),
-            None => " does not finish every run, ".into(),
-        });
-        said |= value(comparison, summary).is_some();
+    if let (Some(tcp), Some(difference)) = (tcp, best.against_tcp) {
+        let name = format!("plain TCP on {}", path(comparison, tcp));
+        text.push_str(&format!(", {}", compared(comparison, tcp, &difference, &name)));
+        said = true;
+    } else if let Some(tcp) = tcp.filter(|t| comparison.sized && t.completion_s.is_none()) {
+        text.push_str(&format!(", while plain TCP on {} does not finish", path(comparison, tcp)));
+        said = true;
     }
-    if more > 0 {
-        text.push_str(&format!("{more} more are below as well, "));
+    if let (Some(linux), Some(difference)) = (comparison.row("linux"), best.against_linux) {
+        let join = if said { "; that is" } else { "," };
+        text.push_str(&format!("{join} {}", compared(comparison, linux, &difference, "linux")));
+    } else if best.is("linux") && schedulers > 1 {
+        text.push_str("; no other scheduler beats the one of Linux");
     }
-    let tcp_value = value(comparison, tcp)?;
-    text.push_str(&format!("plain TCP on path {path} {} {tcp_value}.", verb(comparison)));
-    if let ("worse than", Standing::Better, Some(x)) = (word, best_standing, value(comparison, best)) {
-        let both = if comparison.paths == 2 { "both" } else { "all" };
-        text.push_str(&format!(" The best use of {both} is {}: {x} {}.", best.scheduler, unit(comparison)));
+    text + "."
+}
+
+/// `minrtt`, `minrtt and lws`, `minrtt and 4 more`.
+fn others(same: &[String]) -> String {
+    match same {
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        [] => String::new(),
+    }
+}
+
+/// `3.3 Mbit/s (93 %) more than NAME (significant)`.
+fn compared(comparison: &Comparison, other: &Summary, difference: &Difference, name: &str) -> String {
+    let amount = difference.mean().abs();
+    let base = match comparison.sized {
+        true => other.completion_s.map_or(0.0, |c| c.mean),
+        false => other.goodput_mbps.mean,
+    };
+    let percent = if base > 0.0 { format!(" ({:.0} %)", amount / base * 100.0) } else { String::new() };
+    let word = if difference.mean() > 0.0 { "more" } else { "less" };
+    let equal = if comparison.sized { "long" } else { "much" };
+    if amount == 0.0 {
+        return format!("exactly as {equal} as {name}");
+    }
+    if difference.is_significant() == Some(false) {
+        let margin = difference.estimate.margin().unwrap_or(0.0);
+        return format!(
+            "about as {equal} as {name} (the difference of {} ± {} {} is not significant)",
+            short(difference.mean()),
+            short(margin),
+            unit(comparison)
+        );
+    }
+    // Less than 1 % is nobody's reason to choose, however certain it is.
+    let level = base > 0.0 && amount < 0.01 * base;
+    let settled = match difference.is_significant() {
+        _ if difference.same_on_every_seed => "the same on every seed",
+        Some(_) => "significant",
+        None => "one seed: significance unknown",
+    };
+    if level {
+        return format!("practically as {equal} as {name} ({} {} {word}, {settled})", spoken(amount), unit(comparison));
+    }
+    format!("{} {}{percent} {word} than {name} ({settled})", spoken(amount), unit(comparison))
+}
+
+/// What is to be said where data went over one path only.
+fn one_path(comparison: &Comparison, best: &Summary) -> Option<String> {
+    if comparison.paths < 2 {
+        return None;
+    }
+    let multipath: Vec<_> = comparison.summaries.iter().filter(|s| s.plain_tcp.is_none()).collect();
+    let same = |s: &&Summary| s.only_path() == best.only_path();
+    let only = comparison.path_name(best.only_path()?);
+    if !multipath.iter().all(same) {
+        return Some(format!("It sent over {only} alone."));
+    }
+    let idle: Vec<String> = comparison
+        .summaries
+        .iter()
+        .filter(|s| s.goodput_mbps.mean == 0.0)
+        .filter_map(|s| s.plain_tcp)
+        .map(|p| comparison.path_name(p))
+        .collect();
+    let backups: Vec<&str> = comparison.path_info.iter().filter(|p| p.backup).map(|p| p.name.as_str()).collect();
+    Some(match (&idle[..], &backups[..]) {
+        ([], []) => format!("Only {only} carried data, with every scheduler."),
+        ([], backups) => format!("Only {only} carried data: {} a backup.", is(backups)),
+        (idle, _) => format!("Only {only} carried data: plain TCP delivers nothing on {}.", idle.join(" and ")),
+    })
+}
+
+fn is(names: &[&str]) -> String {
+    match names {
+        [one] => format!("{one} is"),
+        several => format!("{} are each", several.join(" and ")),
+    }
+}
+
+/// When several paths are worse than one, with whom, and what is to blame.
+fn worse_than_one(comparison: &Comparison) -> Option<String> {
+    let judged: Vec<_> = comparison.summaries.iter().filter(|s| s.standing.is_some()).collect();
+    let worse: Vec<_> = judged.iter().filter(|s| s.standing == Some(Standing::Worse)).collect();
+    let tcp = comparison.best_plain_tcp()?;
+    let worst = worse.last()?;
+    let schedulers = |list: &[&&Summary]| list.iter().map(|s| 1 + s.same.len()).sum::<usize>();
+    let (bad, all) = (schedulers(&worse), schedulers(&judged.iter().collect::<Vec<_>>()));
+    let how_many = number_word(comparison.paths);
+    let mut text = match (bad == all, all) {
+        (true, 1) => format!("{how_many} paths are worse than one here"),
+        (true, _) => format!("{how_many} paths are worse than one here with every scheduler"),
+        _ => format!("{how_many} paths are worse than one with {bad} of {all} schedulers"),
+    };
+    if all > 1 {
+        text.push_str(&format!(", most of all with {}", worst.scheduler));
+    }
+    match worst.against_tcp {
+        _ if comparison.sized && worst.unfinished() > 0 => {
+            text.push_str(&format!(": {} of {} runs do not finish", worst.unfinished(), worst.runs));
+        }
+        // With a single scheduler it has been said.
+        Some(difference) if all > 1 => {
+            let name = format!("plain TCP on {}", path(comparison, tcp));
+            text.push_str(&format!(": {}", compared(comparison, tcp, &difference, &name)));
+        }
+        _ => {}
+    }
+    text.push('.');
+    if let Some(reason) = culprit(comparison, worst) {
+        text.push_str(&format!(" {reason}"));
     }
     Some(text)
+}
+
+fn path(comparison: &Comparison, tcp: &Summary) -> String {
+    tcp.plain_tcp.map_or_else(|| tcp.scheduler.clone(), |p| comparison.path_name(p))
 }
 
 fn verb(comparison: &Comparison) -> &'static str {
     if comparison.sized { "takes" } else { "delivers" }
 }
 
-fn unit(comparison: &Comparison) -> &'static str {
+pub(crate) fn unit(comparison: &Comparison) -> &'static str {
     if comparison.sized { "s" } else { "Mbit/s" }
 }
 
@@ -61,10 +187,10 @@ fn value(comparison: &Comparison, summary: &Summary) -> Option<String> {
     if !comparison.sized {
         return Some(spoken(summary.goodput_mbps.mean));
     }
-    summary.completion_s.filter(|c| c.count == summary.runs).map(|c| spoken(c.mean))
+    summary.completion_s.filter(|_| summary.unfinished() == 0).map(|c| spoken(c.mean))
 }
 
-fn number_word(n: usize) -> String {
+pub(crate) fn number_word(n: usize) -> String {
     const WORDS: [&str; 9] = ["Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
     n.checked_sub(2).and_then(|i| WORDS.get(i)).map_or_else(|| n.to_string(), |w| (*w).to_string())
 }

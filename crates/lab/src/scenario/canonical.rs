@@ -84,6 +84,26 @@ impl Scenario {
     }
 }
 
+impl LinkSettings {
+    /// The setting `key` as it would be written in a file; nothing where there is no such setting, or `trace` where a rate stands in
+    /// its place. A trace is also what `rate` is then.
+    pub fn written(&self, key: &str) -> Option<String> {
+        let is_trace = matches!(self.rate, Rate::TraceFile(_) | Rate::Cellular(_));
+        let setting = match key {
+            "trace" => Some(&TRACE).filter(|_| is_trace),
+            _ => LINK.iter().find(|s| s.key == key),
+        };
+        (written(setting?, &self.rate).get)(self)
+    }
+}
+
+impl Connection {
+    /// The setting `key` as it would be written in a file.
+    pub fn written(&self, key: &str) -> Option<String> {
+        CONNECTION.iter().find(|s| s.key == key).and_then(|s| (s.get)(self))
+    }
+}
+
 /// `wlan` of `wlan.up`.
 fn base_name(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(base, _)| base)

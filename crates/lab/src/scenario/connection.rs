@@ -1,6 +1,6 @@
 //! From a document to a scenario that is ready to run: connections, and what a scheduler entry changes in them.
 
-use super::data::{Algorithm, Connection, Direction, PathMode, Scenario, Workload};
+use super::data::{Algorithm, Connection, Direction, PathMode, Scenario, TraceStart, Workload};
 use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
 use super::form::Form;
@@ -93,6 +93,7 @@ impl Document {
             duration: TIME_LIMIT,
             measure_from: Duration::ZERO,
             series_step: Duration::from_millis(100),
+            trace_start: TraceStart::default(),
             nodes,
             links,
             paths,

@@ -21,6 +21,8 @@ pub struct Scenario {
     pub measure_from: Duration,
     /// Step of the time series.
     pub series_step: Duration,
+    /// Where recorded traces start.
+    pub trace_start: TraceStart,
     /// Hosts and routers. Paths in short form lie between `client` and `server`, which are then the first two.
     pub nodes: Vec<Node>,
     /// Links, one per direction: `NAME.up` from the client's side, then `NAME.down` back, for every link and every
@@ -44,6 +46,17 @@ impl Scenario {
         let measured = self.connections.iter().filter(|c| c.measured);
         measured.map(|c| c.paths.len()).max().unwrap_or(0)
     }
+}
+
+/// Where recorded traces start. Generated ones go by their own seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceStart {
+    /// Somewhere in the trace, which the run's seed decides: each seed sees another part of the recording, so that the spread over
+    /// the seeds says something about the network. Both directions of a link start at the same part of their traces.
+    #[default]
+    Seeded,
+    /// At the first line.
+    Beginning,
 }
 
 /// A host or a router.

@@ -1,7 +1,7 @@
 //! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
 //! come from here.
 
-use super::data::{Connection, Direction, Path, PathMode, Scenario};
+use super::data::{Connection, Direction, Path, PathMode, Scenario, TraceStart};
 use super::form::{Bool, Form, Number, PositiveTime, Share, Size, Text, Time, Whole, Wrong, words};
 use super::kinds::{
     AlgorithmForm, JitterForm, LossForm, PathManagerForm, QueueForm, RateForm, ReceiveBufferForm, ReorderForm,
@@ -49,6 +49,8 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     PositiveTime, duration as "duration", "Length of a run; time limit of sized transfers";
     Time, measure_from as "measure_from", "Metrics count what is sent or arrives from this time on";
     PositiveTime, series_step as "series_step", "Step of the time series";
+    TraceStartForm, trace_start as "trace_start",
+        "Where recorded traces start: seeded (each seed starts somewhere else in them) or beginning";
 });
 
 /// Of one direction of a link.
@@ -189,6 +191,8 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Whole<1, 100>, tcp.max_retransmissions as "max_retransmissions", "Retransmissions before a subflow is given up";
 });
 
+words!(/// Where recorded traces start.
+TraceStartForm: TraceStart { "seeded" => TraceStart::Seeded, "beginning" => TraceStart::Beginning });
 words!(/// Where random loss happens.
 LossPositionForm: LossPosition { "before" => LossPosition::Before, "after" => LossPosition::After });
 words!(/// Waiting packets of a link that goes down.

@@ -28,6 +28,7 @@ const BLOCK: u64 = 64 << 10;
 
 /// A connection's two applications.
 pub(super) struct App {
+    pub(super) name: String,
     pub(super) measured: bool,
     pub(super) paths: Vec<usize>,
     pub(super) direction: Direction,
@@ -69,6 +70,7 @@ impl App {
     ) -> Self {
         let end = |(host, address)| End { host, address, handle: None };
         App {
+            name: connection.name.clone(),
             measured: connection.measured,
             paths: connection.paths.clone(),
             direction: connection.direction,

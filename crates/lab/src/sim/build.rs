@@ -4,7 +4,7 @@ use super::app::{App, Apps};
 use super::hosts::Host;
 use super::middlebox::Middleboxes;
 use super::pool::Handle;
-use crate::scenario::{self, Files, Path, Rate, Scenario};
+use crate::scenario::{self, Files, Path, Rate, Scenario, TraceStart};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_netsim as net;
 use pathweave_netsim::trace::Cellular;
@@ -67,7 +67,7 @@ pub(super) fn build(
     let mut network = Network::new();
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
     for link in &scenario.links {
-        let mut builder = LinkBuilder { seed, files, name: &link.name };
+        let mut builder = LinkBuilder { seed, files, name: &link.name, trace_start: scenario.trace_start };
         let config = builder.config(&link.settings)?;
         let random = LinkRandom::new(seed, &link.name);
         let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
@@ -167,6 +167,7 @@ struct LinkBuilder<'a> {
     seed: u64,
     files: &'a dyn Files,
     name: &'a str,
+    trace_start: TraceStart,
 }
 
 /// Bytes of an Ethernet header: mahimahi's 1500-byte opportunities carry IP packets, without one.
@@ -186,7 +187,11 @@ impl LinkBuilder<'_> {
             }
             Rate::TraceFile(name) => {
                 let text = self.files.read(name).map_err(|e| self.error(format!("{name}: {e}")))?;
-                Shaper::Trace(Trace::parse(&text).map_err(|e| self.error(format!("{name}: {e}")))?)
+                let trace = Trace::parse(&text).map_err(|e| self.error(format!("{name}: {e}")))?;
+                Shaper::Trace(match self.trace_start {
+                    TraceStart::Beginning => trace,
+                    TraceStart::Seeded => trace.rotated(trace.period().mul_f64(self.trace_part())),
+                })
             }
             Rate::Cellular(c) => {
                 let seed = c.seed.map_or(self.seed, u64::from);
@@ -202,6 +207,13 @@ impl LinkBuilder<'_> {
                 Shaper::Trace(model.generate(&mut random).map_err(|e| self.error(e.to_string()))?)
             }
         })
+    }
+
+    /// The part of a recorded trace, from 0 to 1, after which it starts: the same for both directions of a link, which were recorded
+    /// together.
+    fn trace_part(&self) -> f64 {
+        let link = self.name.rsplit_once('.').map_or(self.name, |(link, _)| link);
+        Random::substream(self.seed, &format!("{link}/trace start")).unit()
     }
 
     fn config(&mut self, s: &scenario::LinkSettings) -> Result<LinkConfig, BuildError> {

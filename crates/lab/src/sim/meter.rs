@@ -2,8 +2,8 @@
 
 use super::app::{App, Apps};
 use super::hosts::Host;
-use super::totals::{PathTotals, Totals, path_of};
-use crate::results::{Metrics, OutOfOrder, PathMetrics, Series, Status};
+use super::totals::{Totals, path_of};
+use crate::results::{ConnectionResult, Metrics, OutOfOrder, PathMetrics, Series, Status};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
 use pathweave_units::{Duration, Instant};
@@ -26,8 +26,31 @@ pub struct Measured {
     pub metrics: Metrics,
     /// Numbers over time.
     pub series: Series,
+    /// Every connection by itself.
+    pub connections: Vec<ConnectionResult>,
+    /// What to be warned about.
+    pub warnings: Vec<String>,
     /// Counters of each link of the scenario.
     pub links: Vec<LinkStats>,
+}
+
+impl Measured {
+    /// Warns of a scheduler that leaves the paths idle most of the time although it could send.
+    pub(super) fn warn_of_waiting(&mut self, idle_s: f64) {
+        let time = &self.metrics.time;
+        let all = time.no_data_s
+            + time.window_full_s
+            + time.congestion_windows_full_s
+            + time.scheduler_waits_s
+            + time.sending_s;
+        if idle_s > all / 2.0 {
+            let text = format!(
+                "the scheduler waited for {idle_s:.1} of {all:.1} s although there was data to send and room in the receive \
+                 window, while more than half of the congestion windows was unused"
+            );
+            self.warnings.push(text);
+        }
+    }
 }
 
 /// The largest value in each step of time, where a value holds until the next one.
@@ -91,7 +114,7 @@ impl Meter {
             step,
             paths,
             before: (scenario.measure_from == Duration::ZERO)
-                .then(|| Totals { paths: vec![PathTotals::default(); paths], ..Totals::default() }),
+                .then(|| Totals::nothing(scenario.connections.len(), paths)),
             delivered_steps: Vec::new(),
             path_steps: vec![Vec::new(); paths],
             path_bytes: vec![0; paths],
@@ -101,6 +124,11 @@ impl Meter {
             blocked: Duration::ZERO,
             last_seen: None,
         }
+    }
+
+    /// The step of the series.
+    pub(super) fn step(&self) -> Duration {
+        self.step
     }
 
     fn add(steps: &mut Vec<u64>, now: Instant, step: Duration, bytes: u64) {
@@ -186,13 +214,22 @@ impl Meter {
         let before = self.before.take().unwrap_or_else(|| total.clone());
         let mut metrics = total.counters_since(&before);
         metrics.goodput_mbps = mbps(total.read_since(&before));
-        let paths = total.paths.iter().zip(&before.paths);
-        metrics.per_path = paths
-            .map(|(now, then)| PathMetrics {
+        // What has arrived and still waits out of order at the end is nobody's goodput: the parts are of what was delivered.
+        let arrived = total.paths.iter().zip(&before.paths).map(|(now, then)| now.first_since(then));
+        let all: u64 = arrived.clone().sum();
+        let part = |bytes: u64| if all > 0 { bytes as f64 / all as f64 } else { 0.0 };
+        metrics.per_path = arrived
+            .zip(total.paths.iter().zip(&before.paths))
+            .map(|(bytes, (now, then))| PathMetrics {
                 sent_bytes: now.sent - then.sent,
-                goodput_mbps: mbps(now.first_since(then)),
+                goodput_mbps: metrics.goodput_mbps * part(bytes),
             })
             .collect();
+        let delivered = total.apps.iter().zip(&before.apps).map(|(now, then)| now.read_since(then));
+        let connections: Vec<_> = (apps.list.iter().zip(delivered))
+            .map(|(app, bytes)| connection_result(app, end, self.measure_from, bytes, hosts))
+            .collect();
+        metrics.fairness = jain(&connections.iter().map(|c| c.goodput_mbps).collect::<Vec<_>>());
         metrics.head_of_line_blocked_s = self.blocked.as_secs_f64();
         if measured.iter().all(|a| a.finished.is_some()) && !measured.is_empty() {
             let last = measured.iter().filter_map(|a| a.finished.map(|f| f.since(a.start))).max();
@@ -212,9 +249,32 @@ impl Meter {
             goodput_mbps: rate(&self.delivered_steps),
             per_path_mbps: self.path_steps.iter().map(|s| rate(s)).collect(),
             out_of_order_bytes: self.out_of_order_series.finish(end),
+            ..Series::default()
         };
-        Measured { status, reason, digest, metrics, series, links: Vec::new() }
+        Measured { status, reason, digest, metrics, series, connections, warnings: Vec::new(), links: Vec::new() }
     }
+}
+
+/// What one connection delivered, of which `bytes` within its measured time.
+fn connection_result(app: &App, end: Instant, measure_from: Instant, bytes: u64, hosts: &[Host]) -> ConnectionResult {
+    let seconds = app.finished.unwrap_or(end).since(app.start.max(measure_from)).as_secs_f64();
+    let sender = app.sender();
+    let connection = sender.handle.and_then(|h| hosts[sender.host].endpoint.connection(h));
+    ConnectionResult {
+        name: app.name.clone(),
+        measured: app.measured,
+        mptcp: connection.is_some_and(|c| c.is_mptcp()),
+        goodput_mbps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 },
+        received_bytes: app.received,
+        completion_s: app.finished.map(|f| f.since(app.start).as_secs_f64()),
+        error: app.error.map(|e| e.to_string()),
+    }
+}
+
+/// Jain's fairness index; nothing for fewer than two, or where nobody gets anything.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
 fn outcome(measured: &[&App]) -> (Status, Option<String>) {

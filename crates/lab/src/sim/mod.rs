@@ -10,6 +10,7 @@ mod middlebox;
 mod pool;
 mod through_bytes;
 mod totals;
+mod watch;
 
 use crate::scenario::Scenario;
 use build::World;
@@ -44,6 +45,7 @@ pub struct Simulation {
     /// Of all paths; nothing where no path has one.
     middleboxes: Option<Middleboxes>,
     meter: Meter,
+    watch: watch::Watch,
     digest: digest::Digest,
     capture: Option<Capture>,
     /// What was recorded of the measured senders' decisions; nothing while nobody asks for it.
@@ -98,11 +100,13 @@ impl Simulation {
         files: &dyn crate::scenario::Files,
     ) -> Result<Self, BuildError> {
         let World { network, hosts, host_of_node, apps, middleboxes } = build::build(scenario, seed, registry, files)?;
+        let meter = Meter::new(scenario);
         Ok(Simulation {
+            watch: watch::Watch::new(scenario, meter.step()),
+            meter,
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
             ends_with_data: scenario.ends_with_data(),
-            meter: Meter::new(scenario),
             network,
             pool: Pool::default(),
             hosts,
@@ -136,13 +140,22 @@ impl Simulation {
             match self.next_event() {
                 Some(next) if next <= until => {
                     self.meter.go_on(next, &self.hosts, &self.apps);
+                    self.look_until(next);
                     self.now = next;
                 }
                 _ => {
+                    self.look_until(until);
                     self.now = until;
                     return until < self.end;
                 }
             }
+        }
+    }
+
+    /// Takes the looks that come before `time`, at which nothing has happened yet; at the end of the run the last one too.
+    fn look_until(&mut self, time: Instant) {
+        while self.watch.next() < time || (time == self.end && self.watch.next() == time) {
+            self.watch.look(&self.hosts, &self.apps, &mut self.network);
         }
     }
 
@@ -379,10 +392,17 @@ impl Simulation {
     }
 
     /// What was measured up to now.
-    pub fn finish(self) -> Measured {
+    pub fn finish(mut self) -> Measured {
         let digest = self.digest.finish();
         let links = (0..self.network.graph().links() as u32).map(|i| *self.network.link_stats(LinkId(i))).collect();
-        Measured { links, ..self.meter.finish(self.now, &self.hosts, &self.apps, digest) }
+        let watched = self.watch.finish(self.now, &self.hosts, &self.apps, &mut self.network);
+        let mut measured = self.meter.finish(self.now, &self.hosts, &self.apps, digest);
+        measured.metrics.time = watched.time;
+        measured.series.subflows = watched.subflows;
+        measured.series.links = watched.links;
+        measured.links = links;
+        measured.warn_of_waiting(watched.idle_waits);
+        measured
     }
 }
 

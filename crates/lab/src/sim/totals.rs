@@ -10,14 +10,22 @@ use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
 /// Counted since the start of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
-    /// Bytes that were read.
-    pub(super) read: u64,
-    /// Bytes that have arrived and wait for earlier ones, so that they are not read yet.
-    pub(super) waiting: u64,
+    /// By connection of the scenario, those that are not measured too.
+    pub(super) apps: Vec<AppTotals>,
     /// By path: bytes that arrived there first, and the data bytes that were sent there.
     pub(super) paths: Vec<PathTotals>,
     /// The sender's counters; all else is zero.
     pub(super) counters: Metrics,
+}
+
+/// Counted of one connection's receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AppTotals {
+    measured: bool,
+    /// Bytes that were read.
+    read: u64,
+    /// Bytes that have arrived and wait for earlier ones, so that they are not read yet.
+    waiting: u64,
 }
 
 /// Counted on one path.
@@ -34,19 +42,31 @@ pub(super) struct PathTotals {
 impl Totals {
     /// Of all measured connections.
     pub(super) fn of(hosts: &[Host], apps: &Apps, paths: usize) -> Self {
-        let mut totals = Totals { paths: vec![PathTotals::default(); paths], ..Totals::default() };
-        for app in apps.list.iter().filter(|a| a.measured) {
-            totals.read += app.received;
+        let mut totals = Totals { apps: Vec::with_capacity(apps.list.len()), ..Totals::nothing(0, paths) };
+        for app in &apps.list {
             totals.add_receiver(app, hosts);
-            totals.add_sender(app, hosts);
+            if app.measured {
+                totals.add_sender(app, hosts);
+            }
         }
         totals
     }
 
+    /// Before anything has happened.
+    pub(super) fn nothing(apps: usize, paths: usize) -> Self {
+        Totals {
+            apps: vec![AppTotals::default(); apps],
+            paths: vec![PathTotals::default(); paths],
+            counters: Metrics::default(),
+        }
+    }
+
     fn add_receiver(&mut self, app: &App, hosts: &[Host]) {
         let receiver = app.receiver();
-        let Some(connection) = connection(hosts, receiver.host, receiver.handle) else { return };
-        self.waiting += connection.out_of_order_bytes() + connection.held_bytes();
+        let found = connection(hosts, receiver.host, receiver.handle);
+        let waiting = found.map_or(0, |c| c.out_of_order_bytes() + c.held_bytes());
+        self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
+        let Some(connection) = found.filter(|_| app.measured) else { return };
         for subflow in connection.subflows() {
             if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
                 path.first += subflow.first_bytes;
@@ -79,9 +99,10 @@ impl Totals {
         }
     }
 
-    /// What arrived after `before` and was read until now. What waited at that time has arrived before it.
+    /// What the measured connections' readers read of what arrived after `before`.
     pub(super) fn read_since(&self, before: &Totals) -> u64 {
-        self.read.saturating_sub(before.read + before.waiting)
+        let pairs = self.apps.iter().zip(&before.apps);
+        pairs.filter(|(now, _)| now.measured).map(|(now, then)| now.read_since(then)).sum()
     }
 
     /// The sender's counters since `before`.
@@ -96,6 +117,13 @@ impl Totals {
             timeouts: now.timeouts - then.timeouts,
             ..Metrics::default()
         }
+    }
+}
+
+impl AppTotals {
+    /// What was read of what arrived after `before`. What waited at that time had arrived before it.
+    pub(super) fn read_since(&self, before: &AppTotals) -> u64 {
+        self.read.saturating_sub(before.read + before.waiting)
     }
 }
 

@@ -54,6 +54,11 @@ impl Connection {
         }
     }
 
+    /// Whether the peer's window holds data back that some subflow has room for.
+    pub(super) fn is_held_back_by_window(&self) -> bool {
+        self.blocked.is_some_and(|b| b.by == BlockedBy::SendWindow)
+    }
+
     /// Whether everything written is out, and the application has more than the send buffer takes.
     fn send_buffer_is_full(&self) -> bool {
         self.write_blocked && self.send.unassigned_bytes() == 0 && self.send.assigned_bytes() > 0

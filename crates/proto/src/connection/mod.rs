@@ -4,7 +4,7 @@
 //! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions),
 //! `blocking` (what holds data back, and telling the scheduler),
 //! `delegate` (grants that wait for the end of an instant), `reinject` (reinjection, opportunistic retransmission, failure
-//! detection), `trace` (decisions, for people to read), `joins` (further subflows), `close` (DATA_FIN and the end).
+//! detection), `trace` (decisions, for people to read), `progress` (what keeps the sender from sending), `joins` (further subflows), `close` (DATA_FIN and the end).
 
 mod addresses;
 mod blocking;
@@ -20,6 +20,7 @@ mod mapping;
 mod messages;
 mod output;
 mod probe;
+mod progress;
 mod receive_queue;
 mod receive_window;
 mod reinject;
@@ -34,6 +35,7 @@ mod trace;
 pub(crate) use handshake::{Numbers, join, names_capable};
 pub(crate) use joins::LATE_JOIN;
 pub use output::Transmit;
+pub use progress::Progress;
 pub use schedule::ScheduleError;
 pub use send_map::SendMap;
 pub use subflow::{PathMeta, SubflowInfo};

@@ -2,7 +2,7 @@
 
 use super::mapping::Mappings;
 use super::probe::Probe;
-use crate::scheduler::SubflowView;
+use crate::scheduler::{Phase, SubflowView};
 use crate::seq::SubflowId;
 use crate::tcp::{Counters, Tcp};
 use core::net::SocketAddr;
@@ -176,6 +176,7 @@ impl Subflow {
             rto: self.tcp.rto(),
             cwnd: self.tcp.window().cwnd,
             in_flight: self.tcp.in_flight(),
+            phase: self.tcp.phase(),
         }
     }
 }
@@ -209,4 +210,6 @@ pub struct SubflowInfo {
     pub cwnd: u32,
     /// Segments in flight.
     pub in_flight: u32,
+    /// Phase of its congestion control.
+    pub phase: Phase,
 }

@@ -1,7 +1,9 @@
 //! Results that look like those of runs, from no simulator.
 
 use pathweave_lab::benefit::fill_aggregation_benefit;
-use pathweave_lab::results::{Manifest, Metrics, OutOfOrder, PathMetrics, RunResult, SCHEMA_VERSION, Series, Status};
+use pathweave_lab::results::{
+    Manifest, Metrics, OutOfOrder, PathInfo, PathMetrics, RunResult, SCHEMA_VERSION, Series, Status,
+};
 
 /// Goodput of WLAN and 3G, the part on the first path, and out-of-order bytes that a scheduler reaches.
 const SHAPES: [(&str, f64, f64, f64); 8] = [
@@ -77,7 +79,9 @@ pub(crate) fn results(scenario: &str, seeds: u64, seconds: f64, sized: bool) -> 
                     per_path_mbps: [first, 1.0 - first].map(|p| goodput_mbps.iter().map(|g| g * p).collect()).into(),
                     goodput_mbps,
                     out_of_order_bytes,
+                    ..Series::default()
                 },
+                paths: ["wlan", "3g"].map(|name| PathInfo { name: name.into(), backup: false }).into(),
                 manifest: Manifest {
                     version: "0.1.0".into(),
                     scenario_hash: format!("{:032x}", 0x9ed5_u128 << 100 | 0x17),
@@ -86,7 +90,9 @@ pub(crate) fn results(scenario: &str, seeds: u64, seconds: f64, sized: bool) -> 
                         "blest" => [("lambda", "1"), ("delta", "0.05")].map(|(k, v)| (k.into(), v.into())).into(),
                         _ => Default::default(),
                     },
+                    ..Manifest::default()
                 },
+                ..RunResult::default()
             });
         }
     }

@@ -12,7 +12,7 @@ fn embedded(page: &str) -> serde_json::Value {
 
 #[test]
 fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
-    let text = page(&results("wlan-3g", 2, 5.0, false), &[]);
+    let text = page(&results("wlan-3g", 2, 5.0, false), &[], None);
     for attribute in ["src=", "@import", "url(http", "href=\"http", "srcset=", "<link", "<img", "<iframe"] {
         let ours = text.matches(attribute).count();
         assert_eq!(ours, 0, "{attribute} occurs");
@@ -23,8 +23,8 @@ fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
 
 #[test]
 fn small_before_data() {
-    assert!(page(&[], &[]).len() < 150_000, "{} bytes", page(&[], &[]).len());
-    let large = page(&results("wlan-3g", 30, 600.0, false), &[]);
+    assert!(page(&[], &[], None).len() < 150_000, "{} bytes", page(&[], &[], None).len());
+    let large = page(&results("wlan-3g", 30, 600.0, false), &[], None);
     assert!(large.len() < 4_000_000, "{} bytes for 240 runs of 10 minutes", large.len());
 }
 
@@ -32,7 +32,7 @@ fn small_before_data() {
 fn each_scenario_is_a_section_with_every_scheduler() {
     let mut all = results("wlan-3g", 3, 5.0, false);
     all.extend(results("download", 3, 5.0, true));
-    let text = page(&all, &[]);
+    let text = page(&all, &[], None);
     assert_eq!(text.matches("<section ").count(), 2);
     let data = embedded(&text);
     for (i, name) in ["wlan-3g", "download"].into_iter().enumerate() {
@@ -45,8 +45,8 @@ fn each_scenario_is_a_section_with_every_scheduler() {
             assert_eq!(row["queue_series"]["runs"].as_array().expect("a list").len(), 3);
         }
     }
-    assert!(text.contains("Two paths are worse than one here with "));
-    assert_eq!(text, page(&all, &[]), "equal results are equal bytes");
+    assert!(text.contains("Two paths are worse than one with "));
+    assert_eq!(text, page(&all, &[], None), "equal results are equal bytes");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn hostile_names_stay_text() {
     all[0].scheduler = "<img src=x onerror=alert(1)>".into();
     all[0].status = Status::Failed;
     all[0].reason = Some("<b>&</b>".into());
-    let text = page(&all, &[]);
+    let text = page(&all, &[], None);
     assert!(!text.contains("alert(1)</script>"));
     assert!(!text.contains("<img"));
     assert!(text.contains("&lt;b&gt;&amp;&lt;/b&gt;"));
@@ -72,10 +72,6 @@ fn sample() {
     all[0].reason = Some("nothing more would ever have happened, 1.2 MB were left".into());
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/page");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
-    let about = About {
-        scenario: "wlan-3g".into(),
-        description: "WLAN of 25 Mbit/s, 25 ms, 1 % loss and 3G of 5 Mbit/s, 65 ms".into(),
-        source: "Ferlin et al., IFIP Networking 2016 (BLEST), section III".into(),
-    };
-    std::fs::write(folder.join("sample.html"), page(&all, &[about])).expect("the page can be written");
+    let about = About::default();
+    std::fs::write(folder.join("sample.html"), page(&all, &[about], None)).expect("the page can be written");
 }

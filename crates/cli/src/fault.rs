@@ -1,0 +1,68 @@
+//! Panics inside a run: caught, told with their place, and told apart by whose they are.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    /// File and line of this thread's last panic.
+    static PLACE: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
+}
+
+/// Parts of the paths of Pathweave's own sources.
+const OURS: [&str; 6] = [
+    "crates/units/src/",
+    "crates/wire/src/",
+    "crates/proto/src/",
+    "crates/netsim/src/",
+    "crates/lab/src/",
+    "crates/cli/src/",
+];
+
+/// From now on panics leave their place behind instead of a message on standard error, for [`caught`] to tell.
+pub(crate) fn remember_places() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|l| (l.file().replace('\\', "/"), l.line()));
+        PLACE.with(|p| *p.borrow_mut() = place);
+    }));
+}
+
+/// What `work` gives; where it panics, what to say of it. `scheduler` is the one that runs.
+pub(crate) fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an unknown panic");
+        match PLACE.with(|p| p.borrow_mut().take()) {
+            Some((file, line)) if is_a_schedulers(&file) => {
+                format!("the scheduler {scheduler} panicked at {file}:{line}: {text}")
+            }
+            Some((file, line)) => format!("a fault in Pathweave at {file}:{line}: {text}"),
+            None => format!("a fault in Pathweave: {text}"),
+        }
+    })
+}
+
+/// Whether a source file belongs to a scheduler: one of ours, or anything outside of Pathweave and of the libraries that it uses.
+fn is_a_schedulers(file: &str) -> bool {
+    let library = file.contains("/registry/src/") || file.starts_with("/rustc/") || file.contains("/library/");
+    file.contains("crates/proto/src/scheduler/") || !(library || OURS.iter().any(|part| file.contains(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_a_panic_is() {
+        for (file, schedulers) in [
+            ("crates/proto/src/scheduler/blest.rs", true),
+            ("src/scheduler.rs", true),
+            ("/home/ada/my-rule/src/scheduler.rs", true),
+            ("crates/proto/src/connection/schedule.rs", false),
+            ("/home/ada/.cargo/git/checkouts/pathweave-1/2/crates/lab/src/sim/mod.rs", false),
+            ("/home/ada/.cargo/registry/src/index/bytes-1.0/src/bytes.rs", false),
+            ("/rustc/5980/library/core/src/option.rs", false),
+        ] {
+            assert_eq!(is_a_schedulers(file), schedulers, "{file}");
+        }
+    }
+}

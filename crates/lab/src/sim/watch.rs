@@ -1,0 +1,245 @@
+//! What is looked at in regular steps: where the senders' time goes, and their subflows and links over time.
+//!
+//! Between two events nothing changes, so a look at any time sees the state that the event before it left.
+
+use super::app::{App, Apps};
+use super::hosts::Host;
+use super::totals::path_of;
+use crate::results::{LinkSeries, SubflowSeries, TimeSpent};
+use crate::scenario::{Direction, LinkChange, Scenario};
+use pathweave_netsim::trace::OPPORTUNITY_BYTES;
+use pathweave_netsim::{LinkId, Network, Packet, Shaper};
+use pathweave_proto::connection::{Progress, SubflowInfo};
+use pathweave_proto::scheduler::Phase;
+use pathweave_proto::{Connection, DataSeq, SubflowId};
+use pathweave_units::{Duration, Instant};
+
+/// How often the senders are asked what they are doing.
+const LOOK: Duration = Duration::from_millis(1);
+/// At most this many looks; a longer run has fewer a second.
+const MOST_LOOKS: u64 = 1_000_000;
+
+/// A link that carries the measured data.
+struct Link {
+    id: LinkId,
+    series: LinkSeries,
+    /// When its rate is set anew: a trace starts afresh.
+    changes: Vec<Instant>,
+}
+
+/// What was seen.
+pub(super) struct Watched {
+    pub(super) time: TimeSpent,
+    pub(super) idle_waits: f64,
+    pub(super) subflows: Vec<SubflowSeries>,
+    pub(super) links: Vec<LinkSeries>,
+}
+
+/// Looks at a run in regular steps.
+pub(super) struct Watch {
+    measure_from: Instant,
+    look: Duration,
+    step: Duration,
+    next_look: Instant,
+    next_step: Instant,
+    last_step: Instant,
+    paths: usize,
+    time: TimeSpent,
+    /// The part of the scheduler's waits in which less than half of the windows was in use, seconds: it did not wait for a better
+    /// path, whose window would be full, and the paths lay idle.
+    idle_waits: f64,
+    /// The connection's index in the scenario, and its series.
+    subflows: Vec<(usize, SubflowSeries)>,
+    links: Vec<Link>,
+}
+
+impl Watch {
+    pub(super) fn new(scenario: &Scenario, step: Duration) -> Self {
+        let paths = scenario.paths.len();
+        let zeros = || vec![0.0; paths];
+        let time = TimeSpent {
+            window_full_by_path_s: zeros(),
+            blocked_by_path_s: zeros(),
+            slow_start_by_path_s: zeros(),
+            recovery_by_path_s: zeros(),
+            ..TimeSpent::default()
+        };
+        let look = LOOK.max(scenario.duration.div(MOST_LOOKS));
+        let mut subflows = Vec::new();
+        let mut links: Vec<Link> = Vec::new();
+        for (i, connection) in scenario.connections.iter().enumerate().filter(|(_, c)| c.measured) {
+            for &path in &connection.paths {
+                let series = SubflowSeries { connection: connection.name.clone(), path, ..SubflowSeries::default() };
+                subflows.push((i, series));
+                let way = match connection.direction {
+                    Direction::Upload => &scenario.paths[path].up,
+                    Direction::Download => &scenario.paths[path].down,
+                };
+                for &link in way {
+                    add_link(&mut links, scenario, link, path);
+                }
+            }
+        }
+        let (next_look, next_step) = (Instant::ZERO + look, Instant::ZERO + step);
+        let measure_from = Instant::ZERO + scenario.measure_from;
+        Watch {
+            measure_from,
+            look,
+            step,
+            next_look,
+            next_step,
+            last_step: Instant::ZERO,
+            paths,
+            time,
+            idle_waits: 0.0,
+            subflows,
+            links,
+        }
+    }
+
+    /// When to look next.
+    pub(super) fn next(&self) -> Instant {
+        self.next_look.min(self.next_step)
+    }
+
+    /// Looks at [`Watch::next`]'s time.
+    pub(super) fn look<P: Packet + Clone>(&mut self, hosts: &[Host], apps: &Apps, network: &mut Network<P>) {
+        let now = self.next();
+        if now == self.next_look {
+            self.next_look += self.look;
+            if now > self.measure_from {
+                self.count(hosts, apps);
+            }
+        }
+        if now == self.next_step {
+            self.next_step += self.step;
+            self.sample(now, hosts, apps, network);
+        }
+    }
+
+    /// The last step, where the run ends within it.
+    pub(super) fn finish<P: Packet + Clone>(
+        mut self,
+        end: Instant,
+        hosts: &[Host],
+        apps: &Apps,
+        network: &mut Network<P>,
+    ) -> Watched {
+        if end > self.last_step {
+            self.sample(end, hosts, apps, network);
+        }
+        Watched {
+            time: self.time,
+            idle_waits: self.idle_waits,
+            subflows: self.subflows.into_iter().map(|s| s.1).collect(),
+            links: self.links.into_iter().map(|l| l.series).collect(),
+        }
+    }
+
+    /// Adds the time since the last look to what the senders are doing.
+    fn count(&mut self, hosts: &[Host], apps: &Apps) {
+        let seconds = self.look.as_secs_f64();
+        for app in apps.list.iter().filter(|a| a.measured && a.finished.is_none()) {
+            let end = |e: &super::app::End| hosts[e.host].endpoint.connection(e.handle?);
+            let Some(sender) = end(app.sender()) else {
+                self.time.no_data_s += seconds;
+                continue;
+            };
+            let path_of_holder = |at: DataSeq| {
+                let id = sender.holder_of(at)?;
+                path_of_subflow(app, sender, id).filter(|p| *p < self.paths)
+            };
+            match sender.progress() {
+                Progress::NoData if sender.acked_bytes() < sender.written_bytes() => self.time.sending_s += seconds,
+                Progress::NoData => self.time.no_data_s += seconds,
+                Progress::CongestionWindowsFull => self.time.congestion_windows_full_s += seconds,
+                Progress::SchedulerWaits => {
+                    self.time.scheduler_waits_s += seconds;
+                    let usable = || sender.subflows().filter(|s| s.usable);
+                    let windows: u32 = usable().map(|s| s.cwnd).sum();
+                    if usable().map(|s| s.in_flight).sum::<u32>() < windows / 2 {
+                        self.idle_waits += seconds;
+                    }
+                }
+                Progress::WindowFull => {
+                    let head = path_of_holder(DataSeq(sender.acked_bytes()));
+                    self.time.window_full_s += seconds;
+                    if let Some(path) = head {
+                        self.time.window_full_by_path_s[path] += seconds;
+                    }
+                }
+            }
+            let receiver = end(app.receiver()).filter(|c| c.out_of_order_bytes() + c.held_bytes() > 0);
+            if let Some(path) = receiver.and_then(|c| path_of_holder(DataSeq(c.received_bytes()))) {
+                self.time.blocked_by_path_s[path] += seconds;
+            }
+            for subflow in sender.subflows().filter(|s| s.usable) {
+                let Some(path) = path_of(app, &subflow).filter(|p| *p < self.paths) else { continue };
+                match subflow.phase {
+                    // Before its first data a subflow is in slow start by name only.
+                    Phase::SlowStart if subflow.counters.data_bytes_sent == 0 => {}
+                    Phase::SlowStart => self.time.slow_start_by_path_s[path] += seconds,
+                    Phase::Recovery | Phase::Loss => self.time.recovery_by_path_s[path] += seconds,
+                    Phase::Avoidance => {}
+                }
+            }
+        }
+    }
+
+    /// A value of each series.
+    fn sample<P: Packet + Clone>(&mut self, now: Instant, hosts: &[Host], apps: &Apps, network: &mut Network<P>) {
+        for (connection, series) in &mut self.subflows {
+            let app = &apps.list[*connection];
+            let sender = app.sender();
+            let sender = sender.handle.and_then(|h| hosts[sender.host].endpoint.connection(h));
+            let of_path = |s: &SubflowInfo| !s.closed && path_of(app, s) == Some(series.path);
+            let subflow = sender.and_then(|c| c.subflows().filter(of_path).last());
+            series.cwnd_segments.push(subflow.map_or(0, |s| s.cwnd));
+            series.in_flight_segments.push(subflow.map_or(0, |s| s.in_flight));
+            let srtt = subflow.and_then(|s| s.srtt).map_or(0.0, |t| t.as_secs_f64() * 1e3);
+            series.srtt_ms.push((srtt * 1e3).round() / 1e3);
+        }
+        let from = core::mem::replace(&mut self.last_step, now);
+        for link in &mut self.links {
+            network.advance(now, link.id);
+            link.series.queue_bytes.push(network.link_queue(link.id).1);
+            let config = network.link_config(link.id);
+            let mbps = match &config.shaper {
+                _ if !config.up => 0.0,
+                Shaper::Unlimited => continue,
+                Shaper::Constant(rate) | Shaper::TokenBucket { rate, .. } => rate.as_bps() as f64 / 1e6,
+                Shaper::Trace(trace) => {
+                    let start = link.changes.iter().rev().find(|t| **t <= from).copied().unwrap_or(Instant::ZERO);
+                    let bytes = trace.opportunities(from.since(start), now.since(start)) * OPPORTUNITY_BYTES;
+                    bytes as f64 * 8.0 / now.since(from).as_secs_f64().max(1e-9) / 1e6
+                }
+            };
+            // A link whose rate is unlimited at first has no capacity to show until it is limited.
+            link.series.capacity_mbps.resize(link.series.queue_bytes.len() - 1, 0.0);
+            link.series.capacity_mbps.push((mbps * 1e4).round() / 1e4);
+        }
+    }
+}
+
+fn add_link(links: &mut Vec<Link>, scenario: &Scenario, index: usize, path: usize) {
+    let id = LinkId(index as u32);
+    if let Some(known) = links.iter_mut().find(|l| l.id == id) {
+        if !known.series.paths.contains(&path) {
+            known.series.paths.push(path);
+        }
+        return;
+    }
+    let link = &scenario.links[index];
+    let rate = link.changes.iter().filter(|c| matches!(c.change, LinkChange::Rate(_)));
+    let changes = rate.map(|c| Instant::ZERO + c.at).collect();
+    links.push(Link {
+        id,
+        series: LinkSeries { link: link.name.clone(), paths: vec![path], ..LinkSeries::default() },
+        changes,
+    });
+}
+
+fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
+    let subflow = connection.subflows().find(|s| s.id == id)?;
+    path_of(app, &subflow)
+}

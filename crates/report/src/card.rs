@@ -1,0 +1,293 @@
+//! A scenario at a glance: its topology as a drawing, and what its links and connections are set to.
+
+use crate::encode::html;
+use pathweave_lab::scenario::{Connection, Link, Scenario};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What a page says of a scenario beside its results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What it shows, in a line or two.
+    pub description: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Its card, as HTML.
+    card: String,
+}
+
+impl About {
+    /// What is known of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        About {
+            scenario: scenario.name.clone(),
+            description: scenario.description.clone(),
+            source: scenario.source.clone(),
+            card: card(scenario),
+        }
+    }
+
+    /// The scenario's card, as HTML; empty where nothing is known.
+    pub(crate) fn card(&self) -> &str {
+        &self.card
+    }
+}
+
+fn card(scenario: &Scenario) -> String {
+    let mut out = String::from("<div class=\"card setup\"><h3>The scenario</h3>");
+    out.push_str(&topology(scenario));
+    out.push_str(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Links\"><table><thead><tr><th class=\"who\">Link</th>\
+         <th>Rate</th><th>Delay</th><th>Loss</th><th>Queue</th><th>And</th></tr></thead><tbody>",
+    );
+    let measured: Vec<_> = scenario.connections.iter().filter(|c| c.measured).collect();
+    for link in scenario.links.iter().filter(|l| shapes(l)) {
+        let text = |key: &str| html(&readable(key, &link.settings.written(key).unwrap_or_default()));
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"rule\">{}</td></tr>",
+            html(&direction(&link.name)),
+            text("rate"),
+            text("delay"),
+            text("loss"),
+            text("queue"),
+            html(&others(link)),
+        );
+    }
+    out.push_str("</tbody></table></div><dl class=\"facts\">");
+    let mut fact = |name: &str, value: String| {
+        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(&value));
+    };
+    for connection in &scenario.connections {
+        let name = match (measured.len(), connection.measured) {
+            (1, true) => "Connection".to_owned(),
+            (_, true) => format!("Connection {}", connection.name),
+            (_, false) => format!("Cross traffic {}", connection.name),
+        };
+        fact(&name, connection_facts(connection, scenario));
+    }
+    let from = match scenario.measure_from.is_zero() {
+        true => String::new(),
+        false => format!(", measured from {} on", readable("delay", &scenario.measure_from.to_string())),
+    };
+    let length = if scenario.ends_with_data() { "until all has arrived, at most " } else { "" };
+    fact("Length", format!("{length}{}{from}", readable("delay", &scenario.duration.to_string())));
+    let backups: Vec<&str> = (0..scenario.paths.len())
+        .filter(|p| {
+            measured
+                .iter()
+                .any(|c| c.paths.iter().position(|x| x == p).is_some_and(|i| c.is_backup(i, &scenario.paths)))
+        })
+        .map(|p| scenario.paths[p].name.as_str())
+        .collect();
+    if !backups.is_empty() {
+        fact("Backup", backups.join(", "));
+    }
+    out.push_str("</dl></div>\n");
+    out
+}
+
+/// Whether a link does anything worth a line: one that only delays, as ways back often do, is told by its other direction.
+fn shapes(link: &Link) -> bool {
+    link.settings.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
+}
+
+fn loses(link: &Link) -> bool {
+    link.settings.written("loss").is_some_and(|l| l != "0")
+}
+
+/// `wlan` for the way from the client, `wlan, back` for the other one.
+fn direction(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((base, "down")) => format!("{base}, back"),
+        Some((base, _)) => base.to_owned(),
+        None => name.to_owned(),
+    }
+}
+
+/// What else a link does to packets.
+fn others(link: &Link) -> String {
+    let mut parts = Vec::new();
+    for (key, word, usual) in [
+        ("jitter", "jitter", "none"),
+        ("reorder", "reordering", "none"),
+        ("duplicate", "duplicates", "0"),
+        ("corrupt", "damages", "0"),
+    ] {
+        if let Some(value) = link.settings.written(key).filter(|v| v != usual) {
+            parts.push(format!("{word} {}", readable(key, &value)));
+        }
+    }
+    match link.changes.len() {
+        0 => {}
+        1 => parts.push(format!("changes at {}", readable("delay", &link.changes[0].at.to_string()))),
+        n => parts.push(format!("{n} changes over time")),
+    }
+    parts.join(", ")
+}
+
+fn connection_facts(connection: &Connection, scenario: &Scenario) -> String {
+    let text = |key: &str| readable(key, &connection.written(key).unwrap_or_default());
+    let mut parts = vec![
+        format!("{} {}", text("workload"), text("direction")),
+        format!("congestion control {}", text("congestion")),
+        format!("receive buffer {}", text("receive_buffer")),
+        format!("send buffer {}", text("send_buffer")),
+    ];
+    if !connection.mptcp {
+        parts.insert(0, "plain TCP".into());
+    }
+    if connection.paths.len() < scenario.paths.len() {
+        let names: Vec<_> = connection.paths.iter().map(|p| scenario.paths[*p].name.as_str()).collect();
+        parts.push(format!("over {}", names.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// A setting's value for people: `25 Mbit/s` for `25Mbps`.
+fn readable(key: &str, value: &str) -> String {
+    let spaced = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let unit = match unit.trim() {
+            "Mbps" => "Mbit/s",
+            "kbps" => "kbit/s",
+            "Gbps" => "Gbit/s",
+            "bps" => "bit/s",
+            other => other,
+        };
+        if number.is_empty() || unit.is_empty() { text.to_owned() } else { format!("{number} {unit}") }
+    };
+    match key {
+        "loss" | "duplicate" | "corrupt" => match value.parse::<f64>() {
+            Ok(0.0) => "none".into(),
+            Ok(p) => format!("{} %", (p * 1e8).round() / 1e6),
+            Err(_) => value.into(),
+        },
+        _ => match value.split_once(':') {
+            // `kind:part=value:part=value`: the kind, and the values with their names.
+            Some((kind, parts)) => {
+                let parts = parts.split(':').map(|p| match p.split_once('=') {
+                    Some((name, value)) => format!("{} {}", name.replace('_', " "), spaced(value)),
+                    None => p.to_owned(),
+                });
+                format!("{kind} ({})", parts.collect::<Vec<_>>().join(", "))
+            }
+            None => spaced(value),
+        },
+    }
+}
+
+/// Nodes from left to right by their distance from the first client, and the links between them.
+fn topology(scenario: &Scenario) -> String {
+    const WIDTH: f64 = 640.0;
+    let Some(first) = scenario.paths.first() else { return String::new() };
+    let mut layer: Vec<Option<usize>> = vec![None; scenario.nodes.len()];
+    layer[first.client] = Some(0);
+    for round in 0..scenario.nodes.len() {
+        for pair in scenario.links.chunks(2) {
+            let ends = [pair[0].from, pair[0].to];
+            for (a, b) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+                if layer[a] == Some(round) && layer[b].is_none() {
+                    layer[b] = Some(round + 1);
+                }
+            }
+        }
+    }
+    let layers = layer.iter().flatten().max().copied().unwrap_or(0).max(1);
+    let mut in_layer: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (node, l) in layer.iter().enumerate() {
+        if let Some(l) = l {
+            in_layer.entry(*l).or_default().push(node);
+        }
+    }
+    let rows = in_layer.values().map(Vec::len).max().unwrap_or(1);
+    let mut between: BTreeMap<(usize, usize), Vec<&Link>> = BTreeMap::new();
+    for pair in scenario.links.chunks(2) {
+        let (a, b) = (pair[0].from, pair[0].to);
+        between.entry((a.min(b), a.max(b))).or_default().push(&pair[0]);
+    }
+    let most = between.values().map(Vec::len).max().unwrap_or(1);
+    let height = (rows as f64 * 64.0).max(most as f64 * 46.0 + 26.0);
+    let place = |node: usize| {
+        let l = layer[node].unwrap_or(0);
+        let column = in_layer.get(&l).map_or(&[][..], Vec::as_slice);
+        let at = column.iter().position(|n| *n == node).unwrap_or(0);
+        let x = 52.0 + (WIDTH - 104.0) * l as f64 / layers as f64;
+        (x, height * (at as f64 + 0.5) / column.len().max(1) as f64)
+    };
+    let mut out = format!(
+        "<svg class=\"topology\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"The paths of the scenario\">"
+    );
+    for ((a, b), links) in &between {
+        if layer[*a].is_none() || layer[*b].is_none() {
+            continue;
+        }
+        let ((x1, y1), (x2, y2)) = (place(*a), place(*b));
+        for (i, link) in links.iter().enumerate() {
+            let bend = (i as f64 - (links.len() - 1) as f64 / 2.0) * 46.0;
+            let (mx, my) = ((x1 + x2) / 2.0, (y1 + y2) / 2.0);
+            let path = scenario
+                .paths
+                .iter()
+                .position(|p| p.up.iter().chain(&p.down).any(|l| scenario.links[*l].name == link.name));
+            let class = path.map_or(String::new(), |p| format!(" p{}", p % 4));
+            let _ = write!(
+                out,
+                "<path class=\"link{class}\" d=\"M{x1:.0} {y1:.0}Q{mx:.0} {:.0} {x2:.0} {y2:.0}\"/>\
+                 <text class=\"halo strong\" x=\"{mx:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+                my + 2.0 * bend,
+                my + bend - 3.0,
+                html(&label(link)),
+            );
+        }
+    }
+    for (node, l) in layer.iter().enumerate() {
+        if l.is_none() {
+            continue;
+        }
+        let (x, y) = place(node);
+        let name = html(&scenario.nodes[node].name);
+        let wide = (name.chars().count() as f64 * 7.5 + 20.0).max(60.0);
+        let _ = write!(
+            out,
+            "<rect class=\"node\" x=\"{:.0}\" y=\"{:.0}\" width=\"{wide:.0}\" height=\"28\" rx=\"6\"/>\
+             <text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{name}</text>",
+            x - wide / 2.0,
+            y - 14.0,
+            y + 4.5
+        );
+    }
+    out + "</svg>"
+}
+
+/// `wlan: 25 Mbit/s, 25 ms`.
+fn label(link: &Link) -> String {
+    let base = link.name.rsplit_once('.').map_or(link.name.as_str(), |(base, _)| base);
+    let rate = link.settings.written("rate").unwrap_or_default();
+    let rate = match rate.split_once(":rate=").or_else(|| rate.split_once(":mean_rate=")) {
+        Some((_, rest)) => readable("rate", rest.split(':').next().unwrap_or("")),
+        None if link.settings.written("trace").is_some() => "trace".into(),
+        None => readable("rate", &rate),
+    };
+    format!("{base}: {rate}, {}", readable("delay", &link.settings.delay.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_for_people() {
+        assert_eq!(readable("rate", "25Mbps"), "25 Mbit/s");
+        assert_eq!(readable("loss", "0.01"), "1 %");
+        assert_eq!(readable("loss", "0"), "none");
+        assert_eq!(readable("queue", "100packets"), "100 packets");
+        assert_eq!(
+            readable("rate", "token-bucket:rate=8Mbps:burst=3028B"),
+            "token-bucket (rate 8 Mbit/s, burst 3028 B)"
+        );
+    }
+}
