@@ -117,7 +117,7 @@ fn two_connections_are_two_results_with_a_fairness() {
     assert!((a.goodput_mbps - r.metrics.goodput_mbps).abs() < 1e-9, "the metrics are of the measured one alone");
     assert!(b.goodput_mbps > 0.5, "{b:?}");
     let fairness = r.metrics.fairness.expect("there are two");
-    let expected =
-        (a.goodput_mbps + b.goodput_mbps).powi(2) / (2.0 * (a.goodput_mbps.powi(2) + b.goodput_mbps.powi(2)));
+    let (x, y) = (a.goodput_mbps, b.goodput_mbps);
+    let expected = (x + y) * (x + y) / (2.0 * (x * x + y * y));
     assert!((fairness - expected).abs() < 1e-12);
 }

@@ -28,14 +28,16 @@
     return [Math.max(0, least - margin), most + margin];
   }
 
-  function shade(u) {
-    const { ctx } = u, { left, top, width, height } = u.bbox;
+  // Thin strips at the bottom: when the send window was full, and above it when the scheduler waited.
+  const STRIP = 7;
+  function strips(u) {
+    const { ctx } = u, { left, top, width, height } = u.bbox, px = devicePixelRatio;
     ctx.save();
     ctx.beginPath(); ctx.rect(left, top, width, height); ctx.clip();
     for (const s of spans) {
-      const from = u.valToPos(s.from, "x", true), to = u.valToPos(s.to, "x", true);
-      ctx.fillStyle = faded(colour(s.kind === "wait" ? "soft" : "bad"), s.kind === "wait" ? 0.2 : 0.16);
-      ctx.fillRect(from, top, Math.max(1, to - from), height);
+      const from = u.valToPos(s.from, "x", true), to = u.valToPos(s.to, "x", true), wait = s.kind === "wait";
+      ctx.fillStyle = faded(colour(wait ? "soft" : "bad"), 0.75);
+      ctx.fillRect(from, top + height - (wait ? 2 * STRIP + 2 : STRIP) * px, Math.max(px, to - from), STRIP * px);
     }
     ctx.restore();
   }
@@ -63,6 +65,11 @@
         ctx.strokeStyle = inks[m.path] ?? text; ctx.lineWidth = 1.5 * px;
         const y = (low + high) / 2, r = 4 * px;
         ctx.beginPath(); ctx.moveTo(x, y - r); ctx.lineTo(x + r, y); ctx.lineTo(x, y + r); ctx.lineTo(x - r, y); ctx.closePath(); ctx.stroke();
+      }
+      if (m.blocks) {
+        ctx.strokeStyle = colour("bad"); ctx.lineWidth = 2 * px;
+        const w = Math.max(wide, 6 * px) + 4 * px;
+        ctx.strokeRect(x - w / 2, high - 3 * px, w, Math.max(low - high, 3 * px) + 6 * px);
       }
       if (i === chosen) {
         ctx.strokeStyle = text; ctx.lineWidth = 1.5 * px;
@@ -105,6 +112,7 @@
     if (marks.some(m => m.kind === "repeated")) item("diamond", "sent again on one more path");
     if (spans.some(s => s.kind === "wait")) item("waits", "waits though a subflow has space");
     if (spans.some(s => s.kind === "window")) item("full", "send window full");
+    if (marks.some(m => m.blocks)) item("blocks", "was missing when the window filled up");
     item("line ref", "first unacknowledged byte");
     if (data.window[2].some(v => v < range(data.from, data.to)[1])) item("line edge", "end of the send window");
     box.replaceChildren(key);
@@ -123,7 +131,7 @@
         { ...axis, size: 76, label: "Data sequence number", space: 34, values: (_, v) => v.map(bytes) },
       ],
       series: [{}, line("tcp", [6, 4]), line("bad", [2, 3])],
-      hooks: { drawClear: [shade], draw: [bars] },
+      hooks: { draw: [bars, strips] },
     }, data.window, box, "stream over time", `${data.title}: data sequence number over time by path`);
     u.setScale("x", { min: data.from, max: data.to });
     u.over.addEventListener("pointermove", e => {

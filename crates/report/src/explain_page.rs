@@ -33,6 +33,8 @@ struct Mark {
     path: Option<usize>,
     /// The data, or where the first unassigned byte was.
     range: [u64; 2],
+    /// The send window was full while the peer waited for this data.
+    blocks: bool,
     /// For the tip.
     text: String,
     /// All of it.
@@ -63,13 +65,15 @@ struct Span {
 pub fn explain_page(explanation: &Explanation) -> String {
     let shown = &explanation.entries[..explanation.entries.len().min(MOST)];
     let cut = shown.len() < explanation.entries.len();
-    let to = shown.last().filter(|_| cut).map_or(explanation.to_s, |e| e.time_s);
+    let to = shown.last().filter(|_| cut).map_or_else(|| end_of(explanation, shown), |e| e.time_s);
+    let mut marks: Vec<Mark> = shown.iter().filter_map(|e| mark(e, &explanation.paths)).collect();
+    mark_blocking(&mut marks, shown);
     let data = Data {
         title: headline(explanation),
         paths: &explanation.paths,
         from: explanation.from_s,
         to,
-        marks: shown.iter().filter_map(|e| mark(e, &explanation.paths)).collect(),
+        marks,
         spans: spans(explanation, shown, to),
         window: window(shown),
     };
@@ -82,6 +86,35 @@ pub fn explain_page(explanation: &Explanation) -> String {
         data: &data,
         script: include_str!("../assets/explain.js"),
     })
+}
+
+/// Where the time axis ends: soon after the last thing that happened, where the run was over long before the end that was asked for.
+fn end_of(explanation: &Explanation, shown: &[Entry]) -> f64 {
+    let Some(last) = shown.last() else { return explanation.to_s };
+    let margin = (last.time_s - explanation.from_s) * 0.02;
+    if explanation.to_s - last.time_s > 5.0 * margin { last.time_s + margin } else { explanation.to_s }
+}
+
+/// Marks the data that was missing each time that the send window filled up: what was given last of the first byte that was not
+/// acknowledged then.
+fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
+    let mut first_unacked = 0;
+    for entry in entries {
+        match &entry.what {
+            What::Decision { saw, .. } => first_unacked = saw.first_unacked,
+            What::WindowBlocked { .. } => {
+                let given = |m: &&mut Mark| {
+                    let data = matches!(m.kind, MarkKind::Given | MarkKind::Repeated);
+                    data && m.time <= entry.time_s && (m.range[0]..m.range[1]).contains(&first_unacked)
+                };
+                if let Some(mark) = marks.iter_mut().rev().find(given) {
+                    mark.blocks = true;
+                    mark.text.push_str(&format!("\nthe send window was full while this was missing, from {:.6} s", entry.time_s));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn body(explanation: &Explanation, shown: &[Entry]) -> String {
@@ -131,7 +164,7 @@ fn mark(entry: &Entry, paths: &[String]) -> Option<Mark> {
     let mut detail = format!("{:.6} s  ", entry.time_s);
     let widest = paths.iter().map(|p| p.chars().count()).max().unwrap_or(0);
     happened(&mut detail, &entry.what, widest);
-    let of = |kind, path, range, text| Some(Mark { time: entry.time_s, kind, path, range, text, detail });
+    let of = |kind, path, range, text| Some(Mark { time: entry.time_s, kind, path, range, blocks: false, text, detail });
     match &entry.what {
         What::Decision { saw, verdict, reason, outcome } => {
             let mut text = format!("{:.6} s\n{}\n", entry.time_s, verdict_text(verdict));

@@ -29,7 +29,7 @@ fn unknown_keys_list_the_known_ones() {
     says(
         "format = 1\ncolour = \"blue\"",
         "test.toml:2: colour: unknown key: allowed: name, description, source, duration, measure_from, series_step, \
-         format, node, link, path, connection, scheduler",
+         trace_start, format, node, link, path, connection, scheduler",
     );
     says(
         &with_path("bandwidth = \"8Mbps\""),
