@@ -39,6 +39,11 @@ impl Flags {
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
+    /// These bits but those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Flags) -> Self {
+        Flags(self.0 & !other.0)
+    }
     /// Whether any bit of `other` is set.
     pub const fn intersects(self, other: Flags) -> bool {
         self.0 & other.0 != 0

@@ -103,6 +103,18 @@ impl Connection {
         }
     }
 
+    /// Plain TCP's FIN: the stream ends where the subflow's sequence does. Where bytes before it are missing all the same,
+    /// there is no end that could be told.
+    #[cold]
+    pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
+        let Some(end) = self.subflow_mut(id).map(|s| DataSeq(s.tcp.bytes_before_fin())) else { return };
+        if self.receive.next() != end {
+            return self.reset_subflow(now, id, &[]);
+        }
+        self.receive.set_end(end);
+        self.report_end();
+    }
+
     //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
     //= sending TCP RST signals"
     //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored

@@ -208,12 +208,15 @@ impl Connection {
     /// Puts data into its place in the stream; returns how many of its bytes are new.
     pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
         let len = u64::from(payload.len());
-        if at + len > self.window.edge() + WINDOW_SLACK {
+        // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
+        // before.
+        let mptcp = self.is_mptcp();
+        if mptcp && at + len > self.window.edge() + WINDOW_SLACK {
             //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
             //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
         }
-        if at > self.receive.next() && self.receive.is_overfull(self.window.buffer()) {
+        if mptcp && at > self.receive.next() && self.receive.is_overfull(self.window.buffer()) {
             //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
             //= -- for example, due to memory constraints when many segments arrive out of order"
             //= tests: resources::gaps_at_the_data_level_take_bounded_memory
@@ -328,8 +331,8 @@ impl Connection {
             self.progress_at = now;
         }
         self.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
-        if self.window_probe.is_some() {
-            // The answer to a probe, or as good as one.
+        if self.window_probe.is_some() || (!self.is_mptcp() && self.send_window_end < self.send.assigned_end()) {
+            // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk.
             self.progress_at = now;
         }
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
@@ -338,6 +341,8 @@ impl Connection {
         if edge > self.send_window_end {
             self.send_window_end = edge;
             self.window_probe = None;
+        } else if !self.is_mptcp() && edge + subflow.tcp.peer_window_step() <= self.send_window_end {
+            self.obey_shrunk_window(id, edge);
         }
         self.send_window = window;
         self.largest_send_window = self.largest_send_window.max(window);
@@ -363,6 +368,24 @@ impl Connection {
             self.tell_event(now, &event);
         }
         self.report_writable();
+    }
+
+    /// Plain TCP's peer has taken back a part of its window, more than the rounding of the field can be.
+    //= RFC 9293 §3.8.6: "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
+    //= (see Section 3.8.6.2.1) to become negative"
+    //= RFC 9293 §3.8.6: "If this happens, the sender SHOULD NOT send new data"
+    //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
+    #[cold]
+    fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
+        self.send_window_end = edge;
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        // What waits on the subflow is cut for the old window.
+        if subflow.tcp.take_back_fin() {
+            self.data_fin = DataFin::Requested;
+        }
+        for range in subflow.tcp.take_unsent() {
+            self.send.withdraw(range, id);
+        }
     }
 
     fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
@@ -391,8 +414,7 @@ impl Connection {
             if self.is_mptcp() {
                 self.follow_subflow_fin(now, id);
             } else {
-                self.receive.set_end(self.receive.next());
-                self.report_end();
+                self.end_plain_stream(now, id);
             }
         }
         if changes.gave_up

@@ -50,6 +50,10 @@ impl Tcp {
     ) -> bool {
         let Some(ack) = self.acceptable_ack(segment) else { return false };
         let window_changed = self.update_peer_window(segment, segment_seq, ack);
+        if self.peer_window == 0 {
+            // What is repeated into a window that has shrunk is answered: nobody is gone.
+            self.consecutive_timeouts = 0;
+        }
         let echo = segment.flags.contains(Flags::ECE);
         if ack == self.una && !echo && segment.options.sack.is_empty() && self.nothing_is_out() {
             self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
@@ -132,12 +136,17 @@ impl Tcp {
         self.queue.is_empty() && self.idle_for.is_none() && self.recovery.is_quiet()
     }
 
-    /// RFC 9293 §3.10.7.4: SND.WND, SND.WL1, SND.WL2.
+    /// Takes the window of an acceptable segment, unless an older one only arrived late. Says whether the window changed.
+    //= RFC 9293 §3.10.7.4: "The check here prevents using old segments to update the window"
+    //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window, window_updates::what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first
     pub(super) fn update_peer_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         if ack < self.una {
             return false;
         }
-        let newer = seq > self.window_seq || (seq == self.window_seq && ack >= self.window_ack);
+        // What acknowledges new data is newer than any window seen before, whatever became of the segments between: without
+        // its window the old one would count from the new acknowledgement on, and the edge would lie where the peer never
+        // offered it. The kernel has the same rule.
+        let newer = ack > self.una || seq > self.window_seq || (seq == self.window_seq && ack >= self.window_ack);
         if !newer {
             return false;
         }
@@ -146,7 +155,6 @@ impl Tcp {
         let changed = window != self.peer_window;
         self.peer_window = window;
         self.largest_peer_window = self.largest_peer_window.max(window);
-        self.peer_window_end = self.peer_window_end.max(ack + window);
         self.window_seq = seq;
         self.window_ack = ack;
         changed

@@ -75,7 +75,6 @@ impl Tcp {
             cwnd_usage_end: 0,
             peer_window: 0,
             largest_peer_window: 0,
-            peer_window_end: 0,
             window_seq: 0,
             window_ack: 0,
             fin_queued: false,
@@ -361,13 +360,6 @@ impl Tcp {
             }
             return self.reject(segment, seq);
         }
-        if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps)
-            && seq <= self.receiver.acked_next()
-        {
-            // RFC 7323 §4.3: the earliest segment that the next acknowledgement covers is echoed.
-            self.receiver.recent_timestamp = t.value;
-            self.receiver.recent_timestamp_at = now;
-        }
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
@@ -383,13 +375,33 @@ impl Tcp {
             changes.challenge = true;
             return;
         }
+        self.take_timestamp(now, segment, seq, len);
         changes.acceptable = true;
         changes.current = seq + len >= next;
+        // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
+        if seq + len > next + acceptable {
+            let room = (next + acceptable).saturating_sub(seq).min(u64::from(segment.payload.len()));
+            segment.payload = segment.payload.slice(0, room as u32);
+            segment.flags = segment.flags.without(Flags::FIN);
+        }
         if old_probe {
             self.receiver.ack_now();
         }
         self.handle_data(now, segment, seq, ecn, changes);
         self.follow_fins(now);
+    }
+
+    /// Remembers the timestamp of an acceptable segment for the next acknowledgement, where it is the earliest that this
+    /// covers (RFC 7323 §4.3). Of what lies wholly before that, of what came out of order, and of what acknowledges the
+    /// impossible it would let one forged segment silence the peer (§5.3).
+    fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: u64, len: u64) {
+        let acked = self.receiver.acked_next();
+        if let (true, Some(t)) = (self.timestamps_ok, segment.options.timestamps)
+            && (seq..=seq + len).contains(&acked)
+        {
+            self.receiver.recent_timestamp = t.value;
+            self.receiver.recent_timestamp_at = now;
+        }
     }
 
     /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is

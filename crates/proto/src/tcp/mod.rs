@@ -196,10 +196,9 @@ pub(crate) struct Tcp {
     cwnd_limited: bool,
     max_packets_out: u32,
     cwnd_usage_end: u64,
-    /// The peer's last window field as bytes, and the first sequence number beyond it.
+    /// The peer's last window field as bytes, and the largest of all.
     peer_window: u64,
     largest_peer_window: u64,
-    peer_window_end: u64,
     /// Segment that the last window update was taken from (RFC 9293 §3.10.7.4: SND.WL1, SND.WL2).
     window_seq: u64,
     window_ack: u64,
@@ -347,6 +346,18 @@ impl Tcp {
     /// Data bytes that wait for a hole in the subflow's sequence.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.receiver.held_bytes()
+    }
+    /// Bytes of the stream before the peer's FIN, which has arrived in order.
+    pub(crate) fn bytes_before_fin(&self) -> u64 {
+        self.receiver.next().saturating_sub(2)
+    }
+    /// The peer's FIN has arrived in order.
+    pub(crate) fn fin_arrived(&self) -> bool {
+        self.receiver.fin_in_order()
+    }
+    /// The smallest step of the window that the peer offers, bytes.
+    pub(crate) fn peer_window_step(&self) -> u64 {
+        1 << self.peer_window_shift
     }
     /// Our FIN is queued or out, and not acknowledged.
     pub(crate) fn fin_outstanding(&self) -> bool {
@@ -510,6 +521,21 @@ impl Tcp {
             }
             _ => {}
         }
+    }
+
+    /// Takes back a FIN that was queued and never sent. Returns whether there was one.
+    pub(crate) fn take_back_fin(&mut self) -> bool {
+        if !self.fin_queued || !self.queue.take_back_fin() {
+            return false;
+        }
+        self.fin_queued = false;
+        self.queued_end -= 1;
+        self.state = match self.state {
+            State::FinWait1 => State::Established,
+            State::LastAck => State::CloseWait,
+            state => state,
+        };
+        true
     }
 
     fn queue_lone_fin(&mut self, now: Instant) {

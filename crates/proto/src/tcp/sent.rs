@@ -116,6 +116,21 @@ impl SentQueue {
         }
     }
 
+    /// A FIN on the last segment is taken off again, where that was not sent. Returns whether there was one.
+    pub(crate) fn take_back_fin(&mut self) -> bool {
+        if self.unsent() == 0 {
+            return false;
+        }
+        match self.segments.back_mut() {
+            Some(last) if last.fin && last.len > 0 => last.fin = false,
+            Some(last) if last.fin => {
+                self.pop_unsent();
+            }
+            _ => return false,
+        }
+        true
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }

@@ -2,6 +2,7 @@
 
 mod pair;
 
+mod acceptance;
 mod add_addr;
 mod blind_attacks;
 mod blocking;
@@ -27,4 +28,5 @@ mod remove_addr;
 mod resources;
 mod schedulers;
 mod sequence_numbers;
+mod window_updates;
 mod zero_window;

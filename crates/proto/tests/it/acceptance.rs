@@ -1,0 +1,156 @@
+//! Which segments count (RFC 9293 §3.10.7, RFC 7323 §4.3 and §5): each check of a segment's numbers has a test that fails
+//! without it.
+
+use crate::pair::*;
+use pathweave_proto::ConnectionEvent;
+use pathweave_wire::{Flags, Payload, Segment, Timestamps};
+
+/// A plain TCP connection in the middle of its life, and what its client would send next.
+fn open() -> (Pair, Segment) {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1000, secs(1));
+    pair.run_for(secs(10));
+    let next = pair.forge(Client, 0);
+    pair.clear_log();
+    (pair, next)
+}
+
+fn stamped(segment: &Segment, later: i32) -> Segment {
+    let mut out = segment.clone();
+    let t = out.options.timestamps.expect("timestamps are in use");
+    out.options.timestamps = Some(Timestamps { value: t.value.wrapping_add(later as u32), ..t });
+    out
+}
+
+fn bytes(pair: &Pair, at: u64, len: u64) -> Payload {
+    let _ = pair;
+    Payload::Bytes((at..at + len).map(|i| byte_at(Client, i)).collect::<Vec<u8>>().into())
+}
+
+/// PAWS: "If SEG.TSval < TS.Recent ... Send an acknowledgment in reply ... and drop the segment" (RFC 7323 §5.3 R1).
+#[test]
+fn a_segment_with_an_older_timestamp_is_dropped_and_answered() {
+    let (mut pair, next) = open();
+    let mut old = stamped(&next, -1000);
+    old.payload = Payload::Bytes(vec![1; 100].into());
+    pair.inject(Server, old);
+    assert_eq!(pair.the(Server).received_bytes(), 1000);
+    assert_eq!(pair.sent(Server).filter(|p| p.is_pure_ack()).count(), 1);
+    // The same with the newest timestamp is taken.
+    let mut new = next.clone();
+    new.payload = bytes(&pair, 1000, 100);
+    pair.inject(Server, new);
+    assert_eq!(pair.the(Server).received_bytes(), 1100);
+}
+
+/// "The connection state MUST be maintained so that ... TS.Recent" comes only of segments that pass every check: one forged
+/// segment must not make the peer's own look old (RFC 7323 §4.3, §5.3).
+#[test]
+fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_against() {
+    let far = 1_000_000;
+    let unsent = |s: &mut Segment| s.ack = s.ack.wrapping_add(100_000);
+    let long_acked = |s: &mut Segment| s.ack = s.ack.wrapping_sub(1 << 30);
+    let before_the_window = |s: &mut Segment| s.seq = s.seq.wrapping_sub(900);
+    let out_of_order = |s: &mut Segment| {
+        s.seq = s.seq.wrapping_add(500);
+        s.payload = Payload::Bytes(vec![1; 10].into());
+    };
+    let without_ack = |s: &mut Segment| s.flags = Flags::NONE;
+    let reset = |s: &mut Segment| {
+        s.flags = Flags::RST;
+        s.seq = s.seq.wrapping_add(100);
+    };
+    let changes = [unsent, long_acked, before_the_window, out_of_order, without_ack, reset];
+    for (i, change) in changes.into_iter().enumerate() {
+        let change: fn(&mut Segment) = change;
+        let (mut pair, next) = open();
+        let mut forged = stamped(&next, far);
+        change(&mut forged);
+        pair.inject(Server, forged);
+        pair.run_for(ms(1));
+        pair.unchecked = true;
+        let mut honest = next.clone();
+        honest.payload = bytes(&pair, 1000, 600);
+        pair.inject(Server, honest);
+        assert!(pair.the(Server).received_bytes() >= 1600, "row {i}");
+    }
+    // In order and acceptable it does set it: what comes after with the old one is older.
+    let (mut pair, next) = open();
+    pair.inject(Server, stamped(&next, far));
+    let mut honest = next.clone();
+    honest.payload = bytes(&pair, 1000, 600);
+    pair.inject(Server, honest);
+    assert_eq!(pair.the(Server).received_bytes(), 1000);
+}
+
+/// RFC 9293 §3.10.7.4: "If the ACK acks something not yet sent, then send an ACK, drop the segment, and return".
+#[test]
+fn data_beside_an_impossible_acknowledgement_is_dropped() {
+    for wrong in [100_000u32, 0u32.wrapping_sub(1 << 30)] {
+        let (mut pair, next) = open();
+        let mut forged = next.clone();
+        forged.ack = forged.ack.wrapping_add(wrong);
+        forged.payload = bytes(&pair, 1000, 100);
+        pair.inject(Server, forged);
+        assert_eq!(pair.the(Server).received_bytes(), 1000, "{wrong}");
+    }
+    // What the peer may have acknowledged before is still taken.
+    let (mut pair, next) = open();
+    pair.write(Server, 5000);
+    pair.run_until_received(Client, 5000, secs(1));
+    let mut late = next.clone();
+    late.payload = bytes(&pair, 1000, 100);
+    pair.inject(Server, late);
+    assert_eq!(pair.the(Server).received_bytes(), 1100);
+}
+
+/// "If the RST bit is set ... If the ACK was acceptable, then signal to the user 'error: connection reset' ... Otherwise (no
+/// ACK), drop the segment" (RFC 9293 §3.10.7.3).
+#[test]
+fn in_syn_sent_only_a_reset_that_acknowledges_the_syn_counts() {
+    for config in [tcp_config(), config()] {
+        for (flags, ack, ends) in [
+            (Flags::RST, 1, false),
+            (Flags::RST | Flags::ACK, 0, false),
+            (Flags::RST | Flags::ACK, 2, false),
+            (Flags::RST | Flags::ACK, 1, true),
+        ] {
+            let mut pair = Pair::new(&[10], config.clone());
+            pair.script(|p| if p.number == 0 { Fate::Drop } else { Fate::Pass });
+            pair.open();
+            let syn = pair.log[0].segment.clone();
+            let mut reset = Segment::new(syn.dst, syn.src);
+            (reset.flags, reset.ack) = (flags, syn.seq.wrapping_add(ack));
+            pair.inject(Client, reset);
+            let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
+            assert_eq!(failed.is_some(), ends, "{flags:?} {ack}");
+            if !ends {
+                pair.run_until("both ends are connected", secs(5), |p| {
+                    p.connection(Client).is_some_and(|c| c.is_connected()) && p.connection(Server).is_some()
+                });
+            }
+        }
+    }
+}
+
+/// In SYN-RECEIVED a reset counts at the exact number alone (RFC 5961 §3.2), whatever it acknowledges.
+#[test]
+fn in_syn_received_only_a_reset_at_the_exact_number_counts() {
+    for config in [tcp_config(), config()] {
+        for (offset, ends) in [(1, true), (0, false), (2, false), (1000, false)] {
+            let mut pair = Pair::new(&[10], config.clone());
+            // The third ACK is on its way for long.
+            pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
+            pair.open();
+            pair.run_for(ms(25));
+            assert_eq!(pair.hosts[1].connections(), 1);
+            let syn = pair.log[0].segment.clone();
+            let mut reset = Segment::new(syn.src, syn.dst);
+            (reset.flags, reset.seq) = (Flags::RST, syn.seq.wrapping_add(offset));
+            pair.inject(Server, reset);
+            assert_eq!(pair.hosts[1].connections() == 0, ends, "{offset}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Which segments change the window that a sender keeps to, and what a receiver acknowledges at its edge (RFC 9293 §3.10.7.4,
+//! §3.8.6): no byte that was acknowledged is ever dropped.
+
+use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_wire::{Flags, Payload, Segment};
+
+fn plain(buffer: u64) -> ConnectionConfig {
+    ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(buffer), ..tcp_config() }
+}
+
+/// The window field that stands for `bytes`, from the server.
+fn field(pair: &Pair, bytes: u64) -> u16 {
+    (bytes >> pair.log[1].segment.options.window_scale.expect("scaling")) as u16
+}
+
+/// The end of what the client has sent, relative to its SYN, among the packets of the log.
+fn sent_end(pair: &Pair) -> u32 {
+    pair.data(Client).map(|p| pair.relative(p) + p.len()).max().expect("there is data")
+}
+
+/// A client whose first window of data is out and lost, after the server has sent 1000 bytes.
+fn first_window_out() -> Pair {
+    let mut pair = Pair::new(&[10], plain(200_000));
+    pair.connect();
+    pair.write(Server, 1000);
+    pair.run_until_received(Client, 1000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 150_000);
+    pair
+}
+
+/// The server's acknowledgement of `more` bytes than it has acknowledged, from before the 1000 bytes that it sent.
+fn overtaken(pair: &Pair, more: u32, window: u16) -> Segment {
+    let mut late = pair.forge(Server, 0);
+    late.seq = late.seq.wrapping_sub(1000);
+    late.ack = late.ack.wrapping_add(more);
+    late.window = window;
+    late
+}
+
+#[test]
+fn what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first() {
+    let mut pair = first_window_out();
+    let out = sent_end(&pair);
+    let late = overtaken(&pair, 2 * 1448, field(&pair, 20_000));
+    pair.inject(Client, late);
+    // The window counts from what is acknowledged, not from the old window's edge.
+    pair.run_for(ms(100));
+    let edge = 1 + 2 * 1448 + 20_000;
+    assert!(sent_end(&pair) > out && sent_end(&pair) <= edge, "{} of {edge}", sent_end(&pair));
+    let late = overtaken(&pair, 2 * 1448, 0);
+    let mut closed = late.clone();
+    closed.ack = closed.ack.wrapping_add(1448);
+    let end = sent_end(&pair);
+    pair.inject(Client, closed);
+    pair.run_for(ms(150));
+    assert_eq!(sent_end(&pair), end, "nothing new goes into a window of nothing");
+}
+
+#[test]
+fn an_old_segment_does_not_bring_back_an_old_window() {
+    let mut pair = first_window_out();
+    let newer = { Segment { window: field(&pair, 20_000), ..pair.forge(Server, 0) } };
+    pair.inject(Client, newer);
+    let end = sent_end(&pair);
+    // It acknowledges nothing new, and its sequence number is older.
+    let late = overtaken(&pair, 0, field(&pair, 200_000));
+    pair.inject(Client, late);
+    let mut acks = pair.forge(Server, 0);
+    acks.ack = acks.ack.wrapping_add(2 * 1448);
+    acks.window = field(&pair, 20_000);
+    let older =
+        Segment { seq: acks.seq.wrapping_sub(1000), ack: acks.ack, window: field(&pair, 200_000), ..acks.clone() };
+    pair.inject(Client, acks);
+    pair.inject(Client, older);
+    pair.run_for(ms(100));
+    let edge = 1 + 2 * 1448 + 20_000;
+    assert!(sent_end(&pair) >= end && sent_end(&pair) <= edge, "{} of {edge}", sent_end(&pair));
+}
+
+/// "If this happens, the sender SHOULD NOT send new data, but SHOULD retransmit normally the old unacknowledged data"
+/// (RFC 9293 §3.8.6). With Multipath TCP the edge never moves back (RFC 8684 §3.3.5).
+#[test]
+fn plain_tcp_obeys_a_window_that_shrinks() {
+    for mptcp in [false, true] {
+        let mut pair = Pair::new(&[10], ConnectionConfig { mptcp, ..plain(200_000) });
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 1000, secs(1));
+        pair.run_for(secs(1));
+        let mut shrunk = pair.forge(Server, 0);
+        shrunk.window = field(&pair, 10_000);
+        if mptcp {
+            let ack = pair.wire_dsn(Client, 1000);
+            let data_ack = Some(pathweave_wire::mptcp::DataNumber::Long(ack));
+            shrunk.options.dss = Some(pathweave_wire::mptcp::Dss { data_ack, mapping: None, data_fin: false });
+        }
+        pair.inject(Client, shrunk);
+        pair.kill(0);
+        pair.write(Client, 100_000);
+        let edge = 1 + 1000 + 10_000;
+        assert_eq!(sent_end(&pair) <= edge, !mptcp, "{}, Multipath TCP: {mptcp}", sent_end(&pair));
+        pair.revive(0);
+        pair.run_until_received(Server, 101_000, secs(20));
+    }
+}
+
+/// What was queued, with the end of the stream, waits for the window again.
+#[test]
+fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
+    let mut pair = Pair::new(&[10], plain(200_000));
+    pair.connect();
+    // Windows of one segment, so that data waits on the subflow.
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.send_all(Client, 40_000);
+    let mut closed = pair.forge(Server, 0);
+    closed.window = 0;
+    pair.inject(Client, closed);
+    let end = sent_end(&pair);
+    pair.run_for(secs(30));
+    assert_eq!(sent_end(&pair), end);
+    pair.no_script();
+    pair.run_until_received(Server, 40_000, secs(70));
+    pair.run_until("the server sees the end", secs(2), |p| p.the(Server).at_end());
+}
+
+/// A segment that reaches beyond the offered edge, further than rounding explains: what is acknowledged is what was taken.
+#[test]
+fn what_lies_beyond_the_edge_is_cut_off_before_it_is_acknowledged() {
+    for fin in [false, true] {
+        let mut pair = Pair::new(&[10], plain(30_000));
+        pair.apps[1].reads = false;
+        pair.unchecked = true;
+        pair.connect();
+        pair.run_for(secs(1));
+        let mut long = pair.forge(Client, 0);
+        long.payload = Payload::Bytes(vec![7; 60_000].into());
+        if fin {
+            long.flags |= Flags::FIN;
+        }
+        pair.inject(Server, long);
+        pair.run_for(secs(1));
+        let taken = pair.the(Server).received_bytes();
+        assert!((30_000..60_000).contains(&taken), "{taken}");
+        let acked = pair.sent(Server).map(|p| u64::from(pair.relative_ack(p))).max().expect("it answers");
+        assert_eq!(acked, 1 + taken);
+        assert_eq!(pair.read(Server, u64::MAX), taken);
+        assert!(!pair.the(Server).at_end(), "its FIN lies beyond the edge");
+    }
+}
