@@ -96,6 +96,11 @@ impl Connection {
         let Mode::Mptcp(keys) = self.mode else { return };
         let Some(start) = keys.peer_position(mapping.dsn, self.receive.next()) else { return };
         let end = start + u64::from(mapping.len.saturating_sub(1));
+        if end > self.window.edge() + super::input::WINDOW_SLACK {
+            //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
+            //= tests: close::a_data_fin_that_cannot_be_the_end_is_ignored
+            return;
+        }
         self.receive.set_end(end);
         self.report_end();
         if let Some(subflow) = self.subflow_mut(id) {
@@ -105,10 +110,13 @@ impl Connection {
 
     /// Plain TCP's FIN: the stream ends where the subflow's sequence does. Where bytes before it are missing all the same,
     /// there is no end that could be told.
-    #[cold]
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
-        let Some(end) = self.subflow_mut(id).map(|s| DataSeq(s.tcp.bytes_before_fin())) else { return };
-        if self.receive.next() != end {
+        if self.receive.complete() {
+            return;
+        }
+        let Some(subflow) = self.subflow_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
+        let end = DataSeq(subflow.tcp.bytes_before_fin());
+        if self.receive.next() != end || self.receive.has_end() {
             return self.reset_subflow(now, id, &[]);
         }
         self.receive.set_end(end);
@@ -138,14 +146,13 @@ impl Connection {
         if self.is_mptcp() && self.is_over() {
             self.close_subflows(now);
         }
-        let ended = |s: &Subflow| s.tcp.is_closed() || s.tcp.in_time_wait();
         if !self.connected || self.error.is_some() || self.closed_reported {
             return;
         }
         if self.is_mptcp() && !self.is_over() {
             return self.forget_ended_subflows(now);
         }
-        if self.subflows.iter().flatten().all(ended) {
+        if self.subflows.iter().flatten().all(Subflow::has_ended) {
             self.closed_reported = true;
             self.events.push_back(ConnectionEvent::Closed);
         }
@@ -154,7 +161,8 @@ impl Connection {
     /// Subflows that have ended in order while the connection goes on: the peer wanted no more of them, but one is needed.
     fn forget_ended_subflows(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
-            if self.subflows[i].as_ref().is_some_and(|s| s.tcp.is_closed() && !s.down) {
+            // What lingers in TIME-WAIT carries nothing any more.
+            if self.subflows[i].as_ref().is_some_and(|s| s.has_ended() && !s.down) {
                 self.end_subflow(now, SubflowId(i as u8));
                 if self.is_orphaned() {
                     self.plan_join(now);
@@ -212,6 +220,11 @@ impl Connection {
         }
     }
 
+    /// One of both directions has been closed.
+    pub(super) fn has_an_end(&self) -> bool {
+        self.data_fin != DataFin::NotRequested || self.receive.has_end()
+    }
+
     /// All data has gone and come, both ends are known.
     pub(super) fn is_over(&self) -> bool {
         let sent = self.send.first_unacked() == self.send.written_end();
@@ -227,6 +240,10 @@ impl Connection {
     /// Nothing answered for `close_timeout`: a failure, or only a close that the peer does not complete.
     pub(super) fn give_up(&mut self, now: Instant) {
         let over = self.is_over();
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
+            // The peer need not find out by a timeout of its own, if it is there after all.
+            self.control.push_back(subflow.tcp.reset_segment());
+        }
         self.abort_subflows();
         if over {
             self.follow_close(now);

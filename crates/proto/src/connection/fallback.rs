@@ -5,7 +5,7 @@
 //! anything. Once others have, data in flight may not be contiguous, and the subflow is reset instead, as the RFC has it for
 //! that case.
 
-use super::handshake::Mode;
+use super::handshake::{Keys, Mode};
 use super::mapping::Trouble;
 use super::subflow::{Join, Subflow};
 use super::{Connection, DataFin};
@@ -24,8 +24,18 @@ pub(super) struct Farewell {
     /// MP_FAIL with this number, on acknowledgements.
     fail: Option<u64>,
     tries: u32,
-    /// An infinite mapping of the stream's start, with this number, on the next data.
-    infinite_mapping: Option<u64>,
+    infinite_mapping: Option<InfiniteMapping>,
+    /// The numbers of the time before: a mapping that a segment still carries must not contradict the stream.
+    keys: Option<Keys>,
+}
+
+/// An infinite mapping of the stream's start, on the next data or the end, and on its repetitions: lost for good, it would
+/// leave the peer with data that it has no place for.
+#[derive(Clone, Copy, Debug)]
+struct InfiniteMapping {
+    dsn: u64,
+    /// The place in the subflow of the segment that carries it.
+    on: Option<u64>,
 }
 
 impl Connection {
@@ -33,6 +43,15 @@ impl Connection {
     /// first subflow's sequence is that of the stream.
     pub(super) fn is_unconfirmed(&self) -> bool {
         matches!(self.mode, Mode::Mptcp(keys) if !keys.confirmed)
+    }
+
+    /// The subflow's sequence is the stream's, or may have to be: until the peer has acknowledged data at the data level, or
+    /// another subflow has joined, the next segment that arrives without options can make it so.
+    pub(super) fn needs_order(&self) -> bool {
+        match self.mode {
+            Mode::Mptcp(keys) => !keys.confirmed || !(self.data_ack_seen || self.ever_joined),
+            Mode::Negotiating { .. } | Mode::Plain => true,
+        }
     }
 
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
@@ -48,7 +67,7 @@ impl Connection {
     /// peer's data is Multipath TCP's, or it is the first data of all.
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
         let first_data = ssn == 1 && self.receive.next() == DataSeq(0) && self.receive.held_bytes() == 0;
-        (self.is_unconfirmed() || first_data) && self.only_first_lives(id)
+        (self.is_unconfirmed() || first_data) && !self.ever_joined && self.only_first_lives(id)
     }
 
     /// The only living subflow is the first one. A join that the peer has not taken part in yet is none.
@@ -64,7 +83,11 @@ impl Connection {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
-        if self.data_ack_seen || !self.is_mptcp() || segment.flags.intersects(Flags::SYN | Flags::RST) {
+        if self.data_ack_seen
+            || self.ever_joined
+            || !self.is_mptcp()
+            || segment.flags.intersects(Flags::SYN | Flags::RST)
+        {
             return false;
         }
         let options = &segment.options;
@@ -89,33 +112,76 @@ impl Connection {
         Ok(())
     }
 
-    /// From now on the subflow is a plain TCP connection.
+    /// From now on the subflow is a plain TCP connection, whose sequence is the stream's in both directions.
+    ///
+    /// # Errors
+    /// Where it is not: bytes would be misplaced, or a direction that has ended on the subflow goes on in the stream.
     #[cold]
-    pub(super) fn fall_back(&mut self) {
+    pub(super) fn fall_back(&mut self, id: SubflowId) -> Result<(), Trouble> {
+        let Mode::Mptcp(keys) = self.mode else {
+            self.mode = Mode::Plain;
+            return Ok(());
+        };
+        let not_plain = Err(Trouble::Reset(ResetReason::Middlebox));
+        let next = self.receive.next();
+        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return not_plain };
+        let ended_early = !subflow.tcp.can_send() && self.data_fin == DataFin::NotRequested;
+        let waiting = subflow.mappings.take_waiting();
+        let fin = subflow.tcp.fin_arrived().then(|| DataSeq(subflow.tcp.bytes_before_fin()));
+        let mut at = next;
+        let in_order = waiting.iter().all(|(ssn, payload)| {
+            let follows = DataSeq(ssn - 1) == at;
+            at = at + u64::from(payload.len());
+            follows
+        });
+        if ended_early || !in_order || self.receive.held_bytes() > 0 || !self.sends_in_order(id) {
+            return not_plain;
+        }
         //= RFC 8684 §3.7: "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0
         //= indicating an infinite mapping"
-        //= tests: fallback::options_lost_on_the_way_back_only, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
-        if let Mode::Mptcp(keys) = self.mode {
-            self.farewell.infinite_mapping = Some(keys.wire_dsn(DataSeq(0)));
-        }
+        //= tests: fallback::options_lost_on_the_way_back_only, fallback::an_infinite_mapping_that_is_lost_comes_again, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
+        self.farewell.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
+        self.farewell.keys = Some(keys);
         self.mode = Mode::Plain;
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.join != Join::Initial) {
+        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.id != id) {
             subflow.tcp.abort();
             subflow.down = true;
         }
         self.announce.clear();
         self.unechoed.clear();
-        if let DataFin::Sent(_) = self.data_fin {
+        self.reinject.clear();
+        (self.data_timer, self.check) = (None, None);
+        if let DataFin::Sent(_) | DataFin::Acked = self.data_fin {
+            // Plain TCP's end is the FIN.
             self.data_fin = DataFin::Requested;
         }
-        let before = self.receive.next();
-        for i in 0..self.subflows.len() {
-            let waiting = self.subflows[i].as_mut().map(|s| s.mappings.take_waiting()).unwrap_or_default();
-            for (ssn, payload) in waiting {
-                self.insert_data(DataSeq(ssn - 1), payload);
-            }
+        for (_, payload) in waiting {
+            let at = self.receive.next();
+            self.insert_data(at, payload);
         }
-        self.report_data(before);
+        if fin == Some(self.receive.next()) {
+            // It came when it was the end of a subflow only.
+            self.receive.set_end(self.receive.next());
+        }
+        self.report_data(next);
+        Ok(())
+    }
+
+    /// A mapping on a segment of plain TCP that once was Multipath TCP: the peer, or some segments of it, may not have gone
+    /// the same way.
+    ///
+    /// # Errors
+    /// Where it puts its data elsewhere than the subflow's sequence does.
+    pub(super) fn check_mapping_of_plain(&self, dss: &Dss) -> Result<(), Trouble> {
+        let (Some(keys), Some(mapping)) = (self.farewell.keys, dss.mapping) else { return Ok(()) };
+        if mapping.len <= u16::from(dss.data_fin) {
+            return Ok(());
+        }
+        let place = keys.peer_position(mapping.dsn, self.receive.next());
+        if place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn) {
+            return Ok(());
+        }
+        Err(Trouble::Reset(ResetReason::Middlebox))
     }
 
     /// Data of a subflow cannot be delivered: what becomes of the subflow.
@@ -172,7 +238,7 @@ impl Connection {
             return Ok(());
         }
         let answered = subflow.mappings.failed;
-        self.fall_back();
+        self.fall_back(id)?;
         if !answered {
             //= RFC 8684 §3.7: "the receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction
             //= and entirely revert to a regular TCP session"
@@ -202,8 +268,7 @@ impl Connection {
         if !self.only_first_lives(id) || !same {
             return Err(Trouble::Reset(ResetReason::MptcpError));
         }
-        self.fall_back();
-        Ok(())
+        self.fall_back(id)
     }
 
     /// A DATA_FIN without data is verified by its pseudo-header alone.
@@ -236,16 +301,22 @@ impl Connection {
         }
     }
 
-    /// What is still to be said on the way back to plain TCP.
-    pub(super) fn add_farewell(&mut self, carries_data: bool, segment: &mut Segment) {
-        if carries_data {
-            if let Some(dsn) = self.farewell.infinite_mapping.take() {
-                let checksum = self.checksum.then_some(0);
-                let mapping = Mapping { dsn: DataNumber::Long(dsn), ssn: 1, len: 0, checksum };
-                segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
-            }
-            return;
+    /// What is still to be said on the way back to plain TCP, beside data or the end.
+    pub(super) fn add_infinite_mapping(&mut self, ssn: u64, again: bool, segment: &mut Segment) {
+        let Some(infinite) = &mut self.farewell.infinite_mapping else { return };
+        if !again {
+            infinite.on.get_or_insert(ssn);
         }
+        // A repetition is what it was, so that no mapping ever changes.
+        if infinite.on == Some(ssn) {
+            let checksum = self.checksum.then_some(0);
+            let mapping = Mapping { dsn: DataNumber::Long(infinite.dsn), ssn: 1, len: 0, checksum };
+            segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+        }
+    }
+
+    /// The same on an acknowledgement.
+    pub(super) fn add_farewell(&mut self, segment: &mut Segment) {
         let Some(dsn) = self.farewell.fail else { return };
         let option = MptcpOption::Fail { dsn };
         if option.wire_len() <= segment.options.free_bytes() {

@@ -222,6 +222,7 @@ impl Connection {
             checksum: false,
             data_ack_seen: false,
             farewell: Default::default(),
+            ever_joined: false,
             challenges: Throttle::new(CHALLENGES, CHALLENGE_PERIOD),
             control: Default::default(),
             events: Default::default(),
@@ -361,10 +362,9 @@ impl Connection {
         match (subflow.join, subflow.tcp.state()) {
             (Join::Initial, state) => {
                 if self.is_answered_as_plain(id, segment) {
-                    if !self.sends_in_order(id) {
+                    if self.fall_back(id).is_err() {
                         return HandshakeStep::Reset(ResetReason::Middlebox);
                     }
-                    self.fall_back();
                 }
                 self.take_capable(state, segment)
             }
@@ -391,6 +391,7 @@ impl Connection {
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
                 subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
+                self.ever_joined = true;
                 HandshakeStep::GoOn
             }
             (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
@@ -411,6 +412,7 @@ impl Connection {
                 subflow.join = Join::Done;
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
+                self.ever_joined = true;
                 HandshakeStep::GoOn
             }
             (Join::AwaitFourthAck { .. }, _) => {

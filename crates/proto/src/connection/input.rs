@@ -13,7 +13,7 @@ use pathweave_wire::mptcp::{Dss, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 /// Data this far beyond the offered window is still taken: the window field's rounding.
-const WINDOW_SLACK: u64 = 1 << 14;
+pub(super) const WINDOW_SLACK: u64 = 1 << 14;
 
 impl Connection {
     /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
@@ -113,7 +113,7 @@ impl Connection {
         current: bool,
     ) -> Result<(), Trouble> {
         if !self.is_mptcp() {
-            return Ok(());
+            return segment.options.dss.map_or(Ok(()), |dss| self.check_mapping_of_plain(&dss));
         }
         match segment.options.dss {
             Some(dss) => self.take_data_signal(now, id, &dss)?,
@@ -185,7 +185,8 @@ impl Connection {
         for arrival in &mut changes.arrived {
             let taken = match self.place(id, arrival) {
                 Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
-                None => self.take_mapped(now, id, arrival),
+                None if self.is_mptcp() => self.take_mapped(now, id, arrival),
+                None => self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload)),
             };
             match taken {
                 Ok(new) => first += new,
@@ -292,7 +293,7 @@ impl Connection {
         subflow.tcp.abort();
         self.control.push_back(reset);
         self.lose_subflow(now, id);
-        self.fail_if_alone(ConnectionError::Reset);
+        self.fail_if_alone(now, ConnectionError::Reset);
     }
 
     fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
@@ -410,12 +411,10 @@ impl Connection {
                 self.handle_subflow_timeout(id);
             }
         }
-        if changes.fin {
-            if self.is_mptcp() {
-                self.follow_subflow_fin(now, id);
-            } else {
-                self.end_plain_stream(now, id);
-            }
+        if changes.fin && self.is_mptcp() {
+            self.follow_subflow_fin(now, id);
+        } else if changes.fin || changes.acceptable && self.is_plain() {
+            self.end_plain_stream(now, id);
         }
         if changes.gave_up
             && let Some(subflow) = self.subflow_mut(id)
@@ -430,14 +429,22 @@ impl Connection {
                 self.lose_subflow(now, id);
             }
             let error = if self.connected { ConnectionError::Reset } else { ConnectionError::ConnectTimeout };
-            self.fail_if_alone(error);
+            self.fail_if_alone(now, error);
         }
         self.follow_close(now);
     }
 
-    /// Without any subflow left, the connection is over.
-    pub(super) fn fail_if_alone(&mut self, error: ConnectionError) {
+    /// Without any subflow left, the connection is over; but while neither direction has ended, others may join for
+    /// `close_timeout` still, as with the kernel.
+    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
+    //= handover between subflows"
+    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
+    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
         let any = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed());
+        if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
+            self.progress_at = now;
+            return;
+        }
         let finished = self.receive.complete() && self.send.assigned_bytes() + self.send.unassigned_bytes() == 0;
         if !any && !finished {
             self.fail(error);

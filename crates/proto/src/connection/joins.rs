@@ -54,7 +54,7 @@ impl Connection {
             self.subflows
                 .iter()
                 .flatten()
-                .any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == local && s.tcp.remote == remote)
+                .any(|s| !s.has_ended() && s.tcp.local.ip() == local && s.tcp.remote == remote)
         };
         let initial = self.remote_addresses.first().copied();
         //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
@@ -71,7 +71,7 @@ impl Connection {
                     let only_initial = self.remote_addresses.len() == 1 && self.config.join_initial_address;
                     let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
                     let Some((_, remote)) = announced.or(alone) else { continue };
-                    let used = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed() && s.tcp.local.ip() == *local);
+                    let used = self.subflows.iter().flatten().any(|s| !s.has_ended() && s.tcp.local.ip() == *local);
                     if !used && local.is_ipv4() == remote.is_ipv4() {
                         joins.push((SocketAddr::new(*local, 0), *remote));
                     }
@@ -87,7 +87,7 @@ impl Connection {
                 }
             }
             PathManager::NDiffPorts(n) => {
-                let alive = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed()).count();
+                let alive = self.subflows.iter().flatten().filter(|s| !s.has_ended()).count();
                 let first = self.subflows.iter().flatten().next().map(|s| s.tcp.local.ip());
                 if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
                     for _ in alive..usize::from(n) {
@@ -141,7 +141,7 @@ impl Connection {
         //= and port"
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
         let protected = self.config.protect_initial_address && syn.dst == self.initial_local;
-        let taken = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed() && !s.is_unproved()).count();
+        let taken = self.subflows.iter().flatten().filter(|s| !s.has_ended() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
         if protected || syn.dst.port() != self.initial_local.port() || taken >= limit {
             return Err(ResetReason::Prohibited);

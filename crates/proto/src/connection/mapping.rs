@@ -157,9 +157,9 @@ fn near(low: u32, near: u64) -> Option<u64> {
 }
 
 impl Connection {
-    /// Where a segment's data belongs, when its own mapping says all that there is to say.
+    /// Where a segment's data belongs in a stream of Multipath TCP, when its own mapping says all that there is to say.
     pub(super) fn place(&self, id: SubflowId, arrival: &Arrival) -> Option<DataSeq> {
-        let Mode::Mptcp(keys) = self.mode else { return Some(DataSeq(arrival.ssn - 1)) };
+        let Mode::Mptcp(keys) = self.mode else { return None };
         let subflow = self.subflows.get(id.index())?.as_ref()?;
         let mapping = arrival.mapping?;
         let offset = (arrival.ssn as u32).wrapping_sub(mapping.ssn);
@@ -169,6 +169,16 @@ impl Connection {
         }
         let start = keys.peer_position(mapping.dsn, self.receive.next())?;
         Some(start + u64::from(offset))
+    }
+
+    /// Takes data of plain TCP: it goes on where the stream ends so far. Anything else would misplace it, as where the stream
+    /// had another order before it fell back.
+    pub(super) fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, Trouble> {
+        let at = DataSeq(ssn - 1);
+        if at != self.receive.next() {
+            return Err(Trouble::Reset(ResetReason::Middlebox));
+        }
+        Ok(self.insert_data(at, payload))
     }
 
     /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
@@ -186,8 +196,8 @@ impl Connection {
             mappings.wait(now, start, arrival.payload.clone());
         } else {
             if mappings.covering(start).is_err() && self.may_fall_back(id, start) {
-                self.fall_back();
-                return Ok(self.insert_data(DataSeq(start - 1), arrival.payload.clone()));
+                self.fall_back(id)?;
+                return self.insert_plain(start, arrival.payload.clone());
             }
             let mut pending = VecDeque::from([(start, arrival.payload.clone())]);
             let new = self.map_pieces(now, id, &mut pending)?;

@@ -235,6 +235,8 @@ pub struct Connection {
     /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
     data_ack_seen: bool,
     farewell: fallback::Farewell,
+    /// Another subflow has joined: the first one's sequence need not be the stream's any more.
+    ever_joined: bool,
 
     /// Segments outside of any subflow's stream: resets.
     control: VecDeque<Segment>,

@@ -93,9 +93,9 @@ impl Connection {
         }
         let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
         let Mode::Mptcp(keys) = self.mode else {
-            // A repetition is what it was, so that no mapping ever changes.
-            if !matches!(out, Outgoing::Data { again: true, .. }) {
-                self.add_farewell(carries_data, segment);
+            match out {
+                Outgoing::Data { ssn, again, .. } => self.add_infinite_mapping(*ssn, *again, segment),
+                _ => self.add_farewell(segment),
             }
             return;
         };
@@ -139,7 +139,7 @@ impl Connection {
                 }
             }
             segment.options.dss = Some(dss);
-            self.add_farewell(carries_data, segment);
+            self.add_farewell(segment);
             self.add_priority(i, segment);
             self.add_announcement(now, i, segment);
         } else {

@@ -48,13 +48,18 @@ impl ReceiveQueue {
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes
     }
-    /// The stream ends at `end`. The first announcement counts; a later one at another place is ignored.
+    /// The stream ends at `end`, unless there is data beyond that already. The first announcement counts; a later one at
+    /// another place is ignored.
     //= RFC 8684 §3.3.3: "it is only DATA_ACKed once all data has been successfully received at the connection level"
     //= tests: close::the_first_data_fin_counts_and_waits_for_the_data_before_it
     pub(crate) fn set_end(&mut self, end: DataSeq) {
-        if end >= self.next {
+        if end >= self.held.back().map_or(self.next, Held::end) {
             self.end.get_or_insert(end);
         }
+    }
+    /// The peer has told where the stream ends.
+    pub(crate) fn has_end(&self) -> bool {
+        self.end.is_some()
     }
     /// All data up to the end is here.
     pub(crate) fn complete(&self) -> bool {

@@ -203,9 +203,9 @@ impl Connection {
         self.scheduler = scheduler;
     }
 
-    /// Until the peer has shown that it speaks Multipath TCP, data goes in order: it may turn out to be plain TCP's.
+    /// Plain TCP's data goes in order, and so does what may turn out to be plain TCP's.
     fn keeps_order(&self, assign: &Assign) -> bool {
-        !self.is_unconfirmed() || self.send.first_unassigned().is_some_and(|r| r.start == assign.range.start)
+        !self.needs_order() || self.send.first_unassigned().is_some_and(|r| r.start == assign.range.start)
     }
 
     fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
@@ -386,7 +386,9 @@ impl Connection {
         } else if self.window_probe.is_none() {
             let rto = self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.tcp.rto()).min();
             self.window_probe = rto.map(|rto| (now + rto, 0));
-            self.progress_at = now;
+            if self.window_probe.is_some() {
+                self.progress_at = now;
+            }
         }
     }
 }

@@ -113,6 +113,11 @@ impl Subflow {
         crate::demux::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
     }
 
+    /// Both directions have ended, or it was reset: what is left is to wait for old segments, if anything.
+    pub(super) fn has_ended(&self) -> bool {
+        self.tcp.is_closed() || self.tcp.in_time_wait()
+    }
+
     /// Data may be assigned to it.
     pub(super) fn usable(&self) -> bool {
         self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)

@@ -1,0 +1,131 @@
+//! What a middlebox does to segments: options taken out, windows changed, data cut.
+
+use crate::apps::CHANGED;
+use crate::case::Draw;
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::MptcpOption;
+use pathweave_wire::{Flags, Payload, Segment};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// All options of Multipath TCP.
+    TakeMptcp,
+    TakeDss,
+    TakeCapable,
+    TakeJoin,
+    TakeAddressesAndOthers,
+    TakeSack,
+    TakeTimestamps,
+    /// Of a SYN or its answer.
+    TakeWindowScale,
+    TakeSackPermitted,
+    /// The window field is at most this.
+    CutWindow(u16),
+    /// Data segments are cut at this size; the pieces have the options, or only the first has.
+    Split(u32, bool),
+}
+
+/// A change, and which segments it befalls.
+#[derive(Clone, Debug)]
+pub(crate) struct Tampering {
+    pub(crate) change: Change,
+    pub(crate) chance: f64,
+    pub(crate) from: Instant,
+    pub(crate) until: Instant,
+}
+
+impl Tampering {
+    pub(crate) fn draw(d: &mut Draw) -> Tampering {
+        let change = match d.between(0, 15) {
+            0..=3 => Change::TakeMptcp,
+            4..=6 => Change::TakeDss,
+            7 => Change::TakeCapable,
+            8 => Change::TakeJoin,
+            9 => Change::TakeAddressesAndOthers,
+            10 => Change::TakeSack,
+            11 => Change::TakeTimestamps,
+            12 => d.one(&[Change::TakeWindowScale, Change::TakeSackPermitted]),
+            13..=14 => Change::CutWindow(d.spread(1, 60_000) as u16 - 1),
+            _ => Change::Split(d.between(100, 1400) as u32, d.chance(0.5)),
+        };
+        let from = if d.chance(0.5) { Instant::ZERO } else { d.at_millis(1, 20_000) };
+        let length = if d.chance(0.2) { crate::LIMIT } else { d.millis(10, 30_000) };
+        // Single segments, or all of them.
+        let chance = if d.chance(0.15) { 1.0 } else { d.one(&[0.003, 0.02, 0.1, 0.5]) };
+        Tampering { change, chance, from, until: from + length }
+    }
+
+    /// Changes `segments`, which one segment has become so far. Returns whether it tried.
+    pub(crate) fn apply(&self, now: Instant, random: &mut Random, segments: &mut Vec<Segment>) -> bool {
+        if now < self.from || now >= self.until || !random.chance(self.chance) {
+            return false;
+        }
+        if let Change::Split(size, copies) = self.change {
+            *segments = segments.drain(..).flat_map(|s| split(s, size, copies)).collect();
+        } else {
+            segments.iter_mut().for_each(|s| change(s, self.change));
+        }
+        true
+    }
+}
+
+fn change(segment: &mut Segment, change: Change) {
+    let syn = segment.flags.contains(Flags::SYN);
+    let options = &mut segment.options;
+    match change {
+        Change::TakeMptcp => {
+            options.mptcp.clear();
+            options.dss = None;
+        }
+        Change::TakeDss => options.dss = None,
+        Change::TakeCapable => options.mptcp.retain(|o| !matches!(o, MptcpOption::Capable(_))),
+        Change::TakeJoin => options.mptcp.retain(|o| !matches!(o, MptcpOption::Join(_))),
+        Change::TakeAddressesAndOthers => {
+            options.mptcp.retain(|o| matches!(o, MptcpOption::Capable(_) | MptcpOption::Join(_)));
+        }
+        Change::TakeSack => options.sack.clear(),
+        Change::TakeTimestamps => options.timestamps = None,
+        Change::TakeWindowScale => options.window_scale = None,
+        Change::TakeSackPermitted => options.sack_permitted = false,
+        Change::CutWindow(most) if !syn => segment.window = segment.window.min(most),
+        Change::CutWindow(_) | Change::Split(..) => {}
+    }
+}
+
+fn split(whole: Segment, size: u32, copies: bool) -> Vec<Segment> {
+    let len = whole.payload.len();
+    if whole.flags.contains(Flags::SYN) || len <= size {
+        return vec![whole];
+    }
+    let piece = |at: u32| {
+        let mut piece = whole.clone();
+        piece.payload = whole.payload.slice(at, size.min(len - at));
+        piece.seq = whole.seq.wrapping_add(at);
+        if at + size < len {
+            piece.flags = whole.flags.without(Flags::FIN | Flags::PSH);
+        }
+        if at > 0 && !copies {
+            change(&mut piece, Change::TakeMptcp);
+        }
+        piece
+    };
+    (0..len).step_by(size as usize).map(piece).collect()
+}
+
+/// Changes a byte of data that a checksum is about. Returns whether there was one.
+pub(crate) fn corrupt(segment: &mut Segment, random: &mut Random) -> bool {
+    let checked = segment.options.dss.and_then(|d| d.mapping).is_some_and(|m| m.checksum.is_some());
+    let Payload::Bytes(bytes) = &segment.payload else { return false };
+    if !checked || bytes.is_empty() {
+        return false;
+    }
+    let mut changed = bytes.to_vec();
+    let at = random.below(changed.len() as u64) as usize;
+    changed[at] |= CHANGED;
+    segment.payload = Payload::Bytes(changed.into());
+    true
+}
+
+/// The longest that a copy of long ago is on its way.
+pub(crate) const GHOST: Duration = Duration::from_secs(10);

@@ -1,0 +1,130 @@
+//! The paths: what becomes of a segment on its way.
+
+use crate::case::Case;
+use crate::middlebox::{GHOST, corrupt};
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Segment};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// A segment that arrives.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) to_server: bool,
+    pub(crate) ecn: Ecn,
+    pub(crate) segment: Segment,
+}
+
+/// What became of a segment, for people to read.
+pub(crate) type Fates = Vec<String>;
+
+pub(crate) struct Network {
+    random: Random,
+    /// When each direction of each path is free again.
+    free: Vec<[Instant; 2]>,
+    flying: BTreeMap<u64, Arrival>,
+    order: BinaryHeap<Reverse<(Instant, u64)>>,
+    sent: u64,
+    /// Bytes were changed on their way.
+    pub(crate) corrupted: bool,
+    /// Options or windows were changed on their way.
+    pub(crate) tampered: bool,
+}
+
+impl Network {
+    pub(crate) fn new(case: &Case) -> Network {
+        Network {
+            random: Random::substream(case.seed, "network"),
+            free: vec![[Instant::ZERO; 2]; case.paths.len()],
+            flying: BTreeMap::new(),
+            order: BinaryHeap::new(),
+            sent: 0,
+            corrupted: false,
+            tampered: false,
+        }
+    }
+
+    /// A host sends a segment on a path. Says what becomes of it, where somebody reads that.
+    pub(crate) fn send(
+        &mut self,
+        case: &Case,
+        now: Instant,
+        path: usize,
+        to_server: bool,
+        (ecn, mut segment): (Ecn, Segment),
+        mut told: Option<&mut Fates>,
+    ) {
+        let mut tell = |what: &dyn Fn() -> String| {
+            if let Some(told) = told.as_deref_mut() {
+                told.push(what());
+            }
+        };
+        let way = usize::from(!to_server);
+        let p = &case.paths[path];
+        let faults = &p.directions[way];
+        let wrong = now < case.calm;
+        if p.outages.iter().any(|(from, until)| (*from..*until).contains(&now)) {
+            return tell(&|| "dark".into());
+        }
+        let random = &mut self.random;
+        if wrong && random.chance(faults.loss) {
+            return tell(&|| "lost".into());
+        }
+        if wrong && random.chance(faults.corrupt) && corrupt(&mut segment, random) {
+            self.corrupted = true;
+            tell(&|| "bytes changed".into());
+        }
+        let mut pieces = vec![segment];
+        for tampering in &faults.tampering {
+            if tampering.apply(now, random, &mut pieces) {
+                self.tampered = true;
+                tell(&|| format!("{:?}", tampering.change));
+            }
+        }
+        for segment in pieces {
+            let start = self.free[path][way].max(now);
+            let bytes = u64::from(segment.ip_len());
+            if start.since(now).as_nanos() / 1000 * p.rate / 1_000_000 > p.queue {
+                tell(&|| "queue full".into());
+                continue;
+            }
+            let done = start + Duration::from_nanos(bytes * 1_000_000_000 / p.rate);
+            self.free[path][way] = done;
+            let mut at = done + p.delay;
+            at = at + Duration::from_nanos(self.random.below(p.jitter.as_nanos() + 1));
+            if wrong && self.random.chance(faults.reorder) {
+                at = at + Duration::from_nanos(self.random.below(faults.late_by.as_nanos() + 1));
+                tell(&|| format!("late, at {at}"));
+            }
+            if wrong && self.random.chance(faults.duplicate) {
+                let again = at + Duration::from_nanos(self.random.below(faults.late_by.as_nanos() + 1));
+                tell(&|| format!("again at {again}"));
+                self.fly(again, Arrival { to_server, ecn, segment: segment.clone() });
+            }
+            if wrong && self.random.chance(faults.ghost) {
+                let again = at + Duration::from_nanos(self.random.below(GHOST.as_nanos()));
+                tell(&|| format!("a ghost at {again}"));
+                self.fly(again, Arrival { to_server, ecn, segment: segment.clone() });
+            }
+            self.fly(at, Arrival { to_server, ecn, segment });
+        }
+    }
+
+    fn fly(&mut self, at: Instant, arrival: Arrival) {
+        self.flying.insert(self.sent, arrival);
+        self.order.push(Reverse((at, self.sent)));
+        self.sent += 1;
+    }
+
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.order.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// What arrives by `now`, one at a time.
+    pub(crate) fn arrive(&mut self, now: Instant) -> Option<Arrival> {
+        let Reverse((_, name)) = *self.order.peek().filter(|Reverse((at, _))| *at <= now)?;
+        self.order.pop();
+        self.flying.remove(&name)
+    }
+}
