@@ -121,7 +121,7 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
     config.protect_initial_address = d.chance(0.05);
     config.single_path = d.chance(0.1);
     config.checksum = d.chance(0.3);
-    config.keep_alive = if d.chance(0.1) { d.millis(1000, 30_000) } else { Duration::ZERO };
+    config.keep_alive = if d.chance(0.7) { d.millis(1000, 30_000) } else { Duration::ZERO };
     config.close_timeout = Duration::from_secs(d.one(&[10, 30, 60]));
     config.max_subflows = d.between(1, 8) as u8;
     let default = TcpConfig::default();

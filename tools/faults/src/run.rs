@@ -79,8 +79,13 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
         (_, None) => Ending::Open,
     });
     let bytes = world.fault.take().map(Fault::Bytes);
-    let open =
-        endings.contains(&Ending::Open).then(|| format!("not ended: client {:?}, server {:?}", endings[0], endings[1]));
+    // Who only waits for what a peer writes learns of its death by keep-alive, or never (RFC 9293 §3.8.4).
+    let waits = |end: usize| {
+        let nothing_out = world.connection(end).is_some_and(|c| c.acked_bytes() == c.written_bytes());
+        endings[1 - end] != Ending::Open && case.configs[end].keep_alive.is_zero() && nothing_out
+    };
+    let open = (0..2).any(|end| endings[end] == Ending::Open && !waits(end));
+    let open = open.then(|| format!("not ended: client {:?}, server {:?}", endings[0], endings[1]));
     let one_sided = (0..2).any(|end| {
         let app = &world.apps[end];
         endings[end] == Ending::Closed && app.closed && world.apps[1 - end].read < app.written

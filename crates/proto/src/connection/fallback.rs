@@ -49,9 +49,15 @@ impl Connection {
     /// another subflow has joined, the next segment that arrives without options can make it so.
     pub(super) fn needs_order(&self) -> bool {
         match self.mode {
-            Mode::Mptcp(keys) => !keys.confirmed || !(self.data_ack_seen || self.ever_joined),
+            Mode::Mptcp(keys) => !keys.confirmed || !(self.data_ack_seen || self.ever_joined) || self.may_have_left(),
             Mode::Negotiating { .. } | Mode::Plain => true,
         }
+    }
+
+    /// The peer may have fallen back to plain TCP without having been able to tell so far: its acknowledgements come without
+    /// data sequence signals. What went out again under another mapping would be new data to it.
+    pub(super) fn may_have_left(&self) -> bool {
+        !self.ever_joined && self.subflows.iter().flatten().any(|s| s.answered_plainly && !s.tcp.is_closed())
     }
 
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
@@ -70,9 +76,9 @@ impl Connection {
         (self.is_unconfirmed() || first_data) && !self.ever_joined && self.only_first_lives(id)
     }
 
-    /// The only living subflow is the first one. A join that the peer has not taken part in yet is none.
+    /// The only living subflow is the first one. A join that has not carried anything yet is none.
     fn only_first_lives(&self, id: SubflowId) -> bool {
-        let pending = |s: &Subflow| matches!(s.join, Join::Pending { .. });
+        let pending = |s: &Subflow| matches!(s.join, Join::Pending { .. } | Join::AwaitFourthAck { .. });
         let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed() && !pending(s));
         living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none()
     }
@@ -83,17 +89,17 @@ impl Connection {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
-        if self.data_ack_seen
-            || self.ever_joined
-            || !self.is_mptcp()
-            || segment.flags.intersects(Flags::SYN | Flags::RST)
-        {
+        let joined = self.subflows.iter().flatten().any(|s| s.join == Join::Done);
+        let settled = self.data_ack_seen || joined || !self.is_mptcp();
+        if settled || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
         let options = &segment.options;
         let plain = options.dss.is_none() && options.mptcp.is_empty();
         let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
-        let data = !segment.payload.is_empty() && self.is_unconfirmed();
+        // An end, of the stream or of a subflow, comes after what would have confirmed.
+        let data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
+        let data = data && self.is_unconfirmed();
         plain && (data || subflow.tcp.acknowledges_data(segment)) && self.only_first_lives(id)
     }
 

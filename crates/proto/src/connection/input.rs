@@ -119,6 +119,10 @@ impl Connection {
             Some(dss) => self.take_data_signal(now, id, &dss)?,
             None => self.miss_data_signal(id, segment)?,
         }
+        let plain = segment.options.dss.is_none();
+        if let Some(subflow) = self.subflow_mut(id).filter(|s| s.answered_plainly != plain) {
+            subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
+        }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
         //= per [RFC5961], before acting upon it"
         //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count

@@ -103,6 +103,9 @@ impl Connection {
     //= data"
     //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
     fn take_back_vanished(&mut self) -> bool {
+        if self.may_have_left() {
+            return false;
+        }
         let first = self.send.first_unacked();
         let Some((span, owners)) = self.send.span_at(first) else { return false };
         let mut end = span.end.min(first + DATA_RETRANSMISSION);

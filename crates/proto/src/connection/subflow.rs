@@ -70,6 +70,8 @@ pub(super) struct Subflow {
     pub(super) send_priority: Option<bool>,
     /// A data sequence signal has come.
     pub(super) data_signal_seen: bool,
+    /// The last acknowledgement of data had none: the peer may be plain TCP by now.
+    pub(super) answered_plainly: bool,
     pub(super) mappings: Mappings,
     /// The most that this subflow's acknowledgements offer: it opens as data arrives.
     pub(super) window_limit: u64,
@@ -102,6 +104,7 @@ impl Subflow {
             probe: None,
             send_priority: None,
             data_signal_seen: false,
+            answered_plainly: false,
             mappings: Mappings::default(),
             window_limit: 0,
             window_clamp: u64::MAX,
