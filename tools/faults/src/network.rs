@@ -1,7 +1,7 @@
 //! The paths: what becomes of a segment on its way.
 
 use crate::case::Case;
-use crate::middlebox::{GHOST, corrupt};
+use crate::middlebox::{Change, GHOST, corrupt};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Segment};
@@ -77,6 +77,10 @@ impl Network {
         }
         let mut pieces = vec![segment];
         for tampering in &faults.tampering {
+            if !wrong && matches!(tampering.change, Change::CutWindow(_)) {
+                // A window that stays closed for ever may keep a connection open for ever.
+                continue;
+            }
             if tampering.apply(now, random, &mut pieces) {
                 self.tampered = true;
                 tell(&|| format!("{:?}", tampering.change));

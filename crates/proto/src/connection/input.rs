@@ -331,7 +331,7 @@ impl Connection {
             // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
             self.progress_at = now;
         }
-        if ack > self.send.written_end() && self.is_mptcp() {
+        if ack > self.send.written_end() && self.is_mptcp() && self.data_fin != DataFin::Acked {
             self.data_fin = DataFin::Acked;
             self.progress_at = now;
         }
@@ -446,13 +446,12 @@ impl Connection {
     pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
         let any = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed());
         if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
-            self.progress_at = now;
             return;
         }
-        let finished = self.receive.complete() && self.send.assigned_bytes() + self.send.unassigned_bytes() == 0;
-        if !any && !finished {
-            self.fail(error);
+        if any {
+            return;
         }
+        if self.is_over() { self.follow_close(now) } else { self.fail(error) }
     }
 
     #[cold]

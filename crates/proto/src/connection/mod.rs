@@ -314,7 +314,7 @@ impl Connection {
     }
     /// Whether everything is over: both directions closed, or an error.
     pub fn is_finished(&self) -> bool {
-        self.error.is_some() || (self.connected && self.subflows.iter().flatten().all(|s| s.tcp.is_closed()))
+        self.error.is_some() || (self.closed_reported && self.subflows.iter().flatten().all(|s| s.tcp.is_closed()))
     }
 
     /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
@@ -322,7 +322,9 @@ impl Connection {
         let closed = self.subflows.iter().flatten().all(|s| s.tcp.is_closed());
         // After a failure what came in order before it can still be read, until the application closes.
         let failed = self.error.is_some() && (self.abandoned || self.receive.ready_bytes() == 0);
-        closed && self.control.is_empty() && self.events.is_empty() && (failed || self.receive.drained())
+        // Without any subflow it may still be joined: only what was told to be over is.
+        let over = self.closed_reported && self.receive.drained();
+        closed && self.control.is_empty() && self.events.is_empty() && (failed || over)
     }
 
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.

@@ -1,8 +1,8 @@
 //! Asking whether a path is alive: keep-alive (RFC 9293 §3.8.4), and before a removed address is believed
 //! (RFC 8684 §3.4.2).
 
+use super::Connection;
 use super::subflow::Subflow;
-use super::{Connection, ConnectionError};
 use crate::seq::SubflowId;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{MptcpOption, ResetReason};
@@ -35,6 +35,7 @@ impl Subflow {
     //= tests: keep_alive::off_there_is_no_probe, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
     pub(super) fn next_probe(&self, keep_alive: Duration) -> Option<Instant> {
         match self.probe {
+            _ if self.tcp.in_time_wait() => None,
             Some(probe) => Some(probe.next),
             None if keep_alive.is_zero() || !self.tcp.is_established() => None,
             None => Some(self.heard_at + keep_alive),
@@ -84,8 +85,7 @@ impl Connection {
         let mut living = self.subflows.iter().flatten().filter(|s| s.tcp.is_established()).peekable();
         let silent = |s: &Subflow| s.probe.is_some_and(|p| now.since(p.since) >= self.config.close_timeout);
         if living.peek().is_some() && living.all(silent) {
-            self.abort_subflows();
-            self.fail(ConnectionError::AllPathsDead);
+            self.give_up(now);
         }
     }
 }

@@ -296,6 +296,8 @@ impl Connection {
         }
         self.send.release(id);
         if was_up {
+            // Without any other, the time in which one may join begins. A join that is refused does not prolong it.
+            self.progress_at = now;
             self.tell(now, |_| Event::SubflowDown(id));
             self.events.push_back(super::ConnectionEvent::SubflowDown(id));
         }

@@ -364,6 +364,10 @@ impl Tcp {
             return;
         }
         if self.state == State::SynReceived {
+            if seq + len < next {
+                // An old one, such as a keep-alive probe: it completes no handshake.
+                return;
+            }
             if segment.ack != self.isn.wrapping_add(1) {
                 changes.refused = true;
                 return;
