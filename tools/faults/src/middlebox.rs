@@ -17,7 +17,7 @@ pub(crate) enum Change {
     TakeAddressesAndOthers,
     TakeSack,
     TakeTimestamps,
-    /// Of a SYN or its answer.
+    /// Of a SYN.
     TakeWindowScale,
     TakeSackPermitted,
     /// The window field is at most this.
@@ -86,6 +86,8 @@ fn change(segment: &mut Segment, change: Change) {
         }
         Change::TakeSack => options.sack.clear(),
         Change::TakeTimestamps => options.timestamps = None,
+        // From an answer it would leave a window in units that one end does not know: a byte at a time, for hours.
+        Change::TakeWindowScale if segment.flags.contains(Flags::ACK) => {}
         Change::TakeWindowScale => options.window_scale = None,
         Change::TakeSackPermitted => options.sack_permitted = false,
         Change::CutWindow(most) if !syn => segment.window = segment.window.min(most),

@@ -6,7 +6,7 @@ use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{Key, Mapping, MptcpOption};
+use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 
 impl Connection {
     /// Ends our direction after all that was written. The peer's direction goes on.
@@ -178,6 +178,10 @@ impl Connection {
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
         if self.is_over() || self.receive.complete() {
             return;
+        }
+        if self.subflow_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
+            // What misses its mapping will not get it any more.
+            return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
         let others = self.subflows.iter().flatten().any(|s| s.id != id && s.usable());
         if others || self.send.assigned_bytes() + self.send.unassigned_bytes() == 0 {

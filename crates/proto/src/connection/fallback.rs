@@ -73,7 +73,7 @@ impl Connection {
     /// peer's data is Multipath TCP's, or it is the first data of all.
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
         let first_data = ssn == 1 && self.receive.next() == DataSeq(0) && self.receive.held_bytes() == 0;
-        (self.is_unconfirmed() || first_data) && !self.ever_joined && self.only_first_lives(id)
+        (self.is_unconfirmed() || first_data) && !self.peer_may_use_joins && self.only_first_lives(id)
     }
 
     /// The only living subflow is the first one. A join that has not carried anything yet is none.
@@ -89,8 +89,7 @@ impl Connection {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
-        let joined = self.subflows.iter().flatten().any(|s| s.join == Join::Done);
-        let settled = self.data_ack_seen || joined || !self.is_mptcp();
+        let settled = self.data_ack_seen || self.ever_joined || !self.is_mptcp();
         if settled || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
@@ -173,13 +172,19 @@ impl Connection {
         Ok(())
     }
 
-    /// A mapping on a segment of plain TCP that once was Multipath TCP: the peer, or some segments of it, may not have gone
-    /// the same way.
+    /// A data sequence signal on a segment of plain TCP that once was Multipath TCP: the peer may not have gone the same way.
+    /// `fin`: the segment has a FIN.
     ///
     /// # Errors
-    /// Where it puts its data elsewhere than the subflow's sequence does.
-    pub(super) fn check_mapping_of_plain(&self, dss: &Dss) -> Result<(), Trouble> {
-        let (Some(keys), Some(mapping)) = (self.farewell.keys, dss.mapping) else { return Ok(()) };
+    /// Where a mapping puts its data elsewhere than the subflow's sequence does, or a FIN is not the stream's.
+    pub(super) fn check_signal_of_plain(&self, dss: &Dss, fin: bool) -> Result<(), Trouble> {
+        let Some(keys) = self.farewell.keys else { return Ok(()) };
+        let infinite = dss.mapping.is_some_and(|m| m.len == 0);
+        if fin && !infinite {
+            // The peer goes on with Multipath TCP: that is the end of a subflow, not of the stream.
+            return Err(Trouble::Reset(ResetReason::Middlebox));
+        }
+        let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len <= u16::from(dss.data_fin) {
             return Ok(());
         }

@@ -222,6 +222,7 @@ impl Connection {
             checksum: false,
             data_ack_seen: false,
             farewell: Default::default(),
+            peer_may_use_joins: false,
             ever_joined: false,
             challenges: Throttle::new(CHALLENGES, CHALLENGE_PERIOD),
             control: Default::default(),
@@ -394,7 +395,7 @@ impl Connection {
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
                 subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
-                self.ever_joined = true;
+                self.peer_may_use_joins = true;
                 HandshakeStep::GoOn
             }
             (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
@@ -415,7 +416,7 @@ impl Connection {
                 subflow.join = Join::Done;
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
-                self.ever_joined = true;
+                (self.peer_may_use_joins, self.ever_joined) = (true, true);
                 HandshakeStep::GoOn
             }
             (Join::AwaitFourthAck { .. }, _) => {
@@ -423,6 +424,7 @@ impl Connection {
                     let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
                     subflow.join = Join::Done;
                     subflow.third_ack_again = None;
+                    self.ever_joined = true;
                 }
                 HandshakeStep::GoOn
             }

@@ -113,7 +113,8 @@ impl Connection {
         current: bool,
     ) -> Result<(), Trouble> {
         if !self.is_mptcp() {
-            return segment.options.dss.map_or(Ok(()), |dss| self.check_mapping_of_plain(&dss));
+            let fin = segment.flags.contains(Flags::FIN);
+            return segment.options.dss.map_or(Ok(()), |dss| self.check_signal_of_plain(&dss, fin));
         }
         match segment.options.dss {
             Some(dss) => self.take_data_signal(now, id, &dss)?,

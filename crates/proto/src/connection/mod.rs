@@ -235,7 +235,10 @@ pub struct Connection {
     /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
     data_ack_seen: bool,
     farewell: fallback::Farewell,
-    /// Another subflow has joined: the first one's sequence need not be the stream's any more.
+    /// Another subflow has proved what it is: from then on the peer may use it, so that the first one's sequence need not be
+    /// that of the peer's stream any more.
+    peer_may_use_joins: bool,
+    /// Another subflow has joined, as the peer knows too: it will not take the first one's sequence for our stream's.
     ever_joined: bool,
 
     /// Segments outside of any subflow's stream: resets.

@@ -68,7 +68,10 @@ impl Connection {
         let stands = now.since(self.moved_at) >= self.timeout_of_holders();
         let found = stands && (self.take_back_vanished() || self.pass_by_holders(now));
         if found {
+            // What goes out again is no sign of life.
+            let progress_at = self.progress_at;
             self.schedule(now);
+            self.progress_at = progress_at;
         } else {
             self.arm_data_timer(now);
         }
