@@ -25,6 +25,7 @@ cargo xtask test         everything below, and what it needs is installed first
 cargo xtask decisions    instructions of a decision of each scheduler, under a limit; --write: and docs/decisions.txt
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
 cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
+cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random networks, peers and middleboxes at fault: no byte lost or wrong; without N: 10,000 runs
 cargo xtask gates [--seeds N]  every scheduler against paths that go black; without N: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
 cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
@@ -63,6 +64,9 @@ fn main() -> ExitCode {
         ["fairness"] => {
             let test = "test --release --package pathweave-lab --test fairness -- --ignored --nocapture";
             steps.step("fairness", |counts| count_tests(&mut cargo(test), counts));
+        }
+        ["faults", ..] => {
+            steps.step("faults", |_| faults(&arguments[1..].join(" ")));
         }
         ["gates"] => {
             steps.step("gates", |_| gates("--write docs/failing-paths.txt"));
@@ -126,6 +130,11 @@ fn gates(arguments: &str) -> Result<(), String> {
     run(&mut cargo(&format!("run --quiet --release --package pathweave-gates -- {arguments}")))
 }
 
+/// Random faulty runs.
+fn faults(arguments: &str) -> Result<(), String> {
+    run(&mut cargo(&format!("run --quiet --release --package pathweave-faults -- {arguments}")))
+}
+
 /// Every check of the project. All are run, whatever fails.
 fn test(steps: &mut Steps) {
     if !steps.step("what the checks need", |_| setup::install()) {
@@ -154,6 +163,7 @@ fn test(steps: &mut Steps) {
     steps.step("captures", |_| captures::check());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
+    steps.step("faults", |_| faults("--runs 20000"));
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", new_scheduler::check);
     steps.step("instructions", |_| instructions::check());

@@ -200,6 +200,7 @@ impl Connection {
             check: None,
             largest_send_window: 0,
             progress_at: now,
+            stream_moved_at: now,
             moved_at: now,
             write_blocked: false,
             writer_looks_again: false,

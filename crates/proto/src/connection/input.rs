@@ -306,7 +306,7 @@ impl Connection {
         if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return;
         }
-        let window = subflow.tcp.peer_window();
+        let (window, step) = (subflow.tcp.peer_window(), subflow.tcp.peer_window_step());
         let (ack, edge) = match self.mode {
             Mode::Plain | Mode::Negotiating { .. } => {
                 let ack = DataSeq(subflow.tcp.acked_offset());
@@ -330,7 +330,7 @@ impl Connection {
         }
         if changes.una_advanced {
             // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
-            self.progress_at = now;
+            self.note_living_subflow(now);
         }
         if ack > self.send.written_end() && self.is_mptcp() && self.data_fin != DataFin::Acked {
             self.data_fin = DataFin::Acked;
@@ -339,7 +339,7 @@ impl Connection {
         self.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
         if self.window_probe.is_some() || (!self.is_mptcp() && self.send_window_end < self.send.assigned_end()) {
             // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk.
-            self.progress_at = now;
+            (self.progress_at, self.stream_moved_at) = (now, now);
         }
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
         //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
@@ -347,7 +347,7 @@ impl Connection {
         if edge > self.send_window_end {
             self.send_window_end = edge;
             self.window_probe = None;
-        } else if !self.is_mptcp() && edge + subflow.tcp.peer_window_step() <= self.send_window_end {
+        } else if !self.is_mptcp() && edge + step <= self.send_window_end {
             self.obey_shrunk_window(id, edge);
         }
         self.send_window = window;
@@ -357,7 +357,7 @@ impl Connection {
             self.buffer.acknowledge(ack);
             self.fragments.acknowledge(self.send.first_unacked());
             self.messages.acknowledge(self.send.first_unacked());
-            self.progress_at = now;
+            (self.progress_at, self.stream_moved_at) = (now, now);
             self.moved_at = now;
             self.data_timer = None;
             if self.passing_by {

@@ -68,6 +68,9 @@ use throttle::Throttle;
 /// instant's.
 const READING: Duration = Duration::from_nanos(500);
 
+/// For so many times the close timeout living subflows keep a connection alive whose stream stands still.
+const STANDSTILLS: u64 = 3;
+
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -200,6 +203,9 @@ pub struct Connection {
     largest_send_window: u64,
     /// The last sign of life that something outstanding got, or when it became outstanding.
     progress_at: Instant,
+    /// When the peer last acknowledged anything at the data level, refused more for want of room, or had nothing to
+    /// acknowledge.
+    stream_moved_at: Instant,
     write_blocked: bool,
     writer_looks_again: bool,
 
@@ -450,6 +456,15 @@ impl Connection {
             next = next.min(self.death_deadline().unwrap_or(Instant::FAR_FUTURE));
         }
         (next < Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// Subflows live. That is a sign of the connection's life too, but not for ever where the stream stands still meanwhile:
+    /// a middlebox may let everything through but what makes sense of it.
+    fn note_living_subflow(&mut self, now: Instant) {
+        let waits = self.send.assigned_bytes() > 0;
+        if !waits || now.since(self.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
+            self.progress_at = now;
+        }
     }
 
     /// When the connection is given up for want of any answer.

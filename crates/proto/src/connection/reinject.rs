@@ -69,9 +69,9 @@ impl Connection {
         let found = stands && (self.take_back_vanished() || self.pass_by_holders(now));
         if found {
             // What goes out again is no sign of life.
-            let progress_at = self.progress_at;
+            let (progress_at, stream_moved_at) = (self.progress_at, self.stream_moved_at);
             self.schedule(now);
-            self.progress_at = progress_at;
+            (self.progress_at, self.stream_moved_at) = (progress_at, stream_moved_at);
         } else {
             self.arm_data_timer(now);
         }
@@ -300,7 +300,7 @@ impl Connection {
         self.send.release(id);
         if was_up {
             // Without any other, the time in which one may join begins. A join that is refused does not prolong it.
-            self.progress_at = now;
+            self.note_living_subflow(now);
             self.tell(now, |_| Event::SubflowDown(id));
             self.events.push_back(super::ConnectionEvent::SubflowDown(id));
         }

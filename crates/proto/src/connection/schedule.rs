@@ -117,7 +117,7 @@ impl Connection {
             self.count_window_limited(now);
         }
         if idle && self.send.assigned_bytes() > 0 {
-            self.progress_at = now;
+            (self.progress_at, self.stream_moved_at) = (now, now);
             self.moved_at = now;
         }
         self.arm_data_timer(now);
