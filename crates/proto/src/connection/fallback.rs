@@ -45,13 +45,10 @@ impl Connection {
         matches!(self.mode, Mode::Mptcp(keys) if !keys.confirmed)
     }
 
-    /// The subflow's sequence is the stream's, or may have to be: until the peer has acknowledged data at the data level, or
-    /// another subflow has joined, the next segment that arrives without options can make it so.
+    /// The subflow's sequence is the stream's, or may have to be: as long as no other subflow has joined, segments that lose
+    /// their options can make either side fall back.
     pub(super) fn needs_order(&self) -> bool {
-        match self.mode {
-            Mode::Mptcp(keys) => !keys.confirmed || !(self.data_ack_seen || self.ever_joined) || self.may_have_left(),
-            Mode::Negotiating { .. } | Mode::Plain => true,
-        }
+        !self.is_mptcp() || !self.ever_joined
     }
 
     /// The peer may have fallen back to plain TCP without having been able to tell so far: its acknowledgements come without
@@ -89,7 +86,7 @@ impl Connection {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
-        let settled = self.data_ack_seen || self.ever_joined || !self.is_mptcp();
+        let settled = self.data_ack_seen || self.peer_may_use_joins || !self.is_mptcp();
         if settled || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
@@ -99,7 +96,10 @@ impl Connection {
         // An end, of the stream or of a subflow, comes after what would have confirmed.
         let data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
         let data = data && self.is_unconfirmed();
-        plain && (data || subflow.tcp.acknowledges_data(segment)) && self.only_first_lives(id)
+        // Where mappings have come and then stayed away, the same data may have come twice: what waits does not tell where it
+        // belongs.
+        let unclear = self.receive.next() > DataSeq(0) && subflow.mappings.has_waiting();
+        plain && (data || subflow.tcp.acknowledges_data(segment)) && !unclear && self.only_first_lives(id)
     }
 
     /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST
@@ -115,6 +115,17 @@ impl Connection {
             return Err(Trouble::Reset(ResetReason::Middlebox));
         }
         Ok(())
+    }
+
+    /// A FIN without any signal, where Multipath TCP would have sent a DATA_FIN before and a DATA_ACK beside it: the peer has
+    /// fallen back, but what should have told of it was lost.
+    pub(super) fn take_plain_fin(&mut self, id: SubflowId, segment: &Segment) -> Result<(), Trouble> {
+        let plain = segment.options.dss.is_none() && segment.options.mptcp.is_empty();
+        let waits = self.subflow_mut(id).is_none_or(|s| s.mappings.has_waiting());
+        if !plain || waits || self.peer_may_use_joins || self.receive.has_end() || !self.only_first_lives(id) {
+            return Ok(());
+        }
+        self.fall_back(id)
     }
 
     /// From now on the subflow is a plain TCP connection, whose sequence is the stream's in both directions.

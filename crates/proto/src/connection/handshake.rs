@@ -364,10 +364,7 @@ impl Connection {
         match (subflow.join, subflow.tcp.state()) {
             (Join::Initial, state) => {
                 if self.is_answered_as_plain(id, segment) {
-                    // Where mappings have come and then stayed away, the peer may have sent the same data again under others.
-                    let unclear = self.receive.next() > DataSeq(0)
-                        && self.subflow_mut(id).is_some_and(|s| s.mappings.has_waiting());
-                    if unclear || self.fall_back(id).is_err() {
+                    if self.fall_back(id).is_err() {
                         return HandshakeStep::Reset(ResetReason::Middlebox);
                     }
                 }

@@ -84,6 +84,9 @@ impl Connection {
             if result.is_ok() {
                 result = self.take_arrivals(now, id, &mut changes);
             }
+            if result.is_ok() && changes.fin && self.is_mptcp() {
+                result = self.take_plain_fin(id, segment);
+            }
             match result {
                 Ok(()) => {
                     self.decide_ack(now, id);

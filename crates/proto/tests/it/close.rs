@@ -228,6 +228,9 @@ fn without_a_data_fin_the_connection_ends_only_after_a_timeout() {
     pair.kill(0);
     let mut fin = pair.forge(Client, 0);
     fin.flags |= pathweave_wire::Flags::FIN;
+    // Without a signal it would be plain TCP's.
+    let data_ack = Some(pathweave_wire::mptcp::DataNumber::Long(pair.wire_dsn(Server, 0)));
+    fin.options.dss = Some(pathweave_wire::mptcp::Dss { data_ack, mapping: None, data_fin: false });
     let mut last = fin.clone();
     pair.inject(Server, fin);
     last.flags = pathweave_wire::Flags::ACK;
@@ -267,5 +270,116 @@ fn what_came_before_a_failure_can_still_be_read() {
         pair.run_for(secs(1));
         pair.close(Server);
         assert_eq!(pair.hosts[1].connections(), 0, "the application wants no more of it");
+    }
+}
+
+/// A DATA_FIN inside data that waits, or far beyond any window, is not the end: the real one still counts.
+#[test]
+fn a_data_fin_that_cannot_be_the_end_is_ignored() {
+    use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
+    for wrong in [1 << 62, 500] {
+        let mut pair = Pair::new(&[10], config());
+        pair.connect();
+        pair.write(Client, 1);
+        pair.run_for(secs(1));
+        pair.drop_first(|p| p.from == Client && p.is_data());
+        // The first segment is lost, so that the others wait at the data level or on the subflow.
+        pair.send_all(Client, 20_000);
+        pair.run_for(ms(11));
+        let mut forged = pair.forge(Client, 0);
+        let dsn = DataNumber::Long(pair.wire_dsn(Client, 1 + wrong));
+        let mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum: None });
+        forged.options.dss = Some(Dss { data_ack: None, mapping, data_fin: true });
+        if wrong > 1000 {
+            pair.inject(Server, forged);
+        }
+        pair.run_until("the server sees the end", secs(5), |p| p.the(Server).at_end());
+        assert_eq!(pair.received(Server), 20_001);
+    }
+}
+
+#[test]
+fn a_plain_connection_that_is_reset_before_its_own_end_has_failed() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    pair.send_all(Client, 1000);
+    pair.run_until("the server sees the end", secs(1), |p| p.the(Server).at_end());
+    let mut reset = pair.forge(Client, 0);
+    reset.flags = pathweave_wire::Flags::RST;
+    pair.inject(Server, reset);
+    assert!(pair.happened(Server, |e| *e == ConnectionEvent::Failed(ConnectionError::Reset)).is_some());
+}
+
+/// "The MPTCP connection will stay alive at the data level, in order to permit break-before-make" (RFC 8684 §3.5).
+#[test]
+fn a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while() {
+    for comes_back in [true, false] {
+        let mut pair = Pair::new(&[10, 10], ConnectionConfig { close_timeout: secs(20), ..config() });
+        pair.connect_with_subflows(2);
+        pair.run_for(ms(500));
+        if !comes_back {
+            pair.script(|p| if p.is_syn() { Fate::Drop } else { Fate::Pass });
+        }
+        for path in [0, 1] {
+            for to in [Server, Client] {
+                let mut reset = pair.forge(to.other(), path);
+                reset.flags = pathweave_wire::Flags::RST;
+                pair.inject(to, reset);
+            }
+        }
+        for side in [Client, Server] {
+            assert_eq!(pair.the(side).error(), None);
+            let down = |e: &ConnectionEvent| matches!(e, ConnectionEvent::SubflowDown(_));
+            assert_eq!(pair.apps[side as usize].events.iter().filter(|(_, e)| down(e)).count(), 2, "{side:?}");
+        }
+        let start = pair.now;
+        if comes_back {
+            pair.write(Client, 10_000);
+            pair.run_until_received(Server, 10_001, secs(5));
+            continue;
+        }
+        pair.run_for(secs(100));
+        for side in [Client, Server] {
+            let failed = pair.happened(side, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
+            assert_eq!(failed.expect("it ended").since(start), secs(20), "{side:?}");
+        }
+    }
+}
+
+/// A subflow that has ended by FINs on both sides is told, and can be joined anew, while it still lingers in TIME-WAIT.
+#[test]
+fn the_end_of_a_subflow_by_fins_is_told_at_once() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let mut fin = pair.forge(Client, 1);
+    fin.flags |= pathweave_wire::Flags::FIN;
+    let mut last = fin.clone();
+    pair.inject(Server, fin);
+    last.flags = pathweave_wire::Flags::ACK;
+    last.seq = last.seq.wrapping_add(1);
+    last.ack = last.ack.wrapping_add(1);
+    pair.inject(Server, last);
+    let down = |e: &ConnectionEvent| matches!(e, ConnectionEvent::SubflowDown(_));
+    assert!(pair.happened(Server, down).is_some());
+    pair.run_for(secs(1));
+    // The client's side was closed by the server's FIN; it joins again.
+    assert!(pair.happened(Client, down).is_some());
+}
+
+#[test]
+fn who_gives_up_says_so_to_a_peer_that_is_there_after_all() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(20), ..config });
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 1000, secs(1));
+        pair.run_for(secs(1));
+        // Nothing comes back any more.
+        pair.script(|p| if p.from == Server && !p.is_rst() { Fate::Drop } else { Fate::Pass });
+        pair.write(Client, 1000);
+        pair.run_for(secs(30));
+        assert!(pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead)).is_some());
+        assert!(pair.sent(Client).any(Packet::is_rst));
     }
 }

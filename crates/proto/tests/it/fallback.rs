@@ -195,3 +195,116 @@ fn options_lost_for_good_on_the_only_subflow_end_the_connection() {
     assert!(reset.has_option(|o| matches!(o, MptcpOption::Reset { reason: ResetReason::Middlebox, .. })));
     assert_eq!(pair.received(Server), 50_000, "nothing unmapped is delivered");
 }
+
+/// The segment with the infinite mapping is lost and sent again: without the mapping, the peer would never know.
+#[test]
+fn an_infinite_mapping_that_is_lost_comes_again() {
+    let mut pair = Pair::new(&[10], config());
+    let mut lost = false;
+    pair.script(move |p| {
+        let infinite = p.segment.options.dss.and_then(|d| d.mapping).is_some_and(|m| m.len == 0);
+        if p.from == Client && infinite && !lost {
+            lost = true;
+            return Fate::Drop;
+        }
+        if p.from == Server && !p.is_syn() {
+            strip(p);
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    pair.write(Client, 20_000);
+    pair.run_for(secs(1));
+    pair.no_script();
+    pair.send_all(Client, 20_000);
+    pair.run_until_received(Server, 40_000, secs(3));
+    pair.send_all(Server, 20_000);
+    pair.run_until_received(Client, 20_000, secs(3));
+    assert!(!pair.the(Server).is_mptcp() && !pair.the(Client).is_mptcp());
+}
+
+/// The client has fallen back and has nothing to send but its end; what would tell of it is stripped too.
+#[test]
+fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
+    let mut pair = Pair::new(&[10], config());
+    let mut data = 0;
+    pair.script(move |p| {
+        data += usize::from(p.from == Client && p.is_data());
+        if !p.is_syn() && (p.from == Server || data > 0 && !p.is_data()) {
+            strip(p);
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    pair.write(Client, 100);
+    pair.run_for(secs(1));
+    assert!(!pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
+    pair.close(Client);
+    pair.run_until("the server sees the end", secs(1), |p| p.the(Server).at_end());
+    // The other direction goes on.
+    assert!(!pair.the(Client).at_end());
+    pair.send_all(Server, 50_000);
+    pair.run_until_received(Client, 50_000, secs(3));
+    pair.run_for(secs(100));
+    assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+}
+
+/// Who may have fallen back gets no data again under another mapping: without its options it would be new data.
+#[test]
+fn what_is_acknowledged_without_signals_does_not_come_twice() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 5000);
+    pair.run_until_received(Server, 5000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| {
+        if !p.is_syn() {
+            strip(p);
+        }
+        Fate::Pass
+    });
+    pair.clear_log();
+    pair.write(Client, 5000);
+    pair.run_for(secs(30));
+    let ends: u64 = pair.data(Client).map(|p| u64::from(p.len())).sum();
+    assert_eq!(ends, 5000, "nothing goes out again");
+}
+
+/// After the fall back a mapping that contradicts the subflow's sequence, or a FIN beside a DATA_ACK, shows that the peer has
+/// not fallen back: reset, before a byte is misplaced.
+#[test]
+fn a_signal_that_contradicts_the_fall_back_is_a_reset() {
+    use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
+    for fin in [false, true] {
+        let mut pair = Pair::new(&[10], config());
+        pair.script(|p| {
+            if p.from == Client && p.is_data() {
+                strip(p);
+            }
+            Fate::Pass
+        });
+        pair.connect();
+        pair.write(Client, 5000);
+        pair.run_until_received(Server, 5000, secs(1));
+        pair.run_for(secs(1));
+        assert!(!pair.the(Server).is_mptcp());
+        let mut forged = pair.forge(Client, 0);
+        let data_ack = Some(DataNumber::Long(pair.wire_dsn(Server, 0)));
+        forged.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+        if fin {
+            forged.flags |= pathweave_wire::Flags::FIN;
+        } else {
+            forged.payload = pathweave_wire::Payload::Bytes(vec![1; 100].into());
+            let dsn = DataNumber::Long(pair.wire_dsn(Client, 1000));
+            forged.options.dss = Some(Dss {
+                data_ack,
+                mapping: Some(Mapping { dsn, ssn: 5001, len: 100, checksum: None }),
+                data_fin: false,
+            });
+        }
+        pair.inject(Server, forged);
+        assert!(pair.happened(Server, |e| matches!(e, pathweave_proto::ConnectionEvent::Failed(_))).is_some());
+        assert_eq!(pair.received(Server), 5000);
+        assert!(!pair.connection(Server).is_some_and(|c| c.at_end()));
+    }
+}

@@ -218,3 +218,20 @@ fn a_peer_that_names_no_segment_size_gets_536_bytes() {
     // Options count: RFC 9293 §3.7.1.
     assert_eq!(pair.data(Client).map(|p| p.len() + p.segment.options.wire_len() as u32).max(), Some(536));
 }
+
+/// A segment from before the window, such as a keep-alive probe, completes no handshake: its options were not taken either.
+#[test]
+fn an_old_segment_does_not_complete_the_handshake() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config);
+        pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
+        pair.open();
+        pair.run_for(ms(25));
+        let mut old = pair.log[2].segment.clone();
+        old.seq = old.seq.wrapping_sub(1);
+        pair.inject(Server, old);
+        assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Connected), None);
+        pair.run_for(secs(2));
+        assert!(pair.happened(Server, |e| *e == ConnectionEvent::Connected).is_some());
+    }
+}

@@ -146,3 +146,17 @@ fn a_write_that_is_cut_short_ends_no_message() {
     });
     pair.run_until_received(Server, 20_000, secs(5));
 }
+
+/// On one subflow data goes in order, whatever the scheduler says: plain TCP has no other, and Multipath TCP may become it.
+#[test]
+fn on_a_single_path_any_scheduler_sends_in_order() {
+    for entry in pathweave_proto::Registry::builtin().schedulers() {
+        for mptcp in [false, true] {
+            let settings = pathweave_proto::config::ConnectionConfig { mptcp, ..with_scheduler(config(), entry.name) };
+            let mut pair = Pair::new(&[10], settings);
+            pair.connect();
+            pair.send_all(Client, 60_000);
+            pair.run_until_received(Server, 60_000, secs(10));
+        }
+    }
+}
