@@ -79,6 +79,10 @@ impl Connection {
         if changes.acceptable {
             if let Some(subflow) = self.subflow_mut(id) {
                 subflow.heard(now);
+                if changes.una_advanced {
+                    // Not where an older acknowledgement comes late.
+                    subflow.answered_plainly = segment.options.dss.is_none() && subflow.tcp.acknowledges_data(segment);
+                }
             }
             let mut result = self.take_options(now, id, segment, changes.current);
             if result.is_ok() {
@@ -122,10 +126,6 @@ impl Connection {
         match segment.options.dss {
             Some(dss) => self.take_data_signal(now, id, &dss)?,
             None => self.miss_data_signal(id, segment)?,
-        }
-        let plain = segment.options.dss.is_none();
-        if let Some(subflow) = self.subflow_mut(id).filter(|s| s.answered_plainly != plain) {
-            subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
         }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
         //= per [RFC5961], before acting upon it"

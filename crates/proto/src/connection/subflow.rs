@@ -70,7 +70,7 @@ pub(super) struct Subflow {
     pub(super) send_priority: Option<bool>,
     /// A data sequence signal has come.
     pub(super) data_signal_seen: bool,
-    /// The last acknowledgement of data had none: the peer may be plain TCP by now.
+    /// The last acknowledgement of new data had none: the peer may be plain TCP by now.
     pub(super) answered_plainly: bool,
     pub(super) mappings: Mappings,
     /// The most that this subflow's acknowledgements offer: it opens as data arrives.
