@@ -219,6 +219,9 @@ impl Connection {
     /// Failure detection `linux`: whenever a subflow ends or turns stale, all that the peer has not acknowledged at the data
     /// level is scheduled anew from its first byte on, what living subflows carry at this moment too.
     fn send_everything_again(&mut self) {
+        if self.may_have_left() {
+            return;
+        }
         self.send.withdraw_all();
         self.reinject.clear();
     }
