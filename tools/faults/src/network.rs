@@ -96,9 +96,9 @@ impl Network {
             let done = start + Duration::from_nanos(bytes * 1_000_000_000 / p.rate);
             self.free[path][way] = done;
             let mut at = done + p.delay;
-            at = at + Duration::from_nanos(self.random.below(p.jitter.as_nanos() + 1));
+            at += Duration::from_nanos(self.random.below(p.jitter.as_nanos() + 1));
             if wrong && self.random.chance(faults.reorder) {
-                at = at + Duration::from_nanos(self.random.below(faults.late_by.as_nanos() + 1));
+                at += Duration::from_nanos(self.random.below(faults.late_by.as_nanos() + 1));
                 tell(&|| format!("late, at {at}"));
             }
             if wrong && self.random.chance(faults.duplicate) {

@@ -363,10 +363,8 @@ impl Connection {
         }
         match (subflow.join, subflow.tcp.state()) {
             (Join::Initial, state) => {
-                if self.is_answered_as_plain(id, segment) {
-                    if self.fall_back(id).is_err() {
-                        return HandshakeStep::Reset(ResetReason::Middlebox);
-                    }
+                if self.is_answered_as_plain(id, segment) && self.fall_back(id).is_err() {
+                    return HandshakeStep::Reset(ResetReason::Middlebox);
                 }
                 self.take_capable(state, segment)
             }
