@@ -93,9 +93,11 @@ impl Connection {
         }
         let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
         let Mode::Mptcp(keys) = self.mode else {
-            match out {
-                Outgoing::Data { ssn, again, .. } => self.add_infinite_mapping(*ssn, *again, segment),
-                _ => self.add_farewell(segment),
+            if let Outgoing::Data { ssn, again, .. } = out {
+                self.add_infinite_mapping(*ssn, *again, segment);
+            }
+            if !carries_data {
+                self.add_farewell(segment);
             }
             return;
         };
