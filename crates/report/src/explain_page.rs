@@ -109,7 +109,10 @@ fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
                 };
                 if let Some(mark) = marks.iter_mut().rev().find(given) {
                     mark.blocks = true;
-                    mark.text.push_str(&format!("\nthe send window was full while this was missing, from {:.6} s", entry.time_s));
+                    mark.text.push_str(&format!(
+                        "\nthe send window was full while this was missing, from {:.6} s",
+                        entry.time_s
+                    ));
                 }
             }
             _ => {}
@@ -164,7 +167,8 @@ fn mark(entry: &Entry, paths: &[String]) -> Option<Mark> {
     let mut detail = format!("{:.6} s  ", entry.time_s);
     let widest = paths.iter().map(|p| p.chars().count()).max().unwrap_or(0);
     happened(&mut detail, &entry.what, widest);
-    let of = |kind, path, range, text| Some(Mark { time: entry.time_s, kind, path, range, blocks: false, text, detail });
+    let of =
+        |kind, path, range, text| Some(Mark { time: entry.time_s, kind, path, range, blocks: false, text, detail });
     match &entry.what {
         What::Decision { saw, verdict, reason, outcome } => {
             let mut text = format!("{:.6} s\n{}\n", entry.time_s, verdict_text(verdict));

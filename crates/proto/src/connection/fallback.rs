@@ -38,6 +38,14 @@ struct InfiniteMapping {
     on: Option<u64>,
 }
 
+impl Farewell {
+    /// Whether MP_FAIL still has to be said by plain TCP after this segment, which is more than an acknowledgement.
+    pub(super) fn waits_for_room(&self, segment: &Segment) -> bool {
+        let more = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
+        self.fail.is_some() && self.keys.is_some() && more
+    }
+}
+
 impl Connection {
     /// Nothing has shown yet that the peer takes data for Multipath TCP's. Until then data goes in order, so that the
     /// first subflow's sequence is that of the stream.
@@ -54,7 +62,9 @@ impl Connection {
     /// The peer may have fallen back to plain TCP without having been able to tell so far: its acknowledgements come without
     /// data sequence signals. What went out again under another mapping would be new data to it.
     pub(super) fn may_have_left(&self) -> bool {
-        !self.ever_joined && self.subflows.iter().flatten().any(|s| s.answered_plainly && !s.tcp.is_closed())
+        // A peer that has sent a DATA_ACK has seen our mappings, and gives up Multipath TCP only for a wrong checksum.
+        let may_leave = !self.ever_joined && (self.checksum || !self.data_ack_seen);
+        may_leave && self.subflows.iter().flatten().any(|s| s.answered_plainly && !s.tcp.is_closed())
     }
 
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
@@ -244,7 +254,13 @@ impl Connection {
 
     /// An MP_FAIL of the peer.
     pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), Trouble> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(()) };
+        let Mode::Mptcp(keys) = self.mode else {
+            // It came beside an infinite mapping, which was taken first.
+            if let Some(keys) = self.farewell.keys {
+                self.answer_fail(id, keys.wire_data_ack(self.receive.next().0));
+            }
+            return Ok(());
+        };
         let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return Ok(()) };
         let others = self.subflows.iter().flatten().any(|s| s.id != id && !s.tcp.is_closed());
         if others || subflow.tcp.is_closed() {
@@ -259,18 +275,18 @@ impl Connection {
             self.reset_subflow(now, id, &[MptcpOption::Fail { dsn: next }, reason]);
             return Ok(());
         }
-        let answered = subflow.mappings.failed;
         self.fall_back(id)?;
-        if !answered {
-            //= RFC 8684 §3.7: "the receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction
-            //= and entirely revert to a regular TCP session"
-            //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
-            self.farewell.fail = Some(next);
-            if let Some(subflow) = self.subflow_mut(id) {
-                subflow.tcp.signal();
-            }
-        }
+        self.answer_fail(id, next);
         Ok(())
+    }
+
+    //= RFC 8684 §3.7: "the receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction and entirely
+    //= revert to a regular TCP session"
+    //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping, middleboxes::edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_subflow
+    fn answer_fail(&mut self, id: SubflowId, next: u64) {
+        let Some(subflow) = self.subflow_mut(id).filter(|s| !s.mappings.failed) else { return };
+        subflow.tcp.signal();
+        self.farewell.fail = Some(next);
     }
 
     /// What the subflow carries is the stream in order: its sequence is the stream's own.
@@ -332,7 +348,8 @@ impl Connection {
         // A repetition is what it was, so that no mapping ever changes.
         if infinite.on == Some(ssn) {
             let checksum = self.checksum.then_some(0);
-            let mapping = Mapping { dsn: DataNumber::Long(infinite.dsn), ssn: 1, len: 0, checksum };
+            // The short form leaves room for timestamps and MP_FAIL beside it.
+            let mapping = Mapping { dsn: DataNumber::Short(infinite.dsn as u32), ssn: 1, len: 0, checksum };
             segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
         }
     }

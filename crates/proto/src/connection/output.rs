@@ -79,6 +79,10 @@ impl Connection {
         self.add_options(now, i, &out, segment);
         if let Some(subflow) = self.subflows[i].as_mut() {
             subflow.tcp.finish(segment);
+            if self.farewell.waits_for_room(segment) {
+                // Beside data or the end MP_FAIL has no room: an acknowledgement follows.
+                subflow.tcp.signal();
+            }
             if mptcp {
                 subflow.tcp.set_offered(offered);
             }
