@@ -2,18 +2,31 @@
 //! contract 7).
 //!
 //! The program `digests` prints them; built for `wasm32-unknown-unknown` the library is a module without imports, which
-//! `run.mjs` prints the same lines from. `cargo xtask determinism` compares the two.
+//! `run.mjs` prints the same lines from. `cargo xtask determinism` compares the two, and `cargo xtask digests` holds them
+//! against `digests.txt`: whoever moves code without changing what it does finds the same digests afterwards.
 
 use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
 use pathweave_proto::Registry;
 
-/// How much of each scenario is run.
-const DURATION: &str = "4s";
+/// How much of each built-in scenario is run. All of it is measured: the start that they discard is longer than this.
+const DURATION: [(&str, &str); 2] = [("measure_from", "0s"), ("duration", "4s")];
+/// The two host models, by the settings that make a host one of them, whatever the scheduler would choose.
+const HOSTS: [(&str, &[(&str, &str)]); 2] = [("rfc", RFC), ("linux", LINUX)];
+const RFC: &[(&str, &str)] = &[
+    ("connection.failure_detection", "fast"),
+    ("connection.send_buffer_tuning", "false"),
+    ("connection.least_window_shift", "0"),
+    ("connection.timer_tick", "0s"),
+];
+const LINUX: &[(&str, &str)] = &[
+    ("connection.failure_detection", "linux"),
+    ("connection.send_buffer_tuning", "true"),
+    ("connection.least_window_shift", "10"),
+    ("connection.timer_tick", "1ms"),
+];
 /// A scenario with every random model of the network.
 const RANDOM: &str = include_str!("random.toml");
-/// Seeds of the scenario above; the others have one.
-const SEEDS: [u64; 2] = [1, 2];
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -53,8 +66,8 @@ impl Case {
     }
 }
 
-/// Every run: each built-in scenario with each scheduler and plain TCP, and the scenario of every random model with each
-/// scheduler and each controller.
+/// Every run, each with each scheduler and with plain TCP on each path: the built-in scenarios as they are written and
+/// with every host model, and the scenario of every random model with every host model and each controller.
 pub fn cases() -> Vec<Case> {
     let registry = Registry::builtin();
     let schedulers = SchedulerSpec::all(&registry);
@@ -63,16 +76,18 @@ pub fn cases() -> Vec<Case> {
         schedulers.iter().cloned().map(Variant::Scheduler).chain(tcp)
     };
     let mut cases = Vec::new();
+    let mut add = |document: &Document, note: &str, seed: u64| {
+        cases.extend(variants().map(|variant| Case { document: document.clone(), variant, note: note.into(), seed }));
+    };
     for (name, _) in BUILTIN {
-        let document = with(builtin(name).unwrap_or_else(random), "duration", DURATION);
-        cases.extend(variants().map(|variant| Case { document: document.clone(), variant, note: "".into(), seed: 1 }));
+        let short = with(builtin(name).unwrap_or_else(random), &DURATION);
+        add(&short, "", 1);
+        add(&with(short, LINUX), "linux-host ", 1);
     }
     for controller in registry.controllers() {
-        let document = with(random(), "connection.congestion", controller.name);
-        for seed in SEEDS {
-            let case =
-                |variant| Case { document: document.clone(), variant, note: format!("{} ", controller.name), seed };
-            cases.extend(variants().map(case));
+        let document = with(random(), &[("connection.congestion", controller.name)]);
+        for (seed, (host, settings)) in (1..).zip(HOSTS) {
+            add(&with(document.clone(), settings), &format!("{} {host}-host ", controller.name), seed);
         }
     }
     cases
@@ -82,8 +97,10 @@ fn random() -> Document {
     Document::parse("random.toml", RANDOM).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn with(mut document: Document, key: &str, value: &str) -> Document {
-    document.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+fn with(mut document: Document, settings: &[(&str, &str)]) -> Document {
+    for (key, value) in settings {
+        document.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+    }
     document
 }
 
@@ -92,16 +109,20 @@ fn with(mut document: Document, key: &str, value: &str) -> Document {
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code)]
 mod exports {
+    use std::sync::LazyLock;
+
+    static CASES: LazyLock<Vec<super::Case>> = LazyLock::new(super::cases);
+
     /// How many runs there are.
     #[unsafe(no_mangle)]
     pub(crate) extern "C" fn case_count() -> u32 {
-        super::cases().len() as u32
+        CASES.len() as u32
     }
 
     /// Runs number `i`; the place of its line in memory and, in the upper half, its length.
     #[unsafe(no_mangle)]
     pub(crate) extern "C" fn case_line(i: u32) -> u64 {
-        let line: &'static str = super::cases()[i as usize].line().leak();
+        let line: &'static str = CASES[i as usize].line().leak();
         (line.len() as u64) << 32 | line.as_ptr() as u64
     }
 }
