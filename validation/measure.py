@@ -37,7 +37,7 @@ def read_scenarios(path):
     """By id: the scenario and the seeds to run it with."""
     scenarios = {}
     for number, line in enumerate(open(path), 1):
-        if not line.strip():
+        if not line.strip() or line.startswith("#"):
             continue
         try:
             entry = json.loads(line)

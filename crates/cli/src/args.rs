@@ -149,7 +149,7 @@ pub(crate) struct ValidateOptions {
     pub(crate) file: PathBuf,
 
     /// Writes a line of JSON for each scenario: id, linux_median, ours_median (completion in seconds of sized runs, else goodput in
-    /// Mbit/s), difference (a fraction), linux_iqr.
+    /// Mbit/s), difference (a fraction), linux_iqr, unit.
     #[arg(long, value_name = "OUT.jsonl")]
     pub(crate) jsonl: Option<PathBuf>,
 

@@ -119,10 +119,11 @@ impl Comparison {
     }
 
     /// One line of results: medians and Linux's interquartile range, in seconds where a given amount is sent, else in
-    /// 10⁶ bit/s.
+    /// Mbit/s.
     pub fn json(&self) -> Value {
         json!({
             "id": self.reference.id,
+            "unit": if self.class.sized { "s" } else { "Mbit/s" },
             "linux_median": self.linux.median,
             "ours_median": self.ours.median,
             "difference": self.difference(),

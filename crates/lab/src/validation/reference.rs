@@ -115,7 +115,7 @@ impl Setup {
 
 impl Reference {
     /// Reads the text of a reference file; `file` is for errors. Scenarios are in the order of their first lines, and
-    /// lines of one scenario need not follow each other.
+    /// lines of one scenario need not follow each other. Lines that begin with `#` are comments.
     ///
     /// A timed run of Linux empties its buffers after its time: the bytes by path are of the whole run, and are scaled
     /// here to the measured part.
@@ -124,7 +124,8 @@ impl Reference {
     /// At the first wrong line; where there is no line at all.
     pub fn read(file: &str, text: &str) -> Result<Vec<Reference>, ReferenceError> {
         let mut out: Vec<Reference> = Vec::new();
-        for (i, content) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let says_something = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+        for (i, content) in text.lines().enumerate().filter(|(_, line)| says_something(line)) {
             let line = Line { file, number: i + 1 };
             let (id, setup, run) = line.read(content)?;
             match out.iter_mut().find(|r| r.id == id) {

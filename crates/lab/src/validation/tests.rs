@@ -44,6 +44,14 @@ fn lines_of_one_scenario_come_together() {
 }
 
 #[test]
+fn comments_are_skipped_and_counted_as_lines() {
+    let text = format!("# how it was made\n{}\n# the end\n[1]", line("a/mptcp", 1, 2.0, ""));
+    assert_eq!(Reference::read("ref.jsonl", &text).expect_err("the last line is wrong").line, 4);
+    assert_eq!(read(text.trim_end_matches("[1]")).len(), 1);
+    says("# nothing else", "ref.jsonl: an empty file: allowed: a line of JSON for each run");
+}
+
+#[test]
 fn a_scenario_is_set_up_as_linux_had_it() {
     let text = line("a/mptcp", 1, 2.0, ", \"rmem0\": 65536, \"wmem\": 100000");
     let scenario = scenario(&read(&text)[0]);
@@ -181,6 +189,7 @@ fn with_loss_the_spread_of_linux_counts() {
     assert!(ours(reference, 4.9).is_within_spread());
     assert!(!ours(reference, 5.1).is_within_spread());
     assert_eq!(ours(reference, 3.3).json()["linux_iqr"], 2.0);
+    assert_eq!(ours(reference, 3.3).json()["unit"], "Mbit/s");
 }
 
 #[test]
