@@ -4,7 +4,7 @@
 //! decide and to be told of what happened. The mean is of both; the costliest decision is that of the first alone. The numbers are the
 //! same on every run of one build.
 
-use crate::run::{capture, cargo, root, run, target};
+use crate::run::{COUNTED, capture, cargo, root, run, target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -90,8 +90,8 @@ fn count() -> Result<Counts, String> {
 
 /// Builds the counted program; where it is.
 fn program() -> Result<PathBuf, String> {
-    let build = "bench --quiet --package pathweave-proto --bench decisions --no-run --message-format=json";
-    let messages = capture(&mut cargo(build))?;
+    let build = format!("bench --quiet {COUNTED} --bench decisions --no-run --message-format=json");
+    let messages = capture(&mut cargo(&build))?;
     let messages = String::from_utf8_lossy(&messages);
     let mut found = messages.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

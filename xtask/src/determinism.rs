@@ -1,7 +1,7 @@
 //! The same scenario and seed give the same bytes: twice, on one thread and two, in debug and release, on this machine and
 //! in WebAssembly (ARCHITECTURE.md, contract 7).
 
-use crate::results::SCENARIOS;
+use crate::results::{self, SCENARIOS};
 use crate::run::{capture, cargo, program, run, target};
 use crate::setup;
 use crate::steps::Steps;
@@ -28,8 +28,9 @@ pub(crate) fn build_wasm() -> Result<(), String> {
 pub(crate) fn check(steps: &mut Steps) {
     let wasm = steps.step("wasm32", |_| build_wasm());
     let native = steps.step("builds to compare", |_| {
-        run(&mut cargo("build --workspace --bins --all-features"))?;
-        run(&mut cargo("build --release --package pathweave --package pathweave-digests --bins"))
+        // With the tests, which are built by now: without them Cargo would build shared crates anew, with fewer features.
+        run(&mut cargo("build --workspace --all-features --bins --tests"))?;
+        results::build()
     });
     if native {
         steps.step("digests: debug, release and wasm32", |_| digests(wasm));

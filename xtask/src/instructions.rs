@@ -5,7 +5,7 @@
 //! different counts; the difference is what one time costs, without start and warm-up. Such a number is the same on every
 //! run of one build; it depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the machine.
 
-use crate::run::{capture, cargo, root};
+use crate::run::{COUNTED, capture, cargo, root};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ fn count() -> Result<Counts, String> {
 fn bench(program: &Program, runner: Option<&str>) -> std::process::Command {
     let runner = runner.map_or(String::new(), |r| format!("--config\ntarget.'cfg(all())'.runner=[{r}]\n"));
     let mut command = cargo("");
-    let arguments = format!("{runner}bench\n--quiet\n--package\n{}\n--bench\n{}", program.package, program.bench);
+    let arguments = format!("{runner}bench\n--quiet\n{}\n--bench\n{}", COUNTED.replace(' ', "\n"), program.bench);
     command.args(arguments.lines());
     command
 }

@@ -3,6 +3,7 @@
 mod captures;
 mod decisions;
 mod determinism;
+mod digests;
 mod instructions;
 mod new_scheduler;
 mod page;
@@ -14,15 +15,19 @@ mod setup;
 mod specs;
 mod steps;
 mod transients;
+mod validation;
 
-use run::{cargo, count_tests, run};
+use run::{cargo, count_tests, root, run, target};
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use steps::Steps;
 
 const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
 cargo xtask decisions    instructions of a decision of each scheduler, under a limit; --write: and docs/decisions.txt
+cargo xtask digests      the digests of fixed runs against tools/digests/digests.txt; --bless writes it anew
+cargo xtask validation   a part of the measurements of Linux, as close as validation/guard.txt says; --bless writes it anew,
+                         --choose takes the part anew from all measurements (validation/guard-6.12.jsonl)
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
 cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
 cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random networks, peers and middleboxes at fault: no byte lost or wrong; without N: 10,000 runs
@@ -49,6 +54,21 @@ fn main() -> ExitCode {
             if steps.step("what the checks need", |_| setup::install()) {
                 determinism::check(&mut steps);
             }
+        }
+        ["digests"] => {
+            steps.step("digests", |_| results::build().and_then(|()| digests::check()));
+        }
+        ["digests", "--bless"] => {
+            steps.step("digests", |_| results::build().and_then(|()| digests::bless()));
+        }
+        ["validation"] => {
+            steps.step("validation", |_| results::build().and_then(|()| validation::check()));
+        }
+        ["validation", "--bless"] => {
+            steps.step("validation", |_| results::build().and_then(|()| validation::bless()));
+        }
+        ["validation", "--choose"] => {
+            steps.step("validation", |_| validation::write_part());
         }
         ["instructions"] => {
             if steps.step("what the checks need", |_| setup::install()) {
@@ -127,7 +147,8 @@ fn main() -> ExitCode {
 
 /// Every scheduler against paths that go black.
 fn gates(arguments: &str) -> Result<(), String> {
-    run(&mut cargo(&format!("run --quiet --release --package pathweave-gates -- {arguments}")))
+    results::build()?;
+    run(Command::new(target().join("release/gates")).current_dir(root()).args(arguments.split(' ')))
 }
 
 /// Random faulty runs.
@@ -136,6 +157,10 @@ fn faults(arguments: &str) -> Result<(), String> {
 }
 
 /// Every check of the project. All are run, whatever fails.
+///
+/// Cargo builds the crates that all share anew where another selection of packages asks for other features of them. So the
+/// selections are few: the whole workspace with all features in the profile dev, [`results::build`] in release, and
+/// [`run::COUNTED`] for what Callgrind counts.
 fn test(steps: &mut Steps) {
     if !steps.step("what the checks need", |_| setup::install()) {
         return;
@@ -148,6 +173,8 @@ fn test(steps: &mut Steps) {
     steps.step("specs", |_| specs::check());
     steps.step("tests", |counts| count_tests(&mut cargo("test --workspace --all-features --no-fail-fast"), counts));
     determinism::check(steps);
+    steps.step("digests against the committed ones", |_| digests::check());
+    steps.step("validation against Linux", |_| validation::check());
     let mut table = None;
     steps.step("report page", |counts| {
         let (text, page) = results::first_command()?;
@@ -155,7 +182,7 @@ fn test(steps: &mut Steps) {
         page::check(&page)?;
         page::check(&results::explain_page()?)?;
         // That the check finds what is wrong needs the browser that is there by now.
-        count_tests(&mut cargo("test --package xtask -- --ignored"), counts)
+        count_tests(&mut cargo("test --workspace --all-features --bin xtask -- --ignored"), counts)
     });
     if let Some(table) = table {
         steps.step("README", |_| results::check_readme(&table));
@@ -168,5 +195,6 @@ fn test(steps: &mut Steps) {
     steps.step("new scheduler", new_scheduler::check);
     steps.step("instructions", |_| instructions::check());
     steps.step("decisions", |_| decisions::check());
-    steps.step("benchmarks compile", |_| run(&mut cargo("bench --workspace --bench * --no-run")));
+    // Without optimisation: that they link is what is asked, and those that are counted above are optimised.
+    steps.step("benchmarks compile", |_| run(&mut cargo("build --workspace --all-features --benches")));
 }

@@ -1,6 +1,7 @@
 //! What `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare` knows the scheduler; and it builds
 //! and passes its tests with a git revision in place of a checkout.
 
+use crate::results;
 use crate::run::{capture, cargo, count_tests, root, run, target};
 use crate::steps::Counts;
 use std::path::Path;
@@ -13,7 +14,9 @@ use std::process::Command;
 pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     let folder = target().join("new-scheduler");
     let _ = std::fs::remove_dir_all(&folder);
-    run(cargo("run --quiet --package pathweave -- new-scheduler sample-rule --checkout . --path").arg(&folder))?;
+    results::build()?;
+    let command = "new-scheduler sample-rule --checkout . --path";
+    run(results::pathweave().current_dir(root()).args(command.split(' ')).arg(&folder))?;
     count_tests(&mut inside(&folder, "test --offline"), counts)?;
     let compare = "run --quiet --offline -- compare cp-symmetric --schedulers sample-rule,minrtt --seeds 1 --set duration=3s --set measure_from=0s";
     let table = capture(&mut inside(&folder, compare))?;
@@ -32,8 +35,8 @@ fn from_git(counts: &mut Counts) -> Result<(), String> {
     let revision = capture(Command::new("git").current_dir(root()).args(["rev-parse", "HEAD"]))?;
     run(Command::new("git").args(["clone", "--quiet", "--bare"]).args([root(), &clone]))?;
     let (url, revision) = (format!("file://{}", clone.display()), String::from_utf8_lossy(&revision).into_owned());
-    let command = "run --quiet --package pathweave -- new-scheduler sample-rule --path";
-    run(cargo(command).arg(&folder).args(["--git", &url, "--rev", revision.trim()]))?;
+    let command = "new-scheduler sample-rule --path";
+    run(results::pathweave().args(command.split(' ')).arg(&folder).args(["--git", &url, "--rev", revision.trim()]))?;
     // The versions that are there already, so that nothing is downloaded but the clone.
     std::fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
     count_tests(&mut inside(&folder, "test"), counts)

@@ -31,12 +31,14 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
-/// Builds the command.
+/// Builds every program that the checks run in release: the command, the digests and the gates. Together, because Cargo
+/// would build what they share anew for each of them alone.
 ///
 /// # Errors
-/// Where it does not build.
+/// Where one does not build.
 pub(crate) fn build() -> Result<(), String> {
-    run(&mut cargo("build --release --package pathweave"))
+    let packages = ["pathweave", "pathweave-digests", "pathweave-gates"].map(|name| format!("--package {name} "));
+    run(&mut cargo(&format!("build --release {} --bins", packages.concat())))
 }
 
 /// What `pathweave compare` says, and the page that it writes.

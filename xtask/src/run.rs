@@ -5,6 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The packages whose programs Callgrind counts, always selected together: Cargo would build what they share anew for each of
+/// them alone.
+pub(crate) const COUNTED: &str = "--package pathweave-benches --package pathweave-proto";
+
 /// The repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))

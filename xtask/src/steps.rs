@@ -1,4 +1,7 @@
 //! Checks one after the other, with a headline, a time and a summary.
+//!
+//! Two times: on the wall, and of the processors, of this program and everything that it started and waited for. The
+//! second hardly depends on what else runs on the machine.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,36 +18,63 @@ pub(crate) struct Counts {
 /// What was checked so far.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    done: Vec<(String, Duration, Result<(), String>)>,
+    done: Vec<Done>,
     counts: Counts,
+}
+
+#[derive(Debug)]
+struct Done {
+    name: String,
+    wall: Duration,
+    /// Nothing where the system does not tell.
+    processors: Option<Duration>,
+    result: Result<(), String>,
+}
+
+impl Done {
+    /// Seconds on the wall and of the processors, in columns.
+    fn times(&self) -> String {
+        times(self.wall, self.processors)
+    }
+}
+
+fn times(wall: Duration, processors: Option<Duration>) -> String {
+    let processors = processors.map_or("-".into(), |time| format!("{:.1}", time.as_secs_f64()));
+    format!("{:>8.1} {processors:>8}", wall.as_secs_f64())
 }
 
 impl Steps {
     /// Runs one check; the answer is whether it holds.
     pub(crate) fn step(&mut self, name: &str, check: impl FnOnce(&mut Counts) -> Result<(), String>) -> bool {
         println!("\n=== {name}");
-        let start = now();
+        let (start, before) = (now(), processor_time());
         let result = check(&mut self.counts);
-        let time = start.elapsed();
+        let wall = start.elapsed();
+        let processors = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let cpu = processors.map_or(String::new(), |time| format!(", {:.1} s of processor time", time.as_secs_f64()));
+        let seconds = wall.as_secs_f64();
         match &result {
-            Ok(()) => println!("=== {name}: passed in {:.1} s", time.as_secs_f64()),
-            Err(error) => println!("=== {name}: FAILED after {:.1} s: {error}", time.as_secs_f64()),
+            Ok(()) => println!("=== {name}: passed in {seconds:.1} s{cpu}"),
+            Err(error) => println!("=== {name}: FAILED after {seconds:.1} s{cpu}: {error}"),
         }
         let passed = result.is_ok();
-        self.done.push((name.into(), time, result));
+        self.done.push(Done { name: name.into(), wall, processors, result });
         passed
     }
 
-    /// Says what held and what did not.
+    /// Says what held and what did not, and what took longest.
     pub(crate) fn finish(self) -> ExitCode {
-        println!("\n=== summary");
-        for (name, time, result) in &self.done {
-            let word = if result.is_ok() { "passed" } else { "FAILED" };
-            println!("{word} {:>7.1} s  {name}", time.as_secs_f64());
+        println!("\n=== summary, by time\n       {:>8} {:>8}", "wall, s", "CPU, s");
+        let mut by_time: Vec<&Done> = self.done.iter().collect();
+        by_time.sort_by_key(|done| std::cmp::Reverse(done.processors.unwrap_or(done.wall)));
+        for done in by_time {
+            let word = if done.result.is_ok() { "passed" } else { "FAILED" };
+            println!("{word} {}  {}", done.times(), done.name);
         }
-        let total: Duration = self.done.iter().map(|(_, time, _)| *time).sum();
-        println!("       {:>7.1} s  in all", total.as_secs_f64());
-        for (name, _, result) in &self.done {
+        let wall: Duration = self.done.iter().map(|done| done.wall).sum();
+        let processors: Option<Duration> = self.done.iter().map(|done| done.processors).sum();
+        println!("       {}  in all", times(wall, processors));
+        for Done { name, result, .. } in &self.done {
             if let Err(error) = result {
                 println!("\n{name}: {error}");
             }
@@ -52,7 +82,7 @@ impl Steps {
         if self.counts != Counts::default() {
             println!("\n{} passed, {} failed", self.counts.passed, self.counts.failed);
         }
-        match self.done.iter().all(|(_, _, result)| result.is_ok()) {
+        match self.done.iter().all(|done| done.result.is_ok()) {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,
         }
@@ -63,4 +93,29 @@ impl Steps {
 #[expect(clippy::disallowed_methods, reason = "how long a check takes is shown to people and affects no result")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// What this program and everything that it started and waited for has had of the processors, from `/proc/self/stat`.
+fn processor_time() -> Option<Duration> {
+    processor_time_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+/// The sum of utime, stime, cutime and cstime, in hundredths of a second.
+fn processor_time_in(stat: &str) -> Option<Duration> {
+    // The program's name, in parentheses, may have blanks in it; the field after it is the third.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks: Vec<u64> = fields.split(' ').skip(11).take(4).map_while(|field| field.parse().ok()).collect();
+    (ticks.len() == 4).then(|| Duration::from_millis(10 * ticks.iter().sum::<u64>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_read_behind_the_programs_name() {
+        let stat = "7 (a b) c) R 1 2 3 0 -1 4194304 100 200 0 0 11 22 333 4444 20 0 1 0 5 6 7\n";
+        assert_eq!(processor_time_in(stat), Some(Duration::from_millis(48_100)));
+        assert_eq!(processor_time_in("7 (a) R 1 2"), None);
+    }
 }
