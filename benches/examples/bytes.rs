@@ -19,7 +19,7 @@ use pathweave_wire::{Payload, Segment};
 const BUFFER: u64 = 256 << 10;
 /// From one end to the other.
 const DELAY: Duration = Duration::from_micros(25);
-/// The stream repeats these bytes; a prime number of them and more than the buffers hold, so that a segment out of place is
+/// The stream repeats these bytes; a prime number of them and more than the buffers hold, so that a segment out of place shows.
 const PATTERN: usize = 262_147;
 
 struct End {

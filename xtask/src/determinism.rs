@@ -62,8 +62,7 @@ fn json_lines() -> Result<(), String> {
     for profile in ["release", "debug"] {
         for jobs in ["1", "2"] {
             let name = format!("{profile}, --jobs {jobs}");
-            let command =
-                "compare wlan-3g cp-asymmetric --seeds 2 --set duration=5s --set measure_from=0s --jsonl - --jobs";
+            let command = "compare wlan-3g cp-asymmetric --schedulers all --seeds 2 --set duration=5s --set measure_from=0s --jsonl - --jobs";
             let mut pathweave = Command::new(target().join(profile).join("pathweave"));
             let out = capture(pathweave.args(command.split(' ')).arg(jobs).current_dir(&folder))?;
             match &first {

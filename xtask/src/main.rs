@@ -31,7 +31,7 @@ cargo xtask validation   a part of the measurements of Linux, as close as valida
 cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
 cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
 cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random networks, peers and middleboxes at fault: no byte lost or wrong; without N: 10,000 runs
-cargo xtask gates [--seeds N]  every scheduler against paths that go black; without N: 200 seeds, written to docs/failing-paths.txt
+cargo xtask gates [--seeds N]  every scheduler against paths that go dark; without N: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
 cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
 cargo xtask captures     captures of all built-in scenarios, read by tshark
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     steps.finish()
 }
 
-/// Every scheduler against paths that go black.
+/// Every scheduler against paths that go dark.
 fn gates(arguments: &str) -> Result<(), String> {
     results::build()?;
     run(Command::new(target().join("release/gates")).current_dir(root()).args(arguments.split(' ')))

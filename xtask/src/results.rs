@@ -105,7 +105,7 @@ pub(crate) fn check_readme(text: &str) -> Result<(), String> {
 pub(crate) fn write() -> Result<(), String> {
     let (first, html) = first_command()?;
     let picture = page::picture(&html, "top", PICTURE.0, PICTURE.1)?;
-    put("docs/wifi-lte.png", &fs::read(&picture).map_err(|e| format!("{}: {e}", picture.display()))?)?;
+    put("docs/report.png", &fs::read(&picture).map_err(|e| format!("{}: {e}", picture.display()))?)?;
     let old = readme()?;
     let (before, _, after) = split_readme(&old)?;
     put("README.md", format!("{before}{first}{after}").as_bytes())?;

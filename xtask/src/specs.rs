@@ -1,4 +1,4 @@
-//! The requirements of the RFCs, where the code obeys them and which tests hold it; and the tests of each bad input.
+//! The requirements of the RFCs: where the code obeys them, which tests check that, and the tests of each kind of bad input.
 //!
 //! Read from comments in one form, above the code that obeys:
 //!

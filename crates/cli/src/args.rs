@@ -24,9 +24,9 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Writes the manual's pages.
+    /// Writes the manual pages.
     Man {
-        /// The folder for them; it is made where it is missing.
+        /// The folder to write them to; it is created if it does not exist.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
@@ -58,18 +58,18 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) why: Option<String>,
 
-    /// How many runs of each, with the seeds 1, 2, ... [default: 5].
+    /// How many runs of each scheduler, with the seeds 1, 2, ... [default: 5].
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<NonZero<u32>>,
 
-    /// Overrides a value of the scenarios; can be repeated.
+    /// Overrides a setting of the scenarios; can be repeated.
     ///
     /// `connection.KEY` is for every connection and for plain TCP (`connection.receive_buffer=60KB` is a fixed window of 60 KB),
     /// `path.0.KEY` or `path.NAME.KEY` for one path, `path.KEY` for every path, `KEY` for the scenario.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
-    /// Writes each run as a line of JSON; with `-` to standard output, which then holds nothing else.
+    /// Writes each run as a line of JSON (docs/results-format.md); with `-` to standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) jsonl: Option<PathBuf>,
 
@@ -77,8 +77,8 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Writes one HTML page that needs nothing from outside [default: pathweave-report.html when neither a scenario nor --jsonl
-    /// is given, else none].
+    /// Writes an HTML page that works offline [default: pathweave-report.html if neither a scenario nor --jsonl is given,
+    /// otherwise none].
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
@@ -86,23 +86,23 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
 
-    /// Writes a capture of one run (one scenario, one scheduler, --seeds 1) for tshark and Wireshark.
+    /// Writes a capture of one run, for tshark and Wireshark; needs one scenario, one scheduler and --seeds 1.
     ///
-    /// It shows what the sending host sends and receives, with an interface for each path: whole headers and options, the first
-    /// bytes of the data, which is zeros, and the time in nanoseconds.
+    /// It holds what the sending host sends and receives, with an interface for each path: complete headers and options, the first
+    /// bytes of the data (which is all zeros), and the time in nanoseconds.
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Turns every segment into bytes and back on its way: a check of the codec and the engine, which changes no result.
+    /// Turns every segment into bytes and back on its way, to check the codec and the engine. It changes no result.
     #[arg(long)]
     pub(crate) through_bytes: bool,
 }
 
 /// Shows why a scheduler did what it did: every decision of one run between two times.
 ///
-/// For each: what the scheduler saw (by subflow round-trip time, window, segments in flight; the send window, the first unassigned
-/// byte), its verdict, what the connection made of it, and the reason in the terms of the scheduler's paper. As text, unless a
-/// file is asked for.
+/// Each decision comes with what the scheduler saw (round-trip time, window and segments in flight of each subflow, the send window,
+/// the first unassigned byte), what it decided, what the connection made of it, and the reason in the terms of the scheduler's paper.
+/// The output is text, unless --jsonl or --report asks for a file.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainOptions {
     /// A built-in scenario (see `pathweave list scenarios`) or a scenario file.
@@ -113,11 +113,11 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: String,
 
-    /// The first time that is shown, from the start of the run [default: 0s].
+    /// Where the shown time begins, counted from the start of the run [default: 0s].
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
 
-    /// The last time that is shown [default: 200ms after the first].
+    /// Where the shown time ends [default: 200ms after --from].
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
 
@@ -125,26 +125,27 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Overrides a value of the scenario, as for `compare`; can be repeated.
+    /// Overrides a setting of the scenario, as in `compare`; can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
-    /// Writes a line of JSON for the run and one for each thing that happened; with `-` to standard output.
+    /// Writes a line of JSON for the run and one for each event; with `-` to standard output.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) jsonl: Option<PathBuf>,
 
-    /// Writes one HTML page that needs nothing from outside: the stream over time, blocked times, and the reasons.
+    /// Writes an HTML page that works offline: the stream over time, what blocked it, and the reasons.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 }
 
-/// Holds the engine against measurements of the real Linux stack.
+/// Compares the engine with measurements of the real Linux stack.
 ///
 /// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the scheduler linux
-/// with failure detection linux; seeds 1 to 10, to 30 with random loss. Shows Linux and ours by scenario, and the limits.
+/// with failure detection linux. The seeds are 1 to 10, or 1 to 300 with random loss. Shows Linux and Pathweave side by side for each
+/// scenario, and whether the limits hold.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ValidateOptions {
-    /// Reference data: one run of Linux a line.
+    /// Reference data: each line is one run of Linux.
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
 
@@ -165,7 +166,7 @@ pub(crate) struct ValidateOptions {
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Other schedulers, with commas between them, to run on the MPTCP scenarios: what would one gain over the kernel's?
+    /// Other schedulers, separated by commas, to run on the MPTCP scenarios: what would they gain over the kernel's?
     #[arg(long, value_name = "A,B,C")]
     pub(crate) schedulers: Option<String>,
 
@@ -173,7 +174,7 @@ pub(crate) struct ValidateOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Runs nothing: writes each scenario as a scenario file into this folder, as it is with seed 1.
+    /// Runs nothing, and writes each scenario as a scenario file into this folder, as it is with seed 1.
     #[arg(long, value_name = "DIR")]
     pub(crate) scenarios: Option<PathBuf>,
 }
@@ -187,7 +188,7 @@ pub(crate) struct NewSchedulerOptions {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// The folder to make [default: NAME].
+    /// The folder to create [default: NAME].
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 
@@ -204,14 +205,14 @@ pub(crate) struct NewSchedulerOptions {
     pub(crate) rev: Option<String>,
 }
 
-/// Lists what can be named.
+/// Lists schedulers, congestion controllers or scenarios.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListOptions {
-    /// Of what.
+    /// What to list.
     #[arg(value_enum)]
     pub(crate) what: Listed,
 
-    /// As a JSON array of objects.
+    /// Prints a JSON array of objects.
     #[arg(long)]
     pub(crate) json: bool,
 }

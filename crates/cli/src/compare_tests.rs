@@ -123,7 +123,7 @@ fn wrong_input_says_what_is_allowed() {
     assert!(message(&options(&["connection.pr=true"], "all", 1)).contains("--set"));
     assert!(message(&options(&[], "minrt", 1)).contains("minrtt"));
     assert!(message(&options(&[], ",", 1)).contains("minrtt"));
-    assert!(message(&options(&["wlan-3g", "wlan-3g"], "minrtt", 1)).contains("a second scenario called wlan-3g"));
+    assert!(message(&options(&["wlan-3g", "wlan-3g"], "minrtt", 1)).contains("there are two scenarios called wlan-3g"));
     let mut with = options(&[], "minrtt", 1);
     with.settings = vec![("connection.receive_buffer".into(), "much".into())];
     assert!(message(&with).starts_with("--set: ") && message(&with).contains(" = much: allowed: "));

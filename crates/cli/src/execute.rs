@@ -38,7 +38,8 @@ pub(crate) fn execute(
 ) -> Result<Outcome, Failure> {
     let mut runs = Vec::new();
     let mut baselines_of = Vec::new();
-    for plan in plans {
+    let mut plan_of = Vec::new();
+    for (number, plan) in plans.iter().enumerate() {
         let start = runs.len();
         for (variant, scenario) in &plan.variants {
             for seed in &plan.seeds {
@@ -49,16 +50,18 @@ pub(crate) fn execute(
                 runs.push(Run { document, scenario, variant, seed: *seed, registry, files, capture, through_bytes });
             }
         }
+        plan_of.resize(runs.len(), number);
         let is_baseline = |i: &usize| matches!(runs[*i].variant, Variant::PlainTcp(_));
         let baselines: Vec<usize> = (start..runs.len()).filter(is_baseline).collect();
         let of_seed =
             |i: usize| baselines.iter().copied().filter(|b| runs[*b].seed == runs[i].seed).collect::<Vec<_>>();
         baselines_of.extend((start..runs.len()).map(of_seed));
     }
-    // Plain TCP comes first, so that a line's aggregation benefit is known when its run is done.
-    let is_baseline = |i: &usize| matches!(runs[*i].variant, Variant::PlainTcp(_));
-    let (mut order, others): (Vec<usize>, Vec<usize>) = (0..runs.len()).partition(is_baseline);
-    order.extend(others);
+    // Seed by seed, so that what is finished after Ctrl-C can be compared, and plain TCP first, so that a line's aggregation benefit
+    // is known when its run is done.
+    let is_baseline = |i: usize| matches!(runs[i].variant, Variant::PlainTcp(_));
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|i| (plan_of[*i], runs[*i].seed, !is_baseline(*i)));
 
     let progress = progress(runs.len());
     let lines = Lines { baselines_of, results: runs.iter().map(|_| None).collect(), next: 0, out: lines, error: None };

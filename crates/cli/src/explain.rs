@@ -52,7 +52,7 @@ fn span(options: &ExplainOptions, scenario: &Scenario) -> Result<(Instant, Insta
         None => Ok(None),
         Some(text) => match parse_time(text) {
             Some(t) => Ok(Some(Instant::ZERO + t)),
-            None => Err(Failure::Input(format!("--{name} = {text}: allowed: a time such as 2s or 2.2s or 150ms"))),
+            None => Err(Failure::Input(format!("--{name} = {text} is not a time; write 2s, 2.2s or 150ms"))),
         },
     };
     let duration = scenario.duration.as_secs_f64();
@@ -62,7 +62,7 @@ fn span(options: &ExplainOptions, scenario: &Scenario) -> Result<(Instant, Insta
     let shown = |t: Instant| format!("{} s", t.as_secs_f64());
     if from >= end {
         return Err(Failure::Input(format!(
-            "--from = {}: allowed: less than {duration} s, the duration of {}",
+            "--from = {} is too late: it must be less than {duration} s, the duration of {}",
             shown(from),
             scenario.name
         )));
@@ -70,13 +70,13 @@ fn span(options: &ExplainOptions, scenario: &Scenario) -> Result<(Instant, Insta
     match to {
         Some(to) if to < from => {
             let (from, to) = (shown(from), shown(to));
-            Err(Failure::Input(format!("--from = {from} is later than --to = {to}: allowed: a time before it")))
+            Err(Failure::Input(format!("--from = {from} is later than --to = {to}")))
         }
         Some(to) if to == from => {
-            Err(Failure::Input(format!("--from and --to are both {}: allowed: a span that is not empty", shown(to))))
+            Err(Failure::Input(format!("--from and --to are both {}; choose a span that is not empty", shown(to))))
         }
         Some(to) if to > end => Err(Failure::Input(format!(
-            "--to = {}: allowed: at most {duration} s, the duration of {}",
+            "--to = {} is too late: it may be at most {duration} s, the duration of {}",
             shown(to),
             scenario.name
         ))),

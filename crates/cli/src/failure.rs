@@ -76,8 +76,8 @@ impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ScenarioError { key, value, .. } = self.error;
         match self.error.problem {
-            Problem::Syntax => f.write_str("this is no TOML"),
-            Problem::UnknownKey => write!(f, "there is no key {key}"),
+            Problem::Syntax => f.write_str("this is not valid TOML"),
+            Problem::UnknownKey => write!(f, "there is no setting called {key}"),
             Problem::Missing => write!(f, "{key} is missing"),
             Problem::Value => write!(f, "{key} cannot be {value}"),
         }

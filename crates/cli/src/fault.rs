@@ -1,4 +1,4 @@
-//! Panics inside a run: caught, told with their place, and told apart by whose they are.
+//! Panics inside a run: they are caught, and reported with their place and with whose fault they are.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ const OURS: [&str; 6] = [
     "crates/cli/src/",
 ];
 
-/// From now on panics leave their place behind instead of a message on standard error, for [`caught`] to tell.
+/// From now on a panic stores its place for [`caught`] to report, instead of writing a message to standard error.
 pub(crate) fn remember_places() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| (l.file().replace('\\', "/"), l.line()));

@@ -1,6 +1,6 @@
 //! The command `pathweave`: it reads arguments and files, spreads runs over threads and writes what came out.
 //!
-//! With a registry of one's own it compares schedulers from outside this repository. This is a whole program:
+//! With your own registry it compares schedulers from outside this repository. This is a whole program:
 //!
 //! ```no_run
 //! use pathweave::Registry;
@@ -52,7 +52,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
-        Command::Completions { shell } => manual::completions(shell),
+        Command::Completions { shell } => manual::completions(shell, &registry),
         Command::Man { folder } => manual::man(&folder),
     };
     outcome.unwrap_or_else(|failure| failure.report())

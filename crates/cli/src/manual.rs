@@ -2,15 +2,44 @@
 
 use crate::args::Arguments;
 use crate::failure::Failure;
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Command, CommandFactory};
+use pathweave_lab::scenario::BUILTIN;
+use pathweave_proto::Registry;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The command with the names that its arguments take, for shells to offer; what is typed is not checked against them.
+fn with_names(registry: &Registry) -> Command {
+    let schedulers: Vec<&'static str> = registry.schedulers().iter().map(|e| e.name).collect();
+    let all = || PossibleValuesParser::new(["all"].into_iter().chain(schedulers.clone()).collect::<Vec<_>>());
+    let one = || PossibleValuesParser::new(schedulers.clone());
+    let scenarios = || PossibleValuesParser::new(BUILTIN.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let controllers = || {
+        let settings = registry.controllers().iter().map(|e| format!("connection.congestion={}", e.name));
+        PossibleValuesParser::new(settings.collect::<Vec<_>>())
+    };
+    Arguments::command()
+        .mut_subcommand("compare", |c| {
+            c.mut_arg("scenarios", |a| a.value_parser(scenarios()))
+                .mut_arg("schedulers", |a| a.value_parser(all()))
+                .mut_arg("against", |a| a.value_parser(one()))
+                .mut_arg("why", |a| a.value_parser(one()))
+                .mut_arg("settings", |a| a.value_parser(controllers()))
+        })
+        .mut_subcommand("explain", |c| {
+            c.mut_arg("scenario", |a| a.value_parser(scenarios()))
+                .mut_arg("scheduler", |a| a.value_parser(one()))
+                .mut_arg("settings", |a| a.value_parser(controllers()))
+        })
+        .mut_subcommand("validate", |c| c.mut_arg("schedulers", |a| a.value_parser(one())))
+}
+
 /// Writes a shell's completions to standard output.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+pub(crate) fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "pathweave", &mut script);
+    clap_complete::generate(shell, &mut with_names(registry), "pathweave", &mut script);
     io::stdout().lock().write_all(&script).map_err(Failure::writing("standard output"))?;
     Ok(ExitCode::SUCCESS)
 }

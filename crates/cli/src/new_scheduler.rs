@@ -28,7 +28,10 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
     check_name(name, registry)?;
     let folder = options.path.clone().unwrap_or_else(|| PathBuf::from(name));
     if folder.exists() {
-        return Err(Failure::Input(format!("{}: it is there already; allowed: a folder to make", folder.display())));
+        return Err(Failure::Input(format!(
+            "{}: this folder exists already; choose one that does not",
+            folder.display()
+        )));
     }
     let source = Source::of(options)?;
     let fill = |text: &str| {
@@ -44,13 +47,21 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
     writing(&place("src/main.rs"), &fill(MAIN))?;
     writing(&place("src/scheduler.rs"), &fill(SCHEDULER))?;
     writing(&place(".gitignore"), "/target\n")?;
+    if let Source::Checkout(checkout) = &source {
+        // What is built there already need not be built again.
+        std::fs::create_dir_all(place(".cargo")).map_err(Failure::writing(folder.display()))?;
+        let target = checkout.join("target").display().to_string();
+        let text =
+            format!("# Pathweave's own, so that only this crate is compiled.\n[build]\ntarget-dir = {target:?}\n");
+        writing(&place(".cargo/config.toml"), &text)?;
+    }
     if let Some(lock) = source.lock() {
         // The versions that Pathweave is tested with.
         writing(&place("Cargo.lock"), &lock)?;
     }
     let text = format!(
         "{folder}: the rule is in src/scheduler.rs. Next:\n  cd {folder}\n  cargo test\n  cargo run --release -- compare --schedulers \
-         {name},minrtt\n  cargo run --release -- explain wlan-3g --scheduler {name}\n",
+         {name},minrtt\n  cargo run --release -- explain wifi-lte --scheduler {name}\n",
         folder = folder.display()
     );
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
@@ -58,7 +69,7 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
 }
 
 fn check_name(name: &str, registry: &Registry) -> Result<(), Failure> {
-    let wrong = |allowed: &str| Err(Failure::Input(format!("NAME = {name}: allowed: {allowed}")));
+    let wrong = |allowed: &str| Err(Failure::Input(format!("the name {name} is not possible; use {allowed}")));
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let first = name.chars().next().is_some_and(|c| c.is_ascii_lowercase());
     if !first || !name.chars().all(good) || name.ends_with('-') || name.contains("--") {
@@ -91,7 +102,7 @@ impl Source {
         }
         let given = options.checkout.as_deref().unwrap_or(Path::new("."));
         let wrong = |reason: String| {
-            Failure::Input(format!("--checkout = {}: {reason}: allowed: a checkout of Pathweave", given.display()))
+            Failure::Input(format!("--checkout = {}: {reason}; a checkout of Pathweave is needed", given.display()))
         };
         let folder = given.canonicalize().map_err(|e| wrong(e.to_string()))?;
         if !folder.join("crates/proto/Cargo.toml").is_file() || !folder.join("crates/cli/Cargo.toml").is_file() {

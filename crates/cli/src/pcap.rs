@@ -59,7 +59,7 @@ fn the_one_run(plans: &[Plan]) -> Result<(&Scenario, String), Failure> {
             Ok((scenario, format!("{}, {}, seed {}", plan.name, variant.label(), plan.seeds[0])))
         }
         _ => Err(Failure::Input(format!(
-            "--pcap: a capture is of one run: allowed: one scenario, one scheduler (--schedulers NAME) and --seeds 1, not {}, {} \
+            "--pcap: a capture is of one run; choose one scenario, one scheduler (--schedulers NAME) and --seeds 1 instead of {}, {} \
              and {}",
             count("scenario", plans.len()),
             count("scheduler", schedulers),
@@ -80,7 +80,7 @@ impl Capture {
         Ok(Capture(Arc::new(Mutex::new(writer.map_err(|e| Failure::writing(path.display())(io_error(e)))?))))
     }
 
-    /// Adds a packet; what goes wrong is told at the end.
+    /// Adds a packet; errors are reported at the end.
     pub(crate) fn add(&self, packet: &HostPacket<'_>) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.error.is_none()

@@ -129,9 +129,9 @@ fn a_capture_is_of_one_run() {
     };
     assert_eq!(run(&one_run()).as_deref(), Ok("wlan-3g, blest, seed 1"));
     for (options, count) in [
-        (options(&["wlan-3g", "cp-asymmetric"], "blest", 1), "not 2 scenarios, 1 scheduler and 1 seed"),
-        (options(&["wlan-3g"], "blest,minrtt", 1), "not 1 scenario, 2 schedulers and 1 seed"),
-        (options(&["wlan-3g"], "blest", 2), "not 1 scenario, 1 scheduler and 2 seeds"),
+        (options(&["wlan-3g", "cp-asymmetric"], "blest", 1), "instead of 2 scenarios, 1 scheduler and 1 seed"),
+        (options(&["wlan-3g"], "blest,minrtt", 1), "instead of 1 scenario, 2 schedulers and 1 seed"),
+        (options(&["wlan-3g"], "blest", 2), "instead of 1 scenario, 1 scheduler and 2 seeds"),
     ] {
         let message = run(&options).expect_err("more than one run");
         assert!(message.starts_with("--pcap: ") && message.ends_with(count), "{message}");

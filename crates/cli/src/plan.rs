@@ -74,7 +74,9 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
         }
         let Some(title) = variants.first().map(|(scenario, _)| scenario.name.clone()) else { continue };
         if plans.iter().any(|p| p.name == title) {
-            return Err(Failure::Input(format!("{name}: a second scenario called {title}; results go by that name")));
+            return Err(Failure::Input(format!(
+                "{name}: there are two scenarios called {title}, and results go by that name; rename one"
+            )));
         }
         plans.push(Plan {
             name: title,
@@ -112,8 +114,11 @@ pub(crate) fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
         Ok(text) => Ok((Document::parse(name, &text)?, path.parent())),
         Err(error) => {
             let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
-            let hint = if name.contains('=') { "; a setting needs --set before it" } else { "" };
-            Err(Failure::Input(format!("{name}: {error}: allowed: a scenario file or {}{hint}", built_in.join(", "))))
+            let hint = if name.contains('=') { "; put --set before a setting" } else { "" };
+            Err(Failure::Input(format!(
+                "{name}: {error}; a scenario is a file or one of {}{hint}",
+                built_in.join(", ")
+            )))
         }
     }
 }
@@ -155,7 +160,7 @@ pub(crate) fn schedulers(list: &str, registry: &Registry) -> Result<Vec<Schedule
     }
     if specs.is_empty() {
         let names: Vec<_> = registry.schedulers().iter().map(|e| e.name).collect();
-        return Err(Failure::Input(format!("--schedulers: no scheduler is named: allowed: all, {}", names.join(", "))));
+        return Err(Failure::Input(format!("--schedulers names no scheduler; it takes all, {}", names.join(", "))));
     }
     Ok(specs)
 }

@@ -49,7 +49,7 @@ fn references(options: &ValidateOptions) -> Result<Vec<Reference>, Failure> {
         references.retain(|r| r.id.contains(only));
         if references.is_empty() {
             return Err(Failure::Input(format!(
-                "--only = {only}: allowed: a part of an id of {file}, such as {first}"
+                "--only = {only}: no scenario of {file} has this in its id; the first is {first}"
             )));
         }
     }

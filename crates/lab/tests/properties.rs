@@ -134,7 +134,7 @@ impl Case {
             if p.loses_bursts() {
                 let to_good = 1.0 / p.burst;
                 let to_bad = p.loss * to_good / (1.0 - p.loss);
-                let _ = writeln!(t, "loss = \"gilbert-elliott:to_bad={to_bad:.6}:to_good={to_good:.6}:loss_bad=1\"");
+                let _ = writeln!(t, "loss = \"gilbert-elliott:to_bad={to_bad:.6}:to_good={to_good:.6}:loss_bad=100%\"");
             } else {
                 let _ = writeln!(t, "loss = {:.6}", p.loss);
             }

@@ -37,7 +37,7 @@ pub enum TraceError {
     #[error("the trace is empty; expected at least one line with a number of milliseconds")]
     Empty,
     /// A line that is no whole number.
-    #[error("line {line}: {value:?} is no time; expected a whole number of milliseconds from 0 to {}", u32::MAX)]
+    #[error("line {line}: {value:?} is not a time; expected a whole number of milliseconds from 0 to {}", u32::MAX)]
     NotANumber {
         /// From 1.
         line: usize,
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(message(""), "the trace is empty; expected at least one line with a number of milliseconds");
         assert_eq!(
             message("0\nfive\n"),
-            "line 2: \"five\" is no time; expected a whole number of milliseconds from 0 to 4294967295"
+            "line 2: \"five\" is not a time; expected a whole number of milliseconds from 0 to 4294967295"
         );
         assert_eq!(message("3\n7\n6\n"), "line 3: 6 comes after 7; times must not decrease");
         assert_eq!(

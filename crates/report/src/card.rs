@@ -89,7 +89,7 @@ fn card(scenario: &Scenario) -> String {
     out
 }
 
-/// Whether a link does anything worth a line: one that only delays, as ways back often do, is told by its other direction.
+/// Whether a link does anything worth a line: one that only delays, as ways back often do, has no line of its own.
 fn shapes(link: &Link) -> bool {
     link.settings.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
 }
@@ -239,7 +239,7 @@ fn topology(scenario: &Scenario) -> String {
                 "<path class=\"link{class}\" d=\"M{x1:.0} {y1:.0}Q{mx:.0} {:.0} {x2:.0} {y2:.0}\"/>\
                  <text class=\"halo strong\" x=\"{mx:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
                 my + 2.0 * bend,
-                my + bend - 3.0,
+                my + bend - 7.0,
                 html(&label(link)),
             );
         }

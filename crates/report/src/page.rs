@@ -51,7 +51,7 @@ fn header(out: &mut String, comparisons: &[Comparison]) {
         out.push_str("</ul></nav>");
     }
     out.push_str(
-        "</header>\n<noscript><p class=\"note\">The plots need JavaScript; the tables do not.</p></noscript>\n",
+        "</header>\n<noscript><p class=\"note\">The plots need JavaScript; the text and the tables do not.</p></noscript>\n",
     );
 }
 
@@ -121,10 +121,11 @@ fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
     let mut congestion: Vec<&str> = runs.iter().map(|r| r.congestion.as_str()).collect();
     congestion.sort_unstable();
     congestion.dedup();
+    let schedulers = comparison.summaries.iter().filter(|s| s.plain_tcp.is_none());
     let mut text = format!(
         "{} · {} · {} · congestion control {}",
         several(comparison.paths, "path"),
-        several(comparison.summaries.iter().filter(|s| s.plain_tcp.is_none()).count(), "scheduler"),
+        several(schedulers.map(|s| 1 + s.same.len()).sum(), "scheduler"),
         several(comparison.seeds.len(), "seed"),
         html(&congestion.join(", "))
     );
@@ -262,7 +263,7 @@ fn manifest(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
         entry("Override", &format!("{name} = {value}"));
     }
     let mut parameters: BTreeMap<&str, String> = BTreeMap::new();
-    for r in runs.iter().filter(|r| !r.manifest.scheduler_parameters.is_empty()) {
+    for r in runs.iter().filter(|r| r.plain_tcp.is_none() && !r.manifest.scheduler_parameters.is_empty()) {
         let list = r.manifest.scheduler_parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>();
         parameters.insert(&r.scheduler, list.join(", "));
     }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Schedulers against paths that go black.
+/// Schedulers against paths that go dark.
 #[derive(Debug, Parser)]
 struct Options {
     /// Seeds, from 1.
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let registry = Registry::builtin();
     let wanted = |name: &str| options.schedulers.is_empty() || options.schedulers.iter().any(|s| s == name);
-    // On one path nothing goes on while it is black.
+    // On one path nothing goes on while it is dark.
     let schedulers: Vec<_> = registry.schedulers().iter().filter(|e| e.name != "single" && wanted(e.name)).collect();
     if let (Some(kind), Some(entry)) = (&options.show, schedulers.first()) {
         let kind = Kind::ALL.into_iter().find(|k| format!("{k:?}").eq_ignore_ascii_case(kind));

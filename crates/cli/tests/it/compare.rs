@@ -148,3 +148,43 @@ fn a_capture_of_one_run_and_segments_as_bytes_change_no_result() {
     assert!(stderr(&two).contains("--pcap: a capture is of one run"), "{}", stderr(&two));
     assert!(!folder.join("two.pcapng").exists());
 }
+
+#[test]
+fn stalled_runs_of_schedulers_end_with_1_and_plain_tcp_on_a_dead_path_does_not() {
+    let folder = folder("dead");
+    let dead = |text: &str| text.replacen("rate = \"2Mbps\"", "rate = \"2Mbps\"\nloss = \"100%\"", 1);
+    fs::write(folder.join("one.toml"), dead(SMALL)).expect("the scenario can be written");
+    let output = pathweave(&folder, &["compare", "one.toml", "--schedulers", "minrtt", "--seeds", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).replace('\n', " ").contains("plain TCP delivers nothing on slow"), "{}", stdout(&output));
+    let both = dead(&SMALL.replace("loss = \"0.1%\"", "loss = \"100%\""));
+    fs::write(folder.join("both.toml"), both).expect("the scenario can be written");
+    let output = pathweave(&folder, &["compare", "both.toml", "--schedulers", "minrtt", "--seeds", "1"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stdout(&output).contains("Nothing arrived"), "{}", stdout(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn after_ctrl_c_what_is_finished_is_kept() {
+    use std::process::{Command, Stdio};
+    let folder = folder("interrupted");
+    let long = SMALL.replace("duration = \"3s\"", "duration = \"60s\"");
+    fs::write(folder.join("long.toml"), long).expect("the scenario can be written");
+    let arguments = ["compare", "long.toml", "--schedulers", "minrtt", "--seeds", "4000", "--jsonl", "runs.jsonl"];
+    let child = Command::new(env!("CARGO_BIN_EXE_pathweave"))
+        .args(arguments)
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command can be started");
+    let finished = || fs::read_to_string(folder.join("runs.jsonl")).unwrap_or_default().lines().count();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.is_ok_and(|s| s.success()));
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stdout(&output).contains("tcp-path0"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("Stopped early: ") && finished() > 0, "{}", stderr(&output));
+}

@@ -72,6 +72,10 @@ fn completions_and_manual() {
         let output = pathweave(&folder, &["completions", shell]);
         assert!(output.status.success() && stdout(&output).contains("compare"), "{shell}");
     }
+    let script = stdout(&pathweave(&folder, &["completions", "bash"]));
+    for name in ["blest-kernel", "wlan-3g", "connection.congestion=balia"] {
+        assert!(script.contains(name), "{name} is not offered");
+    }
     assert!(pathweave(&folder, &["man", "pages"]).status.success());
     let page = std::fs::read_to_string(folder.join("pages/pathweave-compare.1")).expect("the page is there");
     assert!(page.contains("receive_buffer"));

@@ -19,10 +19,16 @@ fn a_crate_is_written() {
     }
     assert!(read("Cargo.lock").contains("name = \"proptest\""));
 
+    // What the checkout has built is not built again.
+    let config = read(".cargo/config.toml");
+    let target = fs::canonicalize(CHECKOUT).expect("it is there").join("target");
+    assert!(config.contains(&format!("target-dir = {:?}", target.display().to_string())), "{config}");
+
     let arguments = ["new-scheduler", "other", "--path", "here", "--git", "https://example.org/p.git", "--rev", "abc"];
     let output = pathweave(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let manifest = fs::read_to_string(folder.join("here/Cargo.toml")).unwrap_or_default();
+    assert!(!folder.join("here/.cargo").exists(), "there is no checkout to share with");
     assert!(manifest.contains("git = \"https://example.org/p.git\", rev = \"abc\", features"), "{manifest}");
 }
 
@@ -32,15 +38,15 @@ fn what_is_wrong_is_told() {
     fs::create_dir(folder.join("there")).expect("a folder can be made");
     let long = "x".repeat(41);
     for (arguments, message) in [
-        ("My-Rule --checkout CHECKOUT", "error: NAME = My-Rule: allowed: lower-case letters"),
-        ("3rule --checkout CHECKOUT", "error: NAME = 3rule: allowed: lower-case letters"),
-        ("../rule --checkout CHECKOUT", "error: NAME = ../rule: allowed: lower-case letters"),
-        ("rule- --checkout CHECKOUT", "error: NAME = rule-: allowed: lower-case letters"),
-        (&format!("{long} --checkout CHECKOUT"), "error: NAME = xxxx"),
-        ("match --checkout CHECKOUT", "error: NAME = match: allowed: a name that Cargo takes"),
-        ("pathweave --checkout CHECKOUT", "error: NAME = pathweave: allowed: a name that Cargo takes"),
-        ("blest --checkout CHECKOUT", "error: NAME = blest: allowed: a name that no scheduler has yet"),
-        ("there --checkout CHECKOUT", "error: there: it is there already"),
+        ("My-Rule --checkout CHECKOUT", "error: the name My-Rule is not possible; use lower-case letters"),
+        ("3rule --checkout CHECKOUT", "error: the name 3rule is not possible; use lower-case letters"),
+        ("../rule --checkout CHECKOUT", "error: the name ../rule is not possible; use lower-case letters"),
+        ("rule- --checkout CHECKOUT", "error: the name rule- is not possible; use lower-case letters"),
+        (&format!("{long} --checkout CHECKOUT"), "error: the name xxxx"),
+        ("match --checkout CHECKOUT", "error: the name match is not possible; use a name that Cargo takes"),
+        ("pathweave --checkout CHECKOUT", "error: the name pathweave is not possible; use a name that Cargo takes"),
+        ("blest --checkout CHECKOUT", "error: the name blest is not possible; use a name that no scheduler has yet"),
+        ("there --checkout CHECKOUT", "error: there: this folder exists already"),
         ("rule --checkout nowhere", "error: --checkout = nowhere: No such file"),
         ("rule --checkout there", "error: --checkout = there: there is no crates/proto in it"),
         ("rule", "error: the following required arguments were not provided"),

@@ -49,7 +49,10 @@ fn mistakes_are_told() {
     fs::write(folder.join("ref.jsonl"), LINES.replace("reno", "vegas")).expect("the file can be written");
     says(&["ref.jsonl"], "error: ref.jsonl:2: scenario.cc = vegas: allowed: reno, cubic");
     fs::write(folder.join("ref.jsonl"), LINES).expect("the file can be written");
-    says(&["ref.jsonl", "--only", "x"], "error: --only = x: allowed: a part of an id of ref.jsonl, such as small/tcp0");
+    says(
+        &["ref.jsonl", "--only", "x"],
+        "error: --only = x: no scenario of ref.jsonl has this in its id; the first is small/tcp0",
+    );
 }
 
 #[test]

@@ -7,11 +7,11 @@ use pathweave_units::random::Random;
 /// What a case is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One of two paths goes black once and comes back.
+    /// One of two paths goes dark once and comes back.
     One,
-    /// Each of two or three paths goes black once; the outages may overlap.
+    /// Each of two or three paths goes dark once; the outages may overlap.
     Each,
-    /// Both paths go black and stay so.
+    /// Both paths go dark and stay so.
     All,
     /// As `One`, with failure detection `linux`.
     Linux,
@@ -39,7 +39,7 @@ impl Kind {
 
 /// A path's outage, milliseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Black {
+pub struct Dark {
     /// From.
     pub from_ms: u64,
     /// Until; for ever where it is beyond the run.
@@ -57,11 +57,11 @@ pub struct PathCase {
     pub delay_ms: u64,
     /// Packets that wait at most.
     pub queue: u64,
-    /// When it is black.
-    pub black: Option<Black>,
+    /// When it is dark.
+    pub dark: Option<Dark>,
 }
 
-/// A network, a transfer over it, and what goes black when.
+/// A network, a transfer over it, and what goes dark when.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// What it is for.
@@ -76,7 +76,7 @@ pub struct Case {
     receive_buffer: u64,
 }
 
-/// A path that is black for ever.
+/// A path that is dark for ever.
 const NEVER_MS: u64 = 10_000_000;
 
 /// A whole number from `from` (included) to `to` (excluded), each power of two as likely as the others.
@@ -95,7 +95,7 @@ impl Case {
                 rate_kbps: log_uniform(&mut network, 500.0, 4_000.0),
                 delay_ms: log_uniform(&mut network, 4.0, 150.0),
                 queue: log_uniform(&mut network, 12.0, 80.0),
-                black: None,
+                dark: None,
             })
             .collect();
         let from_ms = outages.below(8_000);
@@ -104,17 +104,17 @@ impl Case {
             Kind::One | Kind::Sack | Kind::NewReno => {
                 let until_ms = from_ms + log_uniform(&mut outages, 200.0, 40_000.0);
                 let direction = direction(&mut outages);
-                paths[outages.below(count) as usize].black = Some(Black { from_ms, until_ms, direction });
+                paths[outages.below(count) as usize].dark = Some(Dark { from_ms, until_ms, direction });
             }
             Kind::Linux => {
-                let black = Black { from_ms: 2_000 + from_ms, until_ms: 32_000 + from_ms, direction: "both" };
-                paths[outages.below(count) as usize].black = Some(black);
+                let dark = Dark { from_ms: 2_000 + from_ms, until_ms: 32_000 + from_ms, direction: "both" };
+                paths[outages.below(count) as usize].dark = Some(dark);
             }
             Kind::Each => {
                 for path in &mut paths {
                     let from_ms = outages.below(8_000);
                     let until_ms = from_ms + log_uniform(&mut outages, 200.0, 20_000.0);
-                    path.black = Some(Black { from_ms, until_ms, direction: direction(&mut outages) });
+                    path.dark = Some(Dark { from_ms, until_ms, direction: direction(&mut outages) });
                 }
             }
             Kind::All => {
@@ -123,12 +123,12 @@ impl Case {
                 let second = first + if outages.chance(0.5) { 0 } else { outages.below(8_000) };
                 let order = outages.below(2) as usize;
                 for (i, from_ms) in [(order, first), (1 - order, second)] {
-                    paths[i].black = Some(Black { from_ms, until_ms: NEVER_MS, direction: direction(&mut outages) });
+                    paths[i].dark = Some(Dark { from_ms, until_ms: NEVER_MS, direction: direction(&mut outages) });
                 }
             }
         }
         let rate: u64 = paths.iter().map(|p| p.rate_kbps).sum();
-        let last_ms = paths.iter().filter_map(|p| p.black).map(|b| b.until_ms).max().unwrap_or(0);
+        let last_ms = paths.iter().filter_map(|p| p.dark).map(|b| b.until_ms).max().unwrap_or(0);
         // What all paths carry until some seconds after the end of the outages; now and then the stream ends before that.
         let whole_ms = if kind == Kind::All { NEVER_MS } else { last_ms + 4_000 };
         let portion = if end.chance(0.8) { 1.0 } else { 0.1 + 0.9 * end.unit() };
@@ -162,8 +162,8 @@ impl Case {
                 "\n[[path]]\nname = \"path{i}\"\nrate = \"{}kbps\"\ndelay = \"{}ms\"\nqueue = \"{}packets\"\n",
                 p.rate_kbps, p.delay_ms, p.queue
             );
-            for (at, up) in p.black.iter().flat_map(|b| [(b.from_ms, false), (b.until_ms, true)]) {
-                let direction = p.black.map_or("both", |b| b.direction);
+            for (at, up) in p.dark.iter().flat_map(|b| [(b.from_ms, false), (b.until_ms, true)]) {
+                let direction = p.dark.map_or("both", |b| b.direction);
                 let _ = write!(t, "[[path.change]]\nat = \"{at}ms\"\ndirection = \"{direction}\"\nup = {up}\n");
             }
         }

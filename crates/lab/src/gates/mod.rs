@@ -1,6 +1,6 @@
-//! The gates for failing paths: what must hold when paths go black at any moment, whatever schedules.
+//! The gates for failing paths: what must hold when paths go dark at any moment, with every scheduler.
 //!
-//! A [`Case`] is drawn from a seed: paths, buffers, controller, recovery, and when which path goes black for how long, in both
+//! A [`Case`] is drawn from a seed: paths, buffers, controller, recovery, and when which path goes dark for how long, in both
 //! directions or in one. [`run`] runs it with one scheduler and watches it. [`Summary`] holds the runs of one scheduler
 //! against the gates, [`table`] shows the summaries.
 //!
@@ -11,6 +11,6 @@ mod case;
 mod summary;
 mod watch;
 
-pub use case::{Black, Case, Kind};
+pub use case::{Case, Dark, Kind};
 pub use summary::{Summary, table};
 pub use watch::{Outcome, run};

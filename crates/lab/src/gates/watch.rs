@@ -1,6 +1,6 @@
 //! One run of a case, watched.
 
-use super::case::{Black, Case, Kind};
+use super::case::{Case, Dark, Kind};
 use crate::results::Status;
 use crate::scenario::{Document, NoFiles, Variant};
 use crate::sim::{HostPacket, Simulation};
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 /// The most that a segment carries, bytes.
 const SEGMENT: u64 = 1460;
-/// The longest time between two probes of a black path.
+/// The longest time between two probes of a dark path.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a run showed.
@@ -34,9 +34,9 @@ pub struct Outcome {
     pub reuse: Option<f64>,
     /// From then until data may be assigned to it, round trips.
     pub offered: Option<f64>,
-    /// The longest time between two probes of a black path.
+    /// The longest time between two probes of a dark path.
     pub probe: Option<Duration>,
-    /// With everything black: from the last sign of life to the error.
+    /// With everything dark: from the last sign of life to the error.
     pub error: Option<Duration>,
     /// From the start of an outage until the path counted as stale, in the timeouts at its start.
     pub stale_after: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Outcome {
 /// What a path's packets at the sender tell.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathWatch {
-    black: Option<(Instant, Instant)>,
+    dark: Option<(Instant, Instant)>,
     round_trip: Duration,
     last_sent: Instant,
     last_heard: Instant,
@@ -76,16 +76,16 @@ impl PathWatch {
             }
         } else {
             self.last_heard = now;
-            if self.black.is_some_and(|(_, until)| now >= until) && self.sign.is_none() {
+            if self.dark.is_some_and(|(_, until)| now >= until) && self.sign.is_none() {
                 self.sign = Some(now);
                 self.unused_at_sign = self.unused_since.is_some();
             }
         }
     }
 
-    /// The time since the last probe, while it is black and known to be so.
+    /// The time since the last probe, while it is dark and known to be so.
     fn note_gap(&mut self, now: Instant) {
-        let Some((_, until)) = self.black else { return };
+        let Some((_, until)) = self.dark else { return };
         if let Some(since) = self.unused_since
             && now < until
             && self.own
@@ -97,13 +97,13 @@ impl PathWatch {
 
     /// Whether it works, as far as its sender can know.
     fn works(&self, now: Instant) -> bool {
-        let Some((from, until)) = self.black else { return true };
+        let Some((from, until)) = self.dark else { return true };
         let known = until + PROBE_INTERVAL + self.round_trip;
         now < from || self.sign.is_some() || now >= known
     }
 
     fn look(&mut self, now: Instant, subflow: Option<&SubflowInfo>, pending: bool) {
-        let Some((from, _)) = self.black else { return };
+        let Some((from, _)) = self.dark else { return };
         let unused = subflow.is_none_or(|s| !s.usable || s.stale);
         self.own |= !unused;
         match subflow {
@@ -132,8 +132,8 @@ fn path_of(address: IpAddr) -> usize {
     crate::sim::path_of(address).unwrap_or(usize::MAX)
 }
 
-fn interval(black: Black) -> (Instant, Instant) {
-    (Instant::from_millis(black.from_ms), Instant::from_millis(black.until_ms))
+fn interval(dark: Dark) -> (Instant, Instant) {
+    (Instant::from_millis(dark.from_ms), Instant::from_millis(dark.until_ms))
 }
 
 /// Runs a case with one scheduler.
@@ -146,7 +146,7 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     let scenario = document.scenario(registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut sim = Simulation::new(&scenario, case.seed, registry, &NoFiles).expect("the scenario names no file");
     let watched = case.paths.iter().map(|p| PathWatch {
-        black: p.black.map(interval),
+        dark: p.dark.map(interval),
         round_trip: Duration::from_millis(2 * p.delay_ms),
         own: !case.is_download(),
         ..PathWatch::default()
@@ -209,7 +209,7 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         stale_after: most(
             &mut paths
                 .iter()
-                .filter_map(|p| Some(p.stale?.since(p.black?.0).as_secs_f64() / p.rto.as_secs_f64().max(1e-3))),
+                .filter_map(|p| Some(p.stale?.since(p.dark?.0).as_secs_f64() / p.rto.as_secs_f64().max(1e-3))),
         ),
     }
 }

@@ -17,5 +17,5 @@ pub const BUILTIN: &[(&str, &str)] = &[
 pub fn builtin(name: &str) -> Option<Document> {
     let (_, text) = BUILTIN.iter().find(|(n, _)| *n == name)?;
     let document = Document::parse(&format!("{name}.toml"), text);
-    Some(document.expect("built-in scenarios are right, which a test holds"))
+    Some(document.expect("a test checks the built-in scenarios"))
 }

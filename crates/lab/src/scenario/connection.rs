@@ -5,6 +5,7 @@ use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
 use super::form::Form;
 use super::form::PositiveTime;
+use super::link::{LinkChange, Rate};
 use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
@@ -110,6 +111,7 @@ impl Document {
         let maker = Maker { reader, registry, variant, overrides: reader.table(top, "scheduler")?.unwrap_or(&[]) };
         maker.check_overrides()?;
         scenario.connections = maker.connections(top, &scenario)?;
+        check_bursts(reader, top, &scenario)?;
         let given = |key: &str| top.iter().find(|e| e.key == key);
         if given("duration").is_none() && !scenario.ends_with_data() {
             return Err(reader.missing(self.root.place, "duration", PositiveTime::allowed()));
@@ -123,6 +125,48 @@ impl Document {
         }
         Ok(scenario)
     }
+}
+
+/// A token bucket that is smaller than a full packet would drop every one of them, for ever.
+fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Result<(), ScenarioError> {
+    for (i, connection) in scenario.connections.iter().enumerate() {
+        let links = |path: &usize| scenario.paths[*path].up.iter().chain(&scenario.paths[*path].down);
+        for link in connection.paths.iter().flat_map(links).map(|l| &scenario.links[*l]) {
+            let changed = link.changes.iter().filter_map(|c| match &c.change {
+                LinkChange::Rate(rate) => Some(rate),
+                _ => None,
+            });
+            for rate in [&link.settings.rate].into_iter().chain(changed) {
+                let needed = u64::from(connection.tcp.mtu) + u64::from(link.settings.overhead);
+                let Rate::TokenBucket { burst, .. } = rate else { continue };
+                if *burst >= needed {
+                    continue;
+                }
+                let table = top.iter().find(|e| e.key == "connection").map(|e| &e.value);
+                let element = table.and_then(|t| t.elements().get(i));
+                let mtu = element.and_then(|t| t.entries().iter().find(|e| e.key == "mtu"));
+                let name = &link.name;
+                let allowed = format!(
+                    "at most {}, or a larger bucket on {name}: a packet of {} bytes and {} bytes of overhead do not fit into its \
+                     burst of {burst} bytes and would all be dropped",
+                    burst.saturating_sub(link.settings.overhead.into()),
+                    connection.tcp.mtu,
+                    link.settings.overhead,
+                );
+                return Err(match mtu {
+                    Some(entry) => reader.wrong("mtu", &entry.value, allowed),
+                    None => reader.document.error(
+                        Problem::Value,
+                        reader.document.root.place,
+                        "mtu",
+                        connection.tcp.mtu.to_string(),
+                        allowed,
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes connections.
@@ -254,7 +298,7 @@ impl<'a> Maker<'a> {
         if !measured {
             connection.measured = connection.mptcp;
         }
-        // What is wrong with the file's scheduler is told at its place, also where another one takes its place.
+        // A mistake in the file's scheduler is reported where it stands, even when another scheduler replaces it.
         let at_place = |e: ParameterError| match written {
             Some(value) => in_algorithm(reader, "scheduler", value, e),
             None => reader.missing(table.0.place, "scheduler", e.allowed),

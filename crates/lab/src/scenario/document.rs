@@ -56,6 +56,14 @@ impl Value {
         }
     }
 
+    /// The elements of a list; nothing for other values.
+    pub(crate) fn elements(&self) -> &[Value] {
+        match &self.data {
+            Data::List(elements) => elements,
+            _ => &[],
+        }
+    }
+
     fn entries_mut(&mut self) -> Option<&mut Vec<Entry>> {
         match &mut self.data {
             Data::Table(entries) => Some(entries),
@@ -91,7 +99,7 @@ impl Document {
     /// Reads the text of the file called `file`; the name is for errors only.
     ///
     /// # Errors
-    /// Where the text is no TOML. Keys and values are looked at by [`Document::scenario`].
+    /// Where the text is not valid TOML. Keys and values are checked by [`Document::scenario`].
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let origins = vec![(file.to_owned(), Arc::from(text))];
         let parsed = DeTable::parse(text).map_err(|error| ScenarioError {
@@ -178,7 +186,7 @@ impl Document {
         }
         let elements = match self.root.entry_mut(list) {
             Some(Value { data: Data::List(elements), .. }) => elements,
-            // What else is there is the file's mistake, which is told when the scenario is made.
+            // Anything else is a mistake in the file, which is reported when the scenario is made.
             Some(_) => return Ok(()),
             None => return Err(format!("no {list} is there")),
         };

@@ -12,7 +12,7 @@ pub const SCHEDULERS: &str = "--schedulers";
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The text is no TOML; `allowed` holds the parser's words.
+    /// The text is not valid TOML; `allowed` holds the message of the parser.
     Syntax,
     /// No such key.
     UnknownKey,
@@ -77,8 +77,8 @@ impl fmt::Display for ScenarioError {
         let ScenarioError { key, value, allowed, .. } = self;
         match self.problem {
             Problem::Syntax => write!(f, ": {allowed}"),
-            Problem::UnknownKey => write!(f, ": {key}: unknown key: allowed: {allowed}"),
-            Problem::Missing => write!(f, ": {key}: missing: allowed: {allowed}"),
+            Problem::UnknownKey => write!(f, ": {key} is not a setting here; there are: {allowed}"),
+            Problem::Missing => write!(f, ": {key} is missing: it takes {allowed}"),
             Problem::Value => write!(f, ": {key} = {value}: allowed: {allowed}"),
         }
     }

@@ -1,5 +1,6 @@
 //! How values are written: each form reads a text, writes it back, and says what it allows.
 
+use super::choice::Kind;
 use pathweave_proto::parameter::parse_time;
 use pathweave_units::{Bitrate, Duration, Probability};
 use schemars::{Schema, json_schema};
@@ -37,6 +38,12 @@ pub(crate) trait Form {
     fn schema() -> Schema {
         json_schema!({ "type": "string" })
     }
+    /// Values as they may be written, each of which [`Form::read`] takes.
+    fn examples() -> &'static [&'static str];
+    /// The kinds of a value that has kinds with parts.
+    fn kinds() -> &'static [Kind] {
+        &[]
+    }
 }
 
 /// Splits `8.5Mbps` into its number, as digits with at most one dot, and its unit.
@@ -62,6 +69,9 @@ pub(crate) struct Text;
 
 impl Form for Text {
     type Value = String;
+    fn examples() -> &'static [&'static str] {
+        &["a line of text"]
+    }
     fn allowed() -> String {
         "some text".into()
     }
@@ -78,6 +88,9 @@ pub(crate) struct Name;
 
 impl Form for Name {
     type Value = String;
+    fn examples() -> &'static [&'static str] {
+        &["wlan"]
+    }
     fn allowed() -> String {
         "a name of letters, digits, - and _ with at least one letter".into()
     }
@@ -98,6 +111,9 @@ pub(crate) struct Bool;
 
 impl Form for Bool {
     type Value = bool;
+    fn examples() -> &'static [&'static str] {
+        &["true", "false"]
+    }
     fn allowed() -> String {
         "true or false".into()
     }
@@ -117,6 +133,9 @@ pub(crate) struct Whole<const MIN: u32, const MAX: u32>;
 
 impl<const MIN: u32, const MAX: u32> Form for Whole<MIN, MAX> {
     type Value = u32;
+    fn examples() -> &'static [&'static str] {
+        &[]
+    }
     fn allowed() -> String {
         format!("a whole number from {MIN} to {MAX}")
     }
@@ -136,6 +155,9 @@ pub(crate) struct Number;
 
 impl Form for Number {
     type Value = f64;
+    fn examples() -> &'static [&'static str] {
+        &["2.5"]
+    }
     fn allowed() -> String {
         "a number that is not negative".into()
     }
@@ -156,6 +178,9 @@ pub(crate) struct Time;
 
 impl Form for Time {
     type Value = Duration;
+    fn examples() -> &'static [&'static str] {
+        &["10ms", "1.5s", "0s"]
+    }
     fn allowed() -> String {
         "a time such as 10ms or 1.5s".into()
     }
@@ -176,6 +201,9 @@ pub(crate) struct PositiveTime;
 
 impl Form for PositiveTime {
     type Value = Duration;
+    fn examples() -> &'static [&'static str] {
+        &["10ms", "1.5s"]
+    }
     fn allowed() -> String {
         "a time above zero such as 10ms or 1.5s".into()
     }
@@ -195,6 +223,9 @@ pub(crate) struct BitsPerSecond;
 
 impl Form for BitsPerSecond {
     type Value = Bitrate;
+    fn examples() -> &'static [&'static str] {
+        &["8Mbps", "500kbps"]
+    }
     fn allowed() -> String {
         "a rate such as 8Mbps or 500kbps".into()
     }
@@ -222,6 +253,9 @@ pub(crate) struct PositiveRate;
 
 impl Form for PositiveRate {
     type Value = Bitrate;
+    fn examples() -> &'static [&'static str] {
+        &["8Mbps", "500kbps"]
+    }
     fn allowed() -> String {
         "a rate above zero such as 8Mbps or 500kbps".into()
     }
@@ -241,6 +275,9 @@ pub(crate) struct Size;
 
 impl Form for Size {
     type Value = u64;
+    fn examples() -> &'static [&'static str] {
+        &["200KB", "128KiB", "1500B"]
+    }
     fn allowed() -> String {
         "a size above zero such as 200KB (1000), 128KiB (1024) or 1500B".into()
     }
@@ -276,8 +313,11 @@ pub(crate) struct Share;
 
 impl Form for Share {
     type Value = Probability;
+    fn examples() -> &'static [&'static str] {
+        &["1%", "0.01", "0"]
+    }
     fn allowed() -> String {
-        "a probability from 0% to 100% such as 1% or 0.01".into()
+        "a probability such as 1% or 0.01, from 0% to 100%; one of 1 or more needs its %, as in 1% or 100%".into()
     }
     fn parse(text: &str) -> Option<Probability> {
         let (number, unit) = number_and_unit(text)?;
@@ -286,14 +326,15 @@ impl Form for Share {
             "%" => -2,
             _ => return None,
         };
-        scaled(number, exponent).and_then(Probability::new)
+        // Who writes 1 means 1 % more often than always.
+        scaled(number, exponent).filter(|p| *p < 1.0 || unit == "%").and_then(Probability::new)
     }
     fn write(value: &Probability) -> String {
-        value.get().to_string()
+        if value.get() >= 1.0 { "100%".into() } else { value.get().to_string() }
     }
     fn schema() -> Schema {
-        json_schema!({ "anyOf": [
-            { "type": "number", "minimum": 0, "maximum": 1 },
+        json_schema!({ "oneOf": [
+            { "type": "number", "minimum": 0, "exclusiveMaximum": 1 },
             { "type": "string", "pattern": "^[0-9.]+ ?%?$" },
         ] })
     }
@@ -307,6 +348,9 @@ macro_rules! words {
 
         impl $crate::scenario::form::Form for $form {
             type Value = $type;
+            fn examples() -> &'static [&'static str] {
+                &[$($word),+]
+            }
             fn allowed() -> String {
                 [$($word),+].join(", ")
             }

@@ -1,5 +1,6 @@
 //! Forms of values that come in kinds, some with parts.
 
+use super::choice::{Kind, needs, one_of, takes};
 use super::compound::Compound;
 use super::data::{Algorithm, Workload};
 use super::form::{BitsPerSecond, Bool, Form, Number, PositiveRate, PositiveTime, Share, Size, Time, Whole, Wrong};
@@ -8,17 +9,10 @@ use pathweave_proto::config::{PathManager, ReceiveBuffer};
 use pathweave_units::{Duration, Probability};
 use schemars::{Schema, json_schema};
 
-/// Text, or a table with `kind` and parts.
-pub(crate) fn text_or_table() -> Schema {
-    json_schema!({ "anyOf": [
-        { "type": "string" },
-        { "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } },
-    ] })
-}
-
-/// A form whose text has a name and parts: `compound!(Form: Type, "allowed", |compound| value, |value| text)`.
+/// A form whose text has a name and parts: `compound!(Form: Type, "allowed", |compound| value, |value| text, examples, kinds)`, and
+/// schemas of what it may be beside a text and a table of a kind.
 macro_rules! compound {
-    ($(#[$doc:meta])* $form:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $schema:expr) => {
+    ($(#[$doc:meta])* $form:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
         $(#[$doc])*
         pub(crate) struct $form;
 
@@ -42,7 +36,13 @@ macro_rules! compound {
                 write(value)
             }
             fn schema() -> schemars::Schema {
-                $schema
+                $crate::scenario::choice::one_of(&[$($plain),*], Self::examples(), Self::kinds())
+            }
+            fn examples() -> &'static [&'static str] {
+                &$examples
+            }
+            fn kinds() -> &'static [$crate::scenario::choice::Kind] {
+                const { &$kinds }
             }
         }
     };
@@ -70,7 +70,15 @@ compound!(
         Rate::TokenBucket { rate, burst } => format!("token-bucket:rate={rate}:burst={}", Size::write(burst)),
         Rate::TraceFile(_) | Rate::Cellular(_) => TraceForm::write(rate),
     },
-    text_or_table()
+    ["8Mbps", "unlimited", "token-bucket:rate=8Mbps:burst=3028B"],
+    [Kind {
+        name: "token-bucket",
+        about: "A token bucket as Linux' tbf",
+        parts: &[
+            needs("rate", "the rate at which tokens come", PositiveRate::schema),
+            needs("burst", "the bucket's depth; a longer packet is dropped", Size::schema),
+        ],
+    }]
 );
 
 /// A trace in place of a rate: a file's name, or a generator.
@@ -126,7 +134,35 @@ impl Form for TraceForm {
         }
     }
     fn schema() -> Schema {
-        text_or_table()
+        one_of(&[], Self::examples(), Self::kinds())
+    }
+    fn examples() -> &'static [&'static str] {
+        &["lte.down", "cellular:mean_rate=12Mbps"]
+    }
+    fn kinds() -> &'static [Kind] {
+        const {
+            &[Kind {
+                name: "cellular",
+                about: "A made-up trace of a cellular link, another one with each seed of the run",
+                parts: &[
+                    needs("mean_rate", "the mean over the whole trace, outages included", PositiveRate::schema),
+                    takes(
+                        "variability",
+                        "standard deviation of the rate's logarithm, 0 to 5 (0.5)",
+                        Variability::schema,
+                    ),
+                    takes("correlation_time", "the time in which the rate forgets its past (2s)", PositiveTime::schema),
+                    takes("outage_interval", "mean time between outages; 0s: none (30s)", Time::schema),
+                    takes("outage_duration", "mean length of an outage (500ms)", Time::schema),
+                    takes("length", "after this time the trace repeats (600s)", TraceLength::schema),
+                    takes(
+                        "seed",
+                        "the trace's own seed, so that every run sees the same (the run's)",
+                        Whole::<0, { u32::MAX }>::schema,
+                    ),
+                ],
+            }]
+        }
     }
 }
 
@@ -135,6 +171,12 @@ struct Variability;
 
 impl Form for Variability {
     type Value = f64;
+    fn examples() -> &'static [&'static str] {
+        &["0.5"]
+    }
+    fn schema() -> Schema {
+        Number::schema()
+    }
     fn allowed() -> String {
         "a number from 0 to 5".into()
     }
@@ -151,6 +193,12 @@ struct TraceLength;
 
 impl Form for TraceLength {
     type Value = Duration;
+    fn examples() -> &'static [&'static str] {
+        &["600s"]
+    }
+    fn schema() -> Schema {
+        Time::schema()
+    }
     fn allowed() -> String {
         "a time from 20ms to 4000000s such as 600s".into()
     }
@@ -168,6 +216,9 @@ struct LimitForm;
 
 impl Form for LimitForm {
     type Value = QueueLimit;
+    fn examples() -> &'static [&'static str] {
+        &["100packets", "150KB", "50ms"]
+    }
     fn allowed() -> String {
         "a limit above zero such as 100packets, 150KB or 50ms".into()
     }
@@ -213,7 +264,17 @@ compound!(
             }
         }
     },
-    text_or_table()
+    ["100packets", "150KB", "50ms", "codel:target=5ms:interval=100ms:limit=1000packets:ecn=true"],
+    [Kind {
+        name: "codel",
+        about: "CoDel (RFC 8289) on top of a limit",
+        parts: &[
+            takes("target", "the delay that may stay (5ms)", PositiveTime::schema),
+            takes("interval", "how long the delay must stay above it (100ms)", PositiveTime::schema),
+            takes("limit", "the queue's limit (1000packets)", LimitForm::schema),
+            takes("ecn", "whether packets that can be marked are marked instead of dropped (true)", Bool::schema),
+        ],
+    }]
 );
 
 compound!(
@@ -231,7 +292,19 @@ compound!(
         Jitter::Uniform(amplitude) => format!("uniform:amplitude={amplitude}"),
         Jitter::Normal(deviation) => format!("normal:deviation={deviation}"),
     },
-    text_or_table()
+    ["none", "uniform:amplitude=2ms", "normal:deviation=2ms"],
+    [
+        Kind {
+            name: "uniform",
+            about: "Uniformly distributed, up to the amplitude to either side",
+            parts: &[needs("amplitude", "the most to either side", Time::schema)],
+        },
+        Kind {
+            name: "normal",
+            about: "Normally distributed",
+            parts: &[needs("deviation", "the standard deviation", Time::schema)],
+        },
+    ]
 );
 
 compound!(
@@ -250,13 +323,14 @@ compound!(
         true => format!("{}:extra={extra}", Share::write(probability)),
         false => "none".into(),
     },
-    text_or_table()
+    ["none", "1%:extra=5ms"],
+    []
 );
 
 compound!(
     /// Random loss.
     LossForm: Loss,
-    "a probability from 0% to 100% such as 1% or 0.01, \
+    "a probability such as 1% or 0.01, from 0% to 100% (one of 1 or more needs its %), \
      or gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%",
     |c| {
         if c.name == "gilbert-elliott" {
@@ -277,11 +351,18 @@ compound!(
             format!("gilbert-elliott:to_bad={to_bad}:to_good={to_good}:loss_good={loss_good}:loss_bad={loss_bad}")
         }
     },
-    json_schema!({ "anyOf": [
-        { "type": "number", "minimum": 0, "maximum": 1 },
-        { "type": "string" },
-        { "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } },
-    ] })
+    ["1%", "0.01", "0", "gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%"],
+    [Kind {
+        name: "gilbert-elliott",
+        about: "Loss in bursts: a chain of a good and a bad state, one step for each packet",
+        parts: &[
+            needs("to_bad", "probability for each packet to go from good to bad", Share::schema),
+            needs("to_good", "probability for each packet to go from bad to good", Share::schema),
+            needs("loss_bad", "loss in the bad state", Share::schema),
+            takes("loss_good", "loss in the good state (0)", Share::schema),
+        ],
+    }],
+    serde_json::json!({ "type": "number", "minimum": 0, "exclusiveMaximum": 1 })
 );
 
 compound!(
@@ -306,7 +387,24 @@ compound!(
             format!("cbr:rate={rate}:message={}{size}", Size::write(message))
         }
     },
-    text_or_table()
+    ["bulk", "transfer:size=64MiB", "cbr:rate=1Mbps:message=5KiB", "cbr:rate=1Mbps:message=5KiB:size=10MiB"],
+    [
+        Kind { name: "bulk", about: "Writes all the time", parts: &[] },
+        Kind {
+            name: "transfer",
+            about: "Writes this much and closes; the completion time is measured",
+            parts: &[needs("size", "how much", Size::schema)],
+        },
+        Kind {
+            name: "cbr",
+            about: "Writes messages of one size at a constant rate",
+            parts: &[
+                needs("rate", "of the application's data", PositiveRate::schema),
+                needs("message", "the size of a message", Size::schema),
+                takes("size", "after this much it closes (never)", Size::schema),
+            ],
+        },
+    ]
 );
 
 compound!(
@@ -324,7 +422,16 @@ compound!(
         PathManager::FullMesh => "fullmesh".into(),
         PathManager::NDiffPorts(n) => format!("ndiffports:n={n}"),
     },
-    text_or_table()
+    ["default", "fullmesh", "ndiffports:n=2"],
+    [
+        Kind { name: "default", about: "A subflow from each further local address", parts: &[] },
+        Kind { name: "fullmesh", about: "A subflow between each pair of addresses", parts: &[] },
+        Kind {
+            name: "ndiffports",
+            about: "Several subflows over the first pair of addresses",
+            parts: &[needs("n", "how many", Whole::<1, 32>::schema)],
+        },
+    ]
 );
 
 /// A receive buffer: a size, or `auto` and a range.
@@ -332,6 +439,12 @@ pub(crate) struct ReceiveBufferForm;
 
 impl Form for ReceiveBufferForm {
     type Value = ReceiveBuffer;
+    fn examples() -> &'static [&'static str] {
+        &["60KB", "auto 128KiB..6MiB"]
+    }
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "examples": Self::examples() })
+    }
     fn allowed() -> String {
         "a fixed size such as 60KB, or auto with a range such as auto 128KiB..6MiB".into()
     }
@@ -372,6 +485,13 @@ impl Form for AlgorithmForm {
         value.to_string()
     }
     fn schema() -> Schema {
-        text_or_table()
+        let table = json_schema!({
+            "type": "object", "required": ["kind"],
+            "properties": { "kind": { "type": "string", "description": "the name; its parameters are further keys" } },
+        });
+        one_of(&[table.to_value()], Self::examples(), &[])
+    }
+    fn examples() -> &'static [&'static str] {
+        &["minrtt", "blest:lambda=1.2"]
     }
 }

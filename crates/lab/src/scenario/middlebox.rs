@@ -3,9 +3,10 @@
 //! A path lists them from the client on. All stand at the client's end of the path: what the client sends passes them before
 //! the path's first link, what the server sends after its last.
 
+use super::choice::{Kind, needs, takes};
 use super::compound::Compound;
 use super::form::{Form, PositiveTime, Size, Time, Wrong, words};
-use super::kinds::{compound, text_or_table};
+use super::kinds::compound;
 use pathweave_units::Duration;
 
 /// One middlebox.
@@ -123,6 +124,12 @@ struct DataSize;
 
 impl Form for DataSize {
     type Value = u64;
+    fn examples() -> &'static [&'static str] {
+        &["500B", "4KB"]
+    }
+    fn schema() -> schemars::Schema {
+        Size::schema()
+    }
     fn allowed() -> String {
         "a size from 1B to 60KB".into()
     }
@@ -181,7 +188,57 @@ compound!(
         }
         Middlebox::ProactiveAck { delay, after } => format!("proactive-ack:delay={delay}:after={after}"),
     },
-    text_or_table()
+    ["strip:on=syn", "isn", "nat:after=5s", "split:size=500B", "coalesce:size=4KB", "edit:at=100KB", "proactive-ack:delay=5ms"],
+    [
+        Kind {
+            name: "strip",
+            about: "Takes the options of Multipath TCP from segments",
+            parts: &[
+                needs("on", "from which segments", StripOnForm::schema),
+                takes("after", "from this time on (0s)", Time::schema),
+                takes("direction", "in which direction (both)", WayForm::schema),
+            ],
+        },
+        Kind { name: "isn", about: "Gives each flow other sequence numbers", parts: &[] },
+        Kind {
+            name: "nat",
+            about: "Changes the client's address and port",
+            parts: &[takes("after", "and once more at this time (never)", Time::schema)],
+        },
+        Kind {
+            name: "split",
+            about: "Cuts segments into pieces",
+            parts: &[
+                needs("size", "the size of a piece", DataSize::schema),
+                takes("options", "where the options go: onto every piece or the first (copy)", SplitOptionsForm::schema),
+            ],
+        },
+        Kind {
+            name: "coalesce",
+            about: "Joins segments that follow each other",
+            parts: &[
+                needs("size", "the most data of a joined segment", DataSize::schema),
+                takes("wait", "how long it waits for the next one (1ms)", PositiveTime::schema),
+                takes("options", "any segments, or those whose options are the same (first)", CoalesceOptionsForm::schema),
+            ],
+        },
+        Kind {
+            name: "edit",
+            about: "Changes a byte of the data",
+            parts: &[
+                needs("at", "which byte of the stream", Size::schema),
+                takes("direction", "in which direction (both)", WayForm::schema),
+            ],
+        },
+        Kind {
+            name: "proactive-ack",
+            about: "Acknowledges data before the receiver has it",
+            parts: &[
+                needs("delay", "how long after it has seen the data", PositiveTime::schema),
+                takes("after", "from this time on (0s)", Time::schema),
+            ],
+        },
+    ]
 );
 
 fn after(c: &mut Compound) -> Result<Duration, Wrong> {

@@ -32,6 +32,7 @@
 
 mod builtin;
 mod canonical;
+mod choice;
 mod compound;
 mod config;
 mod connection;
@@ -43,6 +44,7 @@ mod kinds;
 mod link;
 mod middlebox;
 mod read;
+mod reference;
 mod schema;
 mod setting;
 mod spec;
@@ -60,6 +62,7 @@ pub use link::{
     Rate, Reorder,
 };
 pub use middlebox::{CoalesceOptions, Middlebox, SplitOptions, StripOn, Way};
+pub use reference::reference;
 pub use schema::schema;
 pub use spec::SchedulerSpec;
 

@@ -91,7 +91,7 @@ fn path() -> Value {
     all.extend(properties(PATH));
     all.insert("links".into(), names("Long form: links from the client to the server"));
     let about = format!("What changes segments at the client's end, from the client on: {}", MiddleboxForm::allowed());
-    let middlebox = json!({ "anyOf": [
+    let middlebox = json!({ "oneOf": [
         MiddleboxForm::schema().to_value(),
         { "type": "array", "items": MiddleboxForm::schema().to_value() },
     ], "description": about });

@@ -1,6 +1,7 @@
 //! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
 //! come from here.
 
+use super::choice::Kind;
 use super::data::{Connection, Direction, Path, PathMode, Scenario, TraceStart};
 use super::form::{Bool, Form, Number, PositiveTime, Share, Size, Text, Time, Whole, Wrong, words};
 use super::kinds::{
@@ -23,6 +24,12 @@ pub(crate) struct Setting<T> {
     pub(crate) get: fn(&T) -> Option<String>,
     /// JSON Schema of its values.
     pub(crate) schema: fn() -> Schema,
+    /// What is allowed, in words.
+    pub(crate) allowed: fn() -> String,
+    /// Values as they may be written.
+    pub(crate) examples: fn() -> &'static [&'static str],
+    /// The kinds of its values, where they have kinds with parts.
+    pub(crate) kinds: fn() -> &'static [Kind],
 }
 
 /// `Form, field, "about"` for each setting whose key is its field's name, or `Form, field as "key", "about"`.
@@ -37,48 +44,54 @@ macro_rules! settings {
             },
             get: |t| Some(<$form>::write(&t.$($field).+)),
             schema: <$form>::schema,
+            allowed: <$form>::allowed,
+            examples: <$form>::examples,
+            kinds: <$form>::kinds,
         }),+]
     };
 }
 
 /// Of the scenario itself.
 pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
-    Text, name as "name", "Name";
-    Text, description as "description", "What it shows";
-    Text, source as "source", "Paper and section, or where else it comes from";
-    PositiveTime, duration as "duration", "Length of a run; time limit of sized transfers";
-    Time, measure_from as "measure_from", "Metrics count what is sent or arrives from this time on";
-    PositiveTime, series_step as "series_step", "Step of the time series";
+    Text, name as "name", "The scenario's name";
+    Text, description as "description", "What the scenario shows, in a line or two";
+    Text, source as "source", "Where the scenario comes from, such as a paper and its section";
+    PositiveTime, duration as "duration", "Length of a run, or the time limit where all measured workloads have a size";
+    Time, measure_from as "measure_from", "The metrics count only what is sent or arrives after this time";
+    PositiveTime, series_step as "series_step", "Length of a step in the time series";
     TraceStartForm, trace_start as "trace_start",
         "Where recorded traces start: seeded (each seed starts somewhere else in them) or beginning";
 });
 
 /// Of one direction of a link.
 pub(crate) const LINK: &[Setting<LinkSettings>] = settings!(LinkSettings {
-    RateForm, rate as "rate", "Rate limit";
-    Whole<0, 1000>, overhead as "overhead", "Bytes that each packet takes beyond its IP packet (Ethernet: 14)";
-    QueueForm, queue as "queue", "Waiting room";
+    RateForm, rate as "rate", "Rate of the link";
+    Whole<0, 1000>, overhead as "overhead", "Bytes that each packet takes on the link beyond its IP packet (14 for Ethernet)";
+    QueueForm, queue as "queue", "How much may wait for the link; what does not fit is dropped";
     Time, delay as "delay", "Propagation delay, one way";
     JitterForm, jitter as "jitter", "Variation of the delay";
-    Bool, keep_order as "keep_order", "Jitter lets no packet overtake another";
-    ReorderForm, reorder as "reorder", "Explicit reordering";
+    Bool, keep_order as "keep_order", "Whether packets stay in order although their delays differ";
+    ReorderForm, reorder as "reorder", "Holds some packets back, so that others overtake them";
     LossForm, loss as "loss", "Random loss";
-    LossPositionForm, loss_position as "loss_position", "Random loss before the queue or after transmission";
+    LossPositionForm, loss_position as "loss_position", "Where random loss happens: before the queue, or after transmission (then the packet has taken its time on the link)";
     Share, duplicate as "duplicate", "Probability that a packet arrives twice";
-    Share, corrupt as "corrupt", "Probability that a packet arrives damaged";
-    OnDownForm, on_down as "on_down", "What happens to waiting packets when the link stops working";
+    Share, corrupt as "corrupt", "Probability that a packet arrives damaged, and is dropped there";
+    OnDownForm, on_down as "on_down", "What happens to waiting packets when the link goes down: they stay (hold) or are dropped (drop)";
 });
 
 /// In the place of `rate`.
 pub(crate) const TRACE: Setting<LinkSettings> = Setting {
     key: "trace",
-    about: "Instead of a rate: a file in mahimahi's format, or a generator",
+    about: "Takes the place of rate: the name of a recorded trace in mahimahi's format, beside the scenario file, or a generator",
     set: |link, text| {
         link.rate = TraceForm::read(text)?;
         Ok(())
     },
     get: |link| Some(TraceForm::write(&link.rate)),
     schema: TraceForm::schema,
+    allowed: TraceForm::allowed,
+    examples: TraceForm::examples,
+    kinds: TraceForm::kinds,
 };
 
 /// The change that gives a link the setting `key` as it is in `settings`.
@@ -105,90 +118,102 @@ pub(crate) fn change_of(key: &str, settings: &LinkSettings) -> Option<LinkChange
 pub(crate) const PATH: &[Setting<Path>] = &[
     Setting {
         key: "quota",
-        about: "How much may be sent over it, shown to schedulers",
+        about: "How much may be sent over the path; schedulers see what is left of it",
         set: |path, text| {
             path.quota = Some(Size::read(text)?);
             Ok(())
         },
         get: |path| path.quota.as_ref().map(Size::write),
         schema: Size::schema,
+        allowed: Size::allowed,
+        examples: Size::examples,
+        kinds: Size::kinds,
     },
     Setting {
         key: "cost",
-        about: "Cost per gigabyte, shown to schedulers",
+        about: "What a gigabyte costs on the path",
         set: |path, text| {
             path.cost = Number::read(text)?;
             Ok(())
         },
         get: |path| Some(Number::write(&path.cost)),
         schema: Number::schema,
+        allowed: Number::allowed,
+        examples: Number::examples,
+        kinds: Number::kinds,
     },
     Setting {
         key: "priority",
-        about: "Shown to schedulers; lower is preferred",
+        about: "The path's priority; lower is preferred",
         set: |path, text| {
             path.priority = Whole::<0, 1000>::read(text)?;
             Ok(())
         },
         get: |path| Some(path.priority.to_string()),
         schema: Whole::<0, 1000>::schema,
+        allowed: Whole::<0, 1000>::allowed,
+        examples: Whole::<0, 1000>::examples,
+        kinds: Whole::<0, 1000>::kinds,
     },
     Setting {
         key: "backup",
-        about: "Its subflows are backups",
+        about: "Whether the path carries data only while no other path works",
         set: |path, text| {
             path.backup = Bool::read(text)?;
             Ok(())
         },
         get: |path| Some(path.backup.to_string()),
         schema: Bool::schema,
+        allowed: Bool::allowed,
+        examples: Bool::examples,
+        kinds: Bool::kinds,
     },
 ];
 
 /// Of a connection. A scheduler entry can override each.
 pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
-    Bool, mptcp as "mptcp", "Multipath TCP; off: plain TCP on the first path";
-    Bool, measured as "measured", "Metrics are its, and schedulers are tried on it (default: mptcp)";
-    Time, start as "start", "When it connects";
-    Time, start_spread as "start_spread", "It connects up to this much later, by the seed: each time is as likely";
-    DirectionForm, direction as "direction", "Who sends: upload is client to server";
+    Bool, mptcp as "mptcp", "Whether this is Multipath TCP; otherwise it is plain TCP on the first of its paths";
+    Bool, measured as "measured", "Whether the metrics are of this connection and schedulers are tried on it (by default as mptcp)";
+    Time, start as "start", "When the connection is opened";
+    Time, start_spread as "start_spread", "The connection is opened up to this much later, at a time that the seed chooses";
+    DirectionForm, direction as "direction", "Who sends: the client (upload) or the server (download)";
     WorkloadForm, workload as "workload", "What is sent";
-    AlgorithmForm, scheduler as "scheduler", "Packet scheduler";
-    AlgorithmForm, congestion as "congestion", "Congestion controller";
-    Size, send_buffer as "send_buffer", "Send buffer";
-    ReceiveBufferForm, receive_buffer as "receive_buffer", "Receive buffer, which is the largest window offered";
-    Bool, send_buffer_tuning as "send_buffer_tuning", "The send buffer follows the subflows' windows, up to send_buffer";
-    Bool, nagle as "nagle", "The stream's last bytes wait while earlier ones are out";
+    AlgorithmForm, scheduler as "scheduler", "The packet scheduler";
+    AlgorithmForm, congestion as "congestion", "The congestion controller of each subflow";
+    Size, send_buffer as "send_buffer", "Size of the send buffer";
+    ReceiveBufferForm, receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
+    Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
+    Bool, nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, pr as "pr", "Opportunistic retransmission and penalisation";
     FailureDetectionForm, failure_detection as "failure_detection",
-        "How quickly a dark path is noticed (default: fast; linux with scheduler linux)";
+        "How quickly a dark path is noticed (by default fast; linux with the scheduler linux)";
     PathManagerForm, path_manager as "path_manager", "Which subflows the client opens";
     Bool, join_initial_address as "join_initial_address",
-        "Further local addresses join the peer's initial address where it announces no other";
+        "Whether further local addresses connect to the peer's first address when it announces no other";
     Bool, protect_initial_address as "protect_initial_address",
-        "No further subflow may join the address that was connected to";
-    PathModeForm, path_mode as "path_mode", "All paths at once, the others as backups, or one at a time";
-    Whole<1, 32>, max_subflows as "max_subflows", "The most subflows";
-    Bool, checksum as "checksum", "DSS checksums";
-    Time, keep_alive as "keep_alive", "A subflow on which nothing came for so long is probed; 0s: never";
-    PositiveTime, close_timeout as "close_timeout", "Survival without a living subflow, and longest close";
-    Whole<576, 65535>, tcp.mtu as "mtu", "Largest IP packet, bytes";
+        "Whether further subflows are refused at the address that was first connected to";
+    PathModeForm, path_mode as "path_mode", "How the paths are used: all at once (primary), the first with the others as backups (backup), or one at a time (single)";
+    Whole<1, 32>, max_subflows as "max_subflows", "The largest number of subflows";
+    Bool, checksum as "checksum", "Whether DSS checksums are used";
+    Time, keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
+    PositiveTime, close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";
+    Whole<576, 65535>, tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
     Whole<1, 1000>, tcp.initial_window as "initial_window", "Initial congestion window, segments";
     PositiveTime, tcp.min_rto as "min_rto", "Smallest retransmission timeout";
     PositiveTime, tcp.max_rto as "max_rto", "Largest retransmission timeout";
-    Bool, tcp.timestamps as "timestamps", "TCP timestamps";
-    Bool, tcp.window_scaling as "window_scaling", "TCP window scaling";
-    Whole<0, 14>, tcp.least_window_shift as "least_window_shift", "The window scale is at least this";
-    Bool, tcp.delayed_ack as "delayed_ack", "Delayed acknowledgements";
-    Time, tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest that an acknowledgement is delayed";
-    Time, tcp.timer_tick as "timer_tick", "The step of the clock that timers run on (Linux: 1ms or 4ms); 0s: exact";
-    Whole<0, 1000>, tcp.quick_acks as "quick_acks", "Segments acknowledged at once at the start";
-    RecoveryForm, tcp.recovery as "recovery", "Loss detection and recovery";
-    Bool, tcp.prr as "prr", "Proportional rate reduction";
-    Bool, tcp.limited_transmit as "limited_transmit", "Limited transmit";
-    Bool, tcp.restart_after_idle as "restart_after_idle", "The window restarts after an idle period";
-    Bool, tcp.ecn as "ecn", "Explicit congestion notification";
-    Whole<1, 100>, tcp.max_retransmissions as "max_retransmissions", "Retransmissions before a subflow is given up";
+    Bool, tcp.timestamps as "timestamps", "Whether TCP timestamps are used";
+    Bool, tcp.window_scaling as "window_scaling", "Whether TCP window scaling is used";
+    Whole<0, 14>, tcp.least_window_shift as "least_window_shift", "The smallest window scale; windows are offered in steps of 2 to this power";
+    Bool, tcp.delayed_ack as "delayed_ack", "Whether acknowledgements are delayed";
+    Time, tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
+    Time, tcp.timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
+    Whole<0, 1000>, tcp.quick_acks as "quick_acks", "How many segments are acknowledged at once at the start";
+    RecoveryForm, tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
+    Bool, tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";
+    Bool, tcp.limited_transmit as "limited_transmit", "Whether limited transmit is used (RFC 3042)";
+    Bool, tcp.restart_after_idle as "restart_after_idle", "Whether the congestion window starts again small after an idle period";
+    Bool, tcp.ecn as "ecn", "Whether explicit congestion notification is used";
+    Whole<1, 100>, tcp.max_retransmissions as "max_retransmissions", "How many retransmissions of a segment are tried before the subflow is given up";
 });
 
 words!(/// Where recorded traces start.

@@ -95,7 +95,8 @@ pub(super) fn build(
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
             // All that is sent would arrive and be acknowledged at once, for ever.
             let message =
-                "nothing takes time on it: allowed: a delay, or a rate that is not unlimited, at any time".into();
+                "packets take no time on this path; give it a delay, or a rate that is not unlimited, at all times"
+                    .into();
             return Err(BuildError { place: path.name.clone(), message });
         }
         let error = |e: net::GraphError| BuildError { place: path.name.clone(), message: e.to_string() };

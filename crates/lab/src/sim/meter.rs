@@ -279,16 +279,16 @@ fn jain(shares: &[f64]) -> Option<f64> {
 
 fn outcome(measured: &[&App]) -> (Status, Option<String>) {
     if measured.iter().any(|a| a.corrupted) {
-        return (Status::Failed, Some("the stream arrived out of order: a defect of the engine".into()));
+        return (Status::Failed, Some("the stream arrived out of order, which is a defect of the engine".into()));
     }
     if let Some(error) = measured.iter().find_map(|a| a.error) {
         return (Status::Failed, Some(error.to_string()));
     }
     if measured.iter().any(|a| a.received == 0) {
-        return (Status::Stalled, Some("nothing arrived".into()));
+        return (Status::Stalled, Some("no data arrived at all".into()));
     }
     if measured.iter().any(|a| a.is_sized() && a.finished.is_none()) {
-        return (Status::Stalled, Some("the time limit came before the end of the data".into()));
+        return (Status::Stalled, Some("the time was over before all data had arrived".into()));
     }
     (Status::Completed, None)
 }

@@ -48,7 +48,7 @@ pub struct Simulation {
     watch: watch::Watch,
     digest: digest::Digest,
     capture: Option<Capture>,
-    /// What was recorded of the measured senders' decisions; nothing while nobody asks for it.
+    /// The recorded decisions of the measured senders; none unless [`Simulation::trace_decisions`] was called.
     trace: Option<VecDeque<Traced>>,
     host_capture: Option<(usize, HostCapture)>,
     /// Hosts that took packets at this instant; their applications have not run yet.

@@ -64,8 +64,8 @@ use std::collections::VecDeque;
 use subflow::Subflow;
 use throttle::Throttle;
 
-/// What a kernel's reader needs until its acknowledgement leaves: the kernel's own, sent while segments are taken, are another
-/// instant's.
+/// How long a kernel's reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by itself
+/// while it takes segments leave earlier, and so not in the same instant.
 const READING: Duration = Duration::from_nanos(500);
 
 /// For so many times the close timeout living subflows keep a connection alive whose stream stands still.
@@ -198,7 +198,7 @@ pub struct Connection {
     data_timer: Option<Instant>,
     /// When to look whether the stream stands still.
     check: Option<Instant>,
-    /// Since when the first byte not acknowledged is that one, or data is out at all.
+    /// When the first unacknowledged byte last moved on, or when data was first outstanding.
     moved_at: Instant,
     largest_send_window: u64,
     /// The last sign of life that something outstanding got, or when it became outstanding.
@@ -255,7 +255,7 @@ pub struct Connection {
     closed_reported: bool,
     /// The application has closed a connection that failed, or aborted it.
     abandoned: bool,
-    /// What was decided and not yet polled; nothing while nobody asks for it.
+    /// Recorded decisions that were not polled yet; none unless [`Connection::trace_decisions`] was called.
     trace: Option<VecDeque<Trace>>,
 
     // Reused, so that nothing is allocated per segment.

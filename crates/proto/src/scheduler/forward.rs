@@ -54,7 +54,7 @@ pub(crate) fn rounds(time: Duration, rtt: Duration) -> u32 {
 pub struct Forward<P> {
     predict: P,
     feedback: Option<Feedback>,
-    /// Since when a subflow with space has been waiting for this first unassigned byte to be taken by others.
+    /// When a subflow with space began to wait for others to take this first unassigned byte.
     stalled: Option<(Instant, DataSeq)>,
 }
 

@@ -69,8 +69,8 @@ impl core::fmt::Display for DecodeError {
         f.write_str(match self {
             DecodeError::Ip => "no IP header",
             DecodeError::Fragment => "a fragment",
-            DecodeError::Protocol => "no TCP",
-            DecodeError::Tcp => "no TCP header",
+            DecodeError::Protocol => "the packet does not carry TCP",
+            DecodeError::Tcp => "the TCP header is cut short or malformed",
             DecodeError::Checksum => "a wrong checksum",
         })
     }

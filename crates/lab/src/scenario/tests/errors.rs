@@ -10,17 +10,17 @@ fn syntax_errors_keep_their_line() {
 
 #[test]
 fn the_format_is_asked_for() {
-    says("name = \"x\"", "test.toml:1: format: missing: allowed: 1");
+    says("name = \"x\"", "test.toml:1: format is missing: it takes 1");
     says("name = \"x\"\nformat = 2", "test.toml:2: format = 2: allowed: 1");
 }
 
 #[test]
 fn a_name_a_path_and_a_duration_are_asked_for() {
-    says("format = 1\n[[path]]", "test.toml:1: name: missing: allowed: the scenario's name");
-    says("format = 1\nname = \"x\"", "test.toml:1: path: missing: allowed: at least one table [[path]]");
+    says("format = 1\n[[path]]", "test.toml:1: name is missing: it takes the scenario's name");
+    says("format = 1\nname = \"x\"", "test.toml:1: path is missing: it takes at least one table [[path]]");
     says(
         "format = 1\nname = \"x\"\n[[path]]",
-        "test.toml:1: duration: missing: allowed: a time above zero such as 10ms or 1.5s",
+        "test.toml:1: duration is missing: it takes a time above zero such as 10ms or 1.5s",
     );
 }
 
@@ -28,18 +28,18 @@ fn a_name_a_path_and_a_duration_are_asked_for() {
 fn unknown_keys_list_the_known_ones() {
     says(
         "format = 1\ncolour = \"blue\"",
-        "test.toml:2: colour: unknown key: allowed: name, description, source, duration, measure_from, series_step, \
+        "test.toml:2: colour is not a setting here; there are: name, description, source, duration, measure_from, series_step, \
          trace_start, format, node, link, path, connection, scheduler",
     );
     says(
         &with_path("bandwidth = \"8Mbps\""),
-        "test.toml:5: bandwidth: unknown key: allowed: name, rate, overhead, queue, delay, jitter, keep_order, \
+        "test.toml:5: bandwidth is not a setting here; there are: name, rate, overhead, queue, delay, jitter, keep_order, \
          reorder, loss, loss_position, duplicate, corrupt, on_down, trace, quota, \
          cost, priority, backup, middlebox, links, up, down, change",
     );
     says(
         &with_path("[path.down]\ncost = 1"),
-        "test.toml:6: cost: unknown key: allowed: rate, overhead, queue, delay, jitter, keep_order, reorder, loss, \
+        "test.toml:6: cost is not a setting here; there are: rate, overhead, queue, delay, jitter, keep_order, reorder, loss, \
          loss_position, duplicate, corrupt, on_down, trace",
     );
     let text = with_connection("buffer = 1");
@@ -51,7 +51,7 @@ fn unknown_keys_list_the_known_ones() {
 fn other_cross_traffic_than_tcp_is_not_supported_yet() {
     says(
         &with_path("[[traffic]]\nkind = \"udp\""),
-        "test.toml:5: traffic: unknown key: allowed: cross traffic as a [[connection]] with mptcp = false; \
+        "test.toml:5: traffic is not a setting here; there are: cross traffic as a [[connection]] with mptcp = false; \
          other kinds are not supported yet",
     );
 }
@@ -75,7 +75,7 @@ fn values_out_of_range_are_told() {
     let queue = "a limit above zero such as 100packets, 150KB or 50ms, \
                  or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true";
     says(&with_path("queue = \"0packets\""), &format!("test.toml:5: queue = 0packets: allowed: {queue}"));
-    let loss = "a probability from 0% to 100% such as 1% or 0.01, or \
+    let loss = "a probability such as 1% or 0.01, from 0% to 100% (one of 1 or more needs its %), or \
                 gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%";
     says(&with_path("loss = \"101%\""), &format!("test.toml:5: loss = 101%: allowed: {loss}"));
     says(&with_path("loss = 1.5"), &format!("test.toml:5: loss = 1.5: allowed: {loss}"));
@@ -101,14 +101,17 @@ fn parts_of_compound_values_have_names() {
     );
     says(
         &with_path("loss = \"gilbert-elliott:to_bad=1%\""),
-        "test.toml:5: loss.to_good = nothing: allowed: a probability from 0% to 100% such as 1% or 0.01",
+        "test.toml:5: loss.to_good = nothing: allowed: a probability such as 1% or 0.01, from 0% to 100%; one of 1 or more needs its %, as in 1% or 100%",
     );
     says(&with_path("loss = \"1%:2%\""), "test.toml:5: loss.2% = : allowed: key=value between colons");
     says(
         &with_path("trace = \"cellular:mean_rate=12Mbps:length=1ms\""),
         "test.toml:5: trace.length = 1ms: allowed: a time from 20ms to 4000000s such as 600s",
     );
-    says(&with_path("queue = { limit = \"1packets\" }"), "test.toml:5: queue.kind: missing: allowed: the kind's name");
+    says(
+        &with_path("queue = { limit = \"1packets\" }"),
+        "test.toml:5: queue.kind is missing: it takes the kind's name",
+    );
 }
 
 #[test]
@@ -177,13 +180,13 @@ fn algorithms_are_those_of_the_registry() {
     );
     says(
         &with_path("[scheduler.mintt]\npr = true"),
-        &format!("test.toml:5: scheduler.mintt: unknown key: allowed: {schedulers}"),
+        &format!("test.toml:5: scheduler.mintt is not a setting here; there are: {schedulers}"),
     );
     let error = error_of(&with_path("[scheduler.single]\npatience = \"long\""));
     assert_eq!(error.to_string(), "test.toml:6: patience = long: allowed: a time such as 10ms or 1.5s");
     let error = error_of(&with_path("[scheduler.single]\ncolour = \"blue\"")).to_string();
     assert!(
-        error.starts_with("test.toml:6: colour: unknown key: allowed: path, patience, mptcp, measured, "),
+        error.starts_with("test.toml:6: colour is not a setting here; there are: path, patience, mptcp, measured, "),
         "{error}"
     );
     let error = error_of(&with_connection("scheduler = \"single:colour=blue\"")).to_string();
@@ -217,7 +220,7 @@ fn something_is_measured() {
 fn changes_have_a_time_and_a_direction() {
     says(
         &with_path("[[path.change]]\nrate = \"1Mbps\""),
-        "test.toml:5: at: missing: allowed: a time such as 10ms or 1.5s",
+        "test.toml:5: at is missing: it takes a time such as 10ms or 1.5s",
     );
     says(
         &with_path("[[path.change]]\nat = \"1s\"\ndirection = \"left\""),
@@ -238,4 +241,14 @@ fn a_trace_that_cannot_be_read_is_told_at_its_place() {
         error.to_string(),
         "test.toml:5: trace = lte.down: allowed: a readable file in mahimahi's format (no such file)"
     );
+}
+
+#[test]
+fn a_bucket_that_is_smaller_than_a_packet_is_told() {
+    let bucket = with_path("rate = \"token-bucket:rate=8Mbps:burst=3028B\"");
+    let error = |text: &str| error_of(text).to_string();
+    let text = format!("{bucket}\n[[connection]]\nmtu = 9000\n");
+    assert!(error(&text).contains("mtu = 9000: allowed: at most 3014, or a larger bucket"), "{}", error(&text));
+    let later = format!("{bucket}\n[[path.change]]\nat = \"1s\"\nrate = \"token-bucket:rate=8Mbps:burst=1000B\"\n");
+    assert!(error(&later).contains("mtu = 1500: allowed: at most 986"), "{}", error(&later));
 }

@@ -157,7 +157,7 @@ fn long_form_mistakes_are_told() {
     );
     says(
         &swap("links = [\"wlan\", \"trunk\"]", "links = [\"wlan\", \"trunk\"]\ndelay = \"5ms\""),
-        "test.toml:24: delay: unknown key: allowed: with links, only name, middlebox, links, cost, quota, priority, backup; \
+        "test.toml:24: delay is not a setting here; there are: with links, only name, middlebox, links, cost, quota, priority, backup; \
          settings of a link stand in [[link]]",
     );
 }
@@ -165,7 +165,7 @@ fn long_form_mistakes_are_told() {
 #[test]
 fn the_paths_of_a_connection_share_their_ends() {
     let text = SHARED.replacen("[\"lte\", \"trunk\"]", "[\"lte\"]", 1);
-    says(&text, "test.toml:1: paths: missing: allowed: paths that share their client and their server");
+    says(&text, "test.toml:1: paths is missing: it takes paths that share their client and their server");
     says(
         &(text + "[[connection]]\npaths = [\"a\", \"b\"]"),
         "test.toml:28: paths = b: allowed: paths that share their client and their server",

@@ -91,18 +91,26 @@ fn mistakes_are_told_as_in_files() {
     let mut list = document(&text);
     let error = list.set("connection.buffer", "1").expect_err("no such key").to_string();
     assert!(
-        error.starts_with("--set: connection.buffer: unknown key: allowed: after connection: 0, x, name, paths, "),
+        error.starts_with(
+            "--set: connection.buffer is not a setting here; there are: after connection: 0, x, name, paths, "
+        ),
         "{error}"
     );
     let error = list.set("path.b.rate", "1Mbps").expect_err("no such path").to_string();
-    assert!(error.starts_with("--set: path.b.rate: unknown key: allowed: after path: 0, a, name, rate, "), "{error}");
+    assert!(
+        error.starts_with("--set: path.b.rate is not a setting here; there are: after path: 0, a, name, rate, "),
+        "{error}"
+    );
     let error = list.set("link.b.rate", "1Mbps").expect_err("no link").to_string();
-    assert_eq!(error, "--set: link.b.rate: unknown key: allowed: no link is there");
+    assert_eq!(error, "--set: link.b.rate is not a setting here; there are: no link is there");
     let error = list.set("connection.name.first", "x").expect_err("no table").to_string();
-    assert_eq!(error, "--set: connection.name.first: unknown key: allowed: name as a whole, which is no table");
+    assert_eq!(
+        error,
+        "--set: connection.name.first is not a setting here; there are: name as a whole, which is no table"
+    );
     let error = list.set("path..rate", "1Mbps").expect_err("an empty word").to_string();
     assert_eq!(
         error,
-        "--set: path..rate: unknown key: allowed: words with dots between them, such as connection.receive_buffer"
+        "--set: path..rate is not a setting here; there are: words with dots between them, such as connection.receive_buffer"
     );
 }

@@ -65,3 +65,51 @@ fn the_committed_schema_is_up_to_date() {
     let committed = std::fs::read_to_string(file).unwrap_or_default();
     assert!(committed == schema, "scenarios/schema.json is old: run the tests once with PATHWEAVE_BLESS=1");
 }
+
+/// With `PATHWEAVE_BLESS` set the file is written instead.
+#[test]
+fn the_committed_reference_is_up_to_date() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenarios.md");
+    let text = crate::scenario::reference();
+    if std::env::var_os("PATHWEAVE_BLESS").is_some() {
+        std::fs::write(file, &text).expect("the reference can be written");
+    }
+    let committed = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(committed == text, "docs/scenarios.md is old: run the tests once with PATHWEAVE_BLESS=1");
+}
+
+/// Every example of the reference is read, alone and as a part of its scenario.
+#[test]
+fn the_references_examples_are_read() {
+    fn check<T: Clone>(settings: &[crate::scenario::setting::Setting<T>], target: &T) {
+        for setting in settings {
+            for example in (setting.examples)() {
+                let read = (setting.set)(&mut target.clone(), example);
+                assert!(read.is_ok(), "{} = {example}: {read:?}", setting.key);
+            }
+            // Each part that must be there is asked for, and no other.
+            for kind in (setting.kinds)().iter().filter(|k| k.parts.iter().any(|p| !p.optional)) {
+                let read = (setting.set)(&mut target.clone(), kind.name);
+                assert!(read.is_err(), "{} = {} without its parts", setting.key, kind.name);
+            }
+        }
+    }
+    let scenario = read(&with_path(""));
+    use crate::scenario::setting::{CONNECTION, LINK, PATH, SCENARIO, TRACE};
+    check(SCENARIO, &scenario);
+    check(LINK, &scenario.links[0].settings);
+    check(&[TRACE], &scenario.links[0].settings);
+    check(PATH, &scenario.paths[0]);
+    check(CONNECTION, &scenario.connections[0]);
+    let text = crate::scenario::reference();
+    for block in text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap_or("")) {
+        let whole = match () {
+            () if block.contains("format = 1") => block.to_owned(),
+            // A part of a file: the rest is the smallest scenario around it.
+            () if block.contains("[[link]]") => format!("format = 1\nname = \"x\"\nduration = \"30s\"\n{block}"),
+            () if block.contains("[[path]]") => format!("format = 1\nname = \"x\"\nduration = \"30s\"\n{block}"),
+            () => format!("{}{block}", with_path("")),
+        };
+        read(&whole);
+    }
+}

@@ -50,7 +50,8 @@ fn probabilities() {
     assert_eq!(Share::parse("0.3%"), Probability::new(0.003));
     assert_eq!(Share::parse("0.01"), Probability::new(0.01));
     assert_eq!(Share::parse("100 %"), Probability::new(1.0));
-    for wrong in ["101%", "1.1", "-1%", "1permille", "%"] {
+    // Without a percent sign nobody knows whether 1 % or always is meant.
+    for wrong in ["1", "1.0", "101%", "1.1", "-1%", "1permille", "%"] {
         assert_eq!(Share::parse(wrong), None, "{wrong}");
     }
 }
@@ -69,6 +70,9 @@ fn other_forms() {
 fn what_is_written_is_read_again() {
     for text in ["100packets", "150KB", "50ms", "codel:target=5ms:interval=100ms:limit=1000packets:ecn=true"] {
         assert_eq!(QueueForm::write(&QueueForm::parse(text).expect("it is right")), text);
+    }
+    for text in ["0", "0.01", "100%"] {
+        assert_eq!(Share::write(&Share::parse(text).expect("it is right")), text);
     }
     for text in ["60KB", "auto 128KiB..6MiB"] {
         assert_eq!(ReceiveBufferForm::write(&ReceiveBufferForm::parse(text).expect("it is right")), text);

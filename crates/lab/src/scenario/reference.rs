@@ -1,0 +1,115 @@
+//! The reference of scenario files, in Markdown: every setting with its default, what it takes and an example, from the tables that
+//! read them.
+
+use super::choice::Kind;
+use super::connection::default_connection;
+use super::data::{Path, Scenario};
+use super::document::Document;
+use super::form::Form;
+use super::link::LinkSettings;
+use super::middlebox::MiddleboxForm;
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
+use std::fmt::Write as _;
+
+const INTRODUCTION: &str = include_str!("reference/introduction.md");
+const NETWORK: &str = include_str!("reference/network.md");
+const OVERRIDES: &str = include_str!("reference/overrides.md");
+
+/// The text of `docs/scenarios.md`.
+pub fn reference() -> String {
+    let mut out = String::from(INTRODUCTION);
+    heading(&mut out, "The scenario itself", "These stand at the top of the file.");
+    table(&mut out, SCENARIO, &|s| match s.key {
+        "name" => "(needed)".into(),
+        "duration" => "(needed, unless all measured workloads have a size: then 600s)".into(),
+        _ => default_of(s, &empty_scenario()),
+    });
+    out.push_str(NETWORK);
+    heading(
+        &mut out,
+        "Settings of a link",
+        "In `[[path]]` or `[[link]]` for both directions, in its `up` and `down` for one, in `[[path.change]]` and \
+         `[[link.change]]` from a time on.",
+    );
+    let link = LinkSettings::default();
+    table(&mut out, LINK, &|s| default_of(s, &link));
+    table(&mut out, core::slice::from_ref(&TRACE), &|_| "(none)".into());
+    kinds(&mut out, LINK);
+    kinds(&mut out, core::slice::from_ref(&TRACE));
+    heading(&mut out, "Settings of a path", "In `[[path]]`, in either form. Schedulers may look at them.");
+    let path = Path {
+        name: String::new(),
+        client: 0,
+        server: 0,
+        up: Vec::new(),
+        down: Vec::new(),
+        cost: 0.0,
+        quota: None,
+        priority: 0,
+        backup: false,
+        middleboxes: Vec::new(),
+    };
+    table(&mut out, PATH, &|s| default_of(s, &path));
+    let text = "\n### `middlebox`\n\nWhat changes segments at the client's end of the path: one, or a list from the client on.\n\n";
+    out.push_str(text);
+    kind_list(&mut out, MiddleboxForm::kinds(), MiddleboxForm::examples());
+    heading(
+        &mut out,
+        "Connections",
+        "Each `[[connection]]` opens one connection; a file without any has one with all defaults. `name` names it, `paths` lists \
+         the paths that it may use (all by default), the first of which it connects on.",
+    );
+    let connection = default_connection();
+    table(&mut out, CONNECTION, &|s| default_of(s, &connection));
+    kinds(&mut out, CONNECTION);
+    out.push_str(OVERRIDES);
+    out
+}
+
+fn empty_scenario() -> Scenario {
+    let text = "format = 1\nname = \"x\"\nduration = \"1s\"\n[[path]]\nrate = \"1Mbps\"\n";
+    let document = Document::parse("reference", text).expect("the text is TOML");
+    let registry = pathweave_proto::Registry::builtin();
+    let scenario = document.scenario(&registry, &super::Variant::AsWritten).expect("the text is a scenario");
+    Scenario { name: String::new(), ..scenario }
+}
+
+fn heading(out: &mut String, title: &str, text: &str) {
+    let _ = write!(out, "\n## {title}\n\n{text}\n");
+}
+
+fn default_of<T>(setting: &Setting<T>, value: &T) -> String {
+    match (setting.get)(value) {
+        Some(text) if !text.is_empty() => format!("`{text}`"),
+        _ => "(none)".into(),
+    }
+}
+
+fn table<T>(out: &mut String, settings: &[Setting<T>], default: &dyn Fn(&Setting<T>) -> String) {
+    out.push_str("\n| setting | what it is | default | what it takes | example |\n|---|---|---|---|---|\n");
+    for s in settings {
+        let example = (s.examples)().first().map_or_else(|| default(s), |e| format!("`{e}`"));
+        let cells = [format!("`{}`", s.key), s.about.to_owned(), default(s), (s.allowed)(), example];
+        let _ = writeln!(out, "| {} |", cells.map(|c| c.replace('|', "\\|")).join(" | "));
+    }
+}
+
+/// Settings whose values have kinds, each with its kinds.
+fn kinds<T>(out: &mut String, settings: &[Setting<T>]) {
+    for s in settings.iter().filter(|s| !(s.kinds)().is_empty()) {
+        let _ = write!(out, "\n### `{}`\n\n{}.\n\n", s.key, s.about);
+        kind_list(out, (s.kinds)(), (s.examples)());
+    }
+}
+
+fn kind_list(out: &mut String, kinds: &[Kind], examples: &[&str]) {
+    let written: Vec<String> = examples.iter().map(|e| format!("`{e}`")).collect();
+    let _ = write!(out, "Written as {}.\n\n", written.join(", "));
+    for kind in kinds {
+        let _ = writeln!(out, "- `{}`: {}", kind.name, kind.about);
+        for part in kind.parts {
+            let needed = if part.optional { "" } else { " (needed)" };
+            let _ = writeln!(out, "  - `{}`{needed}: {}", part.key, part.about);
+        }
+    }
+}
