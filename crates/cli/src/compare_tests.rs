@@ -93,6 +93,20 @@ fn without_names_the_telling_ones_run_and_what_a_reference_needs() {
 }
 
 #[test]
+fn the_help_names_what_is_run_by_default() {
+    use clap::CommandFactory;
+    let command = crate::args::Arguments::command();
+    let compare = command.find_subcommand("compare").expect("it is a part of the command");
+    let help = |id: &str| {
+        let argument = compare.get_arguments().find(|a| a.get_id() == id).expect("it is an argument");
+        argument.get_help().expect("it has a help").to_string()
+    };
+    let names: Vec<_> = crate::plan::TELLING.to_vec();
+    assert!(help("schedulers").contains(&format!("[default: {}]", names.join(", "))), "{}", help("schedulers"));
+    assert!(help("scenarios").contains(&format!("[default: {}]", crate::plan::DEFAULT_SCENARIO)));
+}
+
+#[test]
 fn all_is_the_whole_registry_once() {
     let registry = Registry::builtin();
     let all = plans(&options(&[], "all,minrtt", 1), &registry).expect("all is right");

@@ -16,7 +16,8 @@ const DEFAULT_SEEDS: u32 = 5;
 
 /// The schedulers without any argument: Linux' own, the plain rules, and one of each idea against blocked receivers. Those that
 /// are not built in are run beside them.
-const TELLING: [&str; 9] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
+pub(crate) const TELLING: [&str; 9] =
+    ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
 
 /// One scenario with all that is run on it.
 #[derive(Debug)]

@@ -40,14 +40,14 @@ fn card(scenario: &Scenario) -> String {
     out.push_str(&topology(scenario));
     out.push_str(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Links\"><table><thead><tr><th class=\"who\">Link</th>\
-         <th>Rate</th><th>Delay</th><th>Loss</th><th>Queue</th><th>And</th></tr></thead><tbody>",
+         <th class=\"who\">Rate</th><th>Delay</th><th>Loss</th><th>Queue</th><th class=\"who\">And</th></tr></thead><tbody>",
     );
     let measured: Vec<_> = scenario.connections.iter().filter(|c| c.measured).collect();
     for link in scenario.links.iter().filter(|l| shapes(l)) {
         let text = |key: &str| html(&readable(key, &link.settings.written(key).unwrap_or_default()));
         let _ = write!(
             out,
-            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"rule\">{}</td></tr>",
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td class=\"rule\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"rule\">{}</td></tr>",
             html(&direction(&link.name)),
             text("rate"),
             text("delay"),
@@ -166,6 +166,10 @@ fn readable(key: &str, value: &str) -> String {
             Ok(p) => format!("{} %", (p * 1e8).round() / 1e6),
             Err(_) => value.into(),
         },
+        _ if value.starts_with("token-bucket:") => {
+            let part = |name: &str| value.split(':').find_map(|p| p.strip_prefix(name)).map(spaced).unwrap_or_default();
+            format!("{}, bucket of {}", part("rate="), part("burst="))
+        }
         _ => match value.split_once(':') {
             // `kind:part=value:part=value`: the kind, and the values with their names.
             Some((kind, parts)) => {
@@ -285,9 +289,6 @@ mod tests {
         assert_eq!(readable("loss", "0.01"), "1 %");
         assert_eq!(readable("loss", "0"), "none");
         assert_eq!(readable("queue", "100packets"), "100 packets");
-        assert_eq!(
-            readable("rate", "token-bucket:rate=8Mbps:burst=3028B"),
-            "token-bucket (rate 8 Mbit/s, burst 3028 B)"
-        );
+        assert_eq!(readable("rate", "token-bucket:rate=8Mbps:burst=3028B"), "8 Mbit/s, bucket of 3028 B");
     }
 }

@@ -1,8 +1,7 @@
 //! What all pages have in common: one HTML file that needs nothing from outside.
 //!
-//! A content security policy forbids every load, and allows only the page's own scripts and style sheets by their hashes, and pictures that
-//! the page makes itself (for its export). After
-//! drawing, the script writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`,
+//! A content security policy forbids every load. It allows the page's own scripts and style sheets by their hashes, and pictures that the
+//! page makes itself, for its export. After drawing, the script writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`,
 //! `data-errors`, `data-outside`, `data-width`, `data-height`), for checks in a browser without a window.
 
 use crate::encode::{csp_source, html, json_in_script};

@@ -1,4 +1,4 @@
-//! The decisions of one run as a page: the stream over time, coloured by path, blocked times shaded, reasons under the pointer.
+//! The decisions of one run as a page: the stream over time, coloured by path, with strips where it was blocked, and the reasons under the pointer.
 
 use crate::document::{BRAND, Document, document};
 use crate::encode::html;

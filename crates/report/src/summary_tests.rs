@@ -77,7 +77,7 @@ fn ranked_by_mean_goodput_with_plain_tcp_among_the_others() {
     assert_eq!(
         said(&results),
         "blest is the best scheduler here: it delivers 9.0 Mbit/s, 0.42 Mbit/s (5 %) more than plain TCP on wlan (significant). \
-         Two paths are worse than one with 1 of 2 schedulers, most of all with minrtt: \
+         Two paths are worse than one with 1 of the 2 schedulers that use both, most of all with minrtt: \
          4.6 Mbit/s (53 %) less than plain TCP on wlan (significant)."
     );
 }

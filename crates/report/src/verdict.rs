@@ -53,7 +53,7 @@ fn best_scheduler(comparison: &Comparison, best: &Summary) -> String {
         let join = if said { "; that is" } else { "," };
         text.push_str(&format!("{join} {}", compared(comparison, linux, &difference, "linux")));
     } else if best.is("linux") && schedulers > 1 {
-        text.push_str("; no other scheduler beats the one of Linux");
+        text.push_str("; nothing beats the scheduler of Linux here");
     }
     text + "."
 }
@@ -145,9 +145,15 @@ fn worse_than_one(comparison: &Comparison) -> Option<String> {
     let schedulers = |list: &[&&Summary]| list.iter().map(|s| 1 + s.same.len()).sum::<usize>();
     let (bad, all) = (schedulers(&worse), schedulers(&judged.iter().collect::<Vec<_>>()));
     let how_many = number_word(comparison.paths);
-    let mut text = match (bad == all, all) {
+    let multipath: Vec<_> = comparison.summaries.iter().filter(|s| s.plain_tcp.is_none()).collect();
+    let run = schedulers(&multipath.iter().collect::<Vec<_>>());
+    let mut text = match (bad == all && all == run, all) {
         (true, 1) => format!("{how_many} paths are worse than one here"),
         (true, _) => format!("{how_many} paths are worse than one here with every scheduler"),
+        _ if all < run => {
+            let both = if comparison.paths == 2 { "both" } else { "several" };
+            format!("{how_many} paths are worse than one with {bad} of the {all} schedulers that use {both}")
+        }
         _ => format!("{how_many} paths are worse than one with {bad} of {all} schedulers"),
     };
     if all > 1 {

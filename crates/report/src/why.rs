@@ -10,6 +10,9 @@ const TELLING: f64 = 0.15;
 /// The scheduler to explain where nobody chose one: the slowest that is worse than plain TCP on one path, else the slowest that
 /// uses several paths.
 pub fn slowest(comparison: &Comparison) -> Option<&Summary> {
+    if comparison.nothing_arrived() {
+        return None;
+    }
     let several = || comparison.summaries.iter().rev().filter(|s| s.plain_tcp.is_none() && s.only_path().is_none());
     several().find(|s| s.standing == Some(Standing::Worse)).or_else(|| several().next())
 }
@@ -109,7 +112,7 @@ pub(crate) fn shares(comparison: &Comparison, summary: &Summary) -> Vec<Part> {
         .iter()
         .enumerate()
         .filter(|(_, s)| **s >= 0.005)
-        .map(|(p, s)| format!("{} s on {}", short(*s), comparison.path_name(p)))
+        .map(|(p, s)| format!("on {} for {} s", comparison.path_name(p), short(*s)))
         .collect();
     let part = |name, seconds, detail| Part { name, seconds, detail };
     vec![
@@ -117,7 +120,7 @@ pub(crate) fn shares(comparison: &Comparison, summary: &Summary) -> Vec<Part> {
         part(
             "receive window full",
             time.window_full_s,
-            (!holders.is_empty()).then(|| format!("the data that was missing was {}", holders.join(", "))),
+            (!holders.is_empty()).then(|| format!("the missing data was {}", holders.join(", "))),
         ),
         part("scheduler waits", time.scheduler_waits_s, None),
         part("last data on its way", time.sending_s, None),

@@ -45,7 +45,7 @@ fn each_scenario_is_a_section_with_every_scheduler() {
             assert_eq!(row["queue_series"]["runs"].as_array().expect("a list").len(), 3);
         }
     }
-    assert!(text.contains("Two paths are worse than one with "));
+    assert!(text.contains("Two paths are worse than one "));
     assert_eq!(text, page(&all, &[], None), "equal results are equal bytes");
 }
 
