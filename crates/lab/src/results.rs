@@ -113,7 +113,7 @@ pub struct Metrics {
     pub fairness: Option<f64>,
 }
 
-/// Where the measured time went at the measured connections' senders, seconds, sampled every millisecond. Times of several
+/// Where the measured time went at the measured connections' senders, seconds, sampled every two milliseconds. Times of several
 /// measured connections are added. `no_data`, `window_full`, `congestion_windows_full`, `scheduler_waits` and `sending` share the
 /// time among them: they add up to it. The lists by path are times of their own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

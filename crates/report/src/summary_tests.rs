@@ -130,6 +130,12 @@ fn a_difference_within_the_spread_of_the_seeds_is_none() {
 }
 
 #[test]
+fn who_is_as_good_as_the_best_is_named() {
+    let rows = [("blest", 8.0, [9, 1]), ("ecf", 7.95, [9, 1]), ("cp", 5.0, [9, 1]), ("tcp-path0", 5.0, [9, 0])];
+    assert!(said(&seeds(&rows)).contains("(significant). ecf is within 1 % of it."), "{}", said(&seeds(&rows)));
+}
+
+#[test]
 fn one_seed_settles_nothing() {
     let results = [run("minrtt", 1, 3.1, [60, 40]), run("tcp-path0", 1, 7.6, [100, 0])];
     assert_eq!(

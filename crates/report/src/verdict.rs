@@ -21,6 +21,7 @@ pub fn verdict(comparison: &Comparison) -> Option<String> {
     } else {
         sentences.push(best_scheduler(comparison, best));
     }
+    sentences.extend(as_good(comparison, best));
     sentences.extend(one_path(comparison, best));
     sentences.extend(worse_than_one(comparison));
     Some(sentences.join(" "))
@@ -56,6 +57,28 @@ fn best_scheduler(comparison: &Comparison, best: &Summary) -> String {
         text.push_str("; nothing beats the scheduler of Linux here");
     }
     text + "."
+}
+
+/// Who comes within 1 % of the best: being first by less than that is no reason to choose.
+fn as_good(comparison: &Comparison, best: &Summary) -> Option<String> {
+    let value = |s: &Summary| match comparison.sized {
+        true => s.completion_s.filter(|_| s.unfinished() == 0).map(|c| c.mean),
+        false => Some(s.goodput_mbps.mean),
+    };
+    let top = value(best).filter(|x| *x > 0.0)?;
+    let near = |s: &&Summary| {
+        let other = s.plain_tcp.is_none() && s.scheduler != best.scheduler;
+        other && value(s).is_some_and(|x| (x - top).abs() <= 0.01 * top)
+    };
+    let names: Vec<&String> =
+        comparison.summaries.iter().filter(near).flat_map(|s| core::iter::once(&s.scheduler).chain(&s.same)).collect();
+    let last = names.len().checked_sub(1)?;
+    let listed = |names: &[&String]| names.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(", ");
+    Some(match last {
+        0 => format!("{} is within 1 % of it.", names[0]),
+        1..=3 => format!("{} and {} are within 1 % of it.", listed(&names[..last]), names[last]),
+        _ => format!("{} and {} more are within 1 % of it.", listed(&names[..3]), names.len() - 3),
+    })
 }
 
 /// `minrtt`, `minrtt and lws`, `minrtt and 4 more`.

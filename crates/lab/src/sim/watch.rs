@@ -14,8 +14,9 @@ use pathweave_proto::scheduler::Phase;
 use pathweave_proto::{Connection, DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 
-/// How often the senders are asked what they are doing.
-const LOOK: Duration = Duration::from_millis(1);
+/// How often the senders are asked what they are doing: often enough for a tenth of a second, seldom enough to cost a run some
+/// hundredths of its time.
+const LOOK: Duration = Duration::from_millis(2);
 /// At most this many looks; a longer run has fewer a second.
 const MOST_LOOKS: u64 = 1_000_000;
 

@@ -138,7 +138,7 @@ pub struct ConnectionCounters {
     pub decisions: u64,
     /// Decisions that were not possible, where the default took over.
     pub invalid_decisions: u64,
-    /// Time with data and window space on some subflow, and a full send window.
+    /// Time in which there was data, and room in some subflow's congestion window, and the send window was full.
     pub window_limited: Duration,
     /// Data bytes that arrived more than once at the data level.
     pub duplicate_bytes: u64,
@@ -172,7 +172,7 @@ pub struct Connection {
     /// Where the application's messages end.
     messages: Messages,
     scheduler: Box<dyn Scheduler>,
-    /// First byte beyond the peer's window, and the window's size when last told.
+    /// The first byte beyond the peer's window, and the size of the window that the peer last announced.
     send_window_end: DataSeq,
     send_window: u64,
     /// What holds data back although some subflow has window space, as the scheduler was told.
@@ -182,9 +182,9 @@ pub struct Connection {
     /// The scheduler asked to be asked again.
     scheduler_wake: Option<Instant>,
     delegation: Delegation,
-    /// The subflow whose segment is being taken.
+    /// The subflow whose segment is being processed.
     acknowledged_now: Option<SubflowId>,
-    /// Ranges that must be carried again, by someone else.
+    /// Ranges that another subflow must carry again.
     reinject: VecDeque<Range<DataSeq>>,
     /// Some subflow is late: others carry what it carries.
     passing_by: bool,
@@ -196,7 +196,7 @@ pub struct Connection {
     window_override: bool,
     /// Mainline's connection-level retransmission timer.
     data_timer: Option<Instant>,
-    /// When to look whether the stream stands still.
+    /// When to check whether the stream has come to a halt.
     check: Option<Instant>,
     /// When the first unacknowledged byte last moved on, or when data was first outstanding.
     moved_at: Instant,
@@ -255,7 +255,7 @@ pub struct Connection {
     closed_reported: bool,
     /// The application has closed a connection that failed, or aborted it.
     abandoned: bool,
-    /// Recorded decisions that were not polled yet; none unless [`Connection::trace_decisions`] was called.
+    /// Recorded decisions that have not been polled yet; none unless [`Connection::trace_decisions`] was called.
     trace: Option<VecDeque<Trace>>,
 
     // Reused, so that nothing is allocated per segment.
@@ -467,7 +467,7 @@ impl Connection {
         }
     }
 
-    /// When the connection is given up for want of any answer.
+    /// When the connection is given up because no answer comes.
     fn death_deadline(&self) -> Option<Instant> {
         let waiting = self.connected
             && self.error.is_none()
