@@ -46,7 +46,7 @@ impl Measured {
         if idle_s > all / 2.0 {
             let text = format!(
                 "the scheduler waited for {idle_s:.1} of {all:.1} s although there was data to send and room in the receive \
-                 window, while more than half of the congestion windows was unused"
+                 window, while more than three quarters of the congestion windows were unused"
             );
             self.warnings.push(text);
         }

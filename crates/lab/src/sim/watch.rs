@@ -46,7 +46,7 @@ pub(super) struct Watch {
     last_step: Instant,
     paths: usize,
     time: TimeSpent,
-    /// The part of the scheduler's waits in which less than half of the windows was in use, seconds: it did not wait for a better
+    /// The part of the scheduler's waits in which less than a quarter of the windows was in use, seconds: it did not wait for a better
     /// path, whose window would be full, and the paths lay idle.
     idle_waits: f64,
     /// The connection's index in the scenario, and its series.
@@ -158,7 +158,7 @@ impl Watch {
                     self.time.scheduler_waits_s += seconds;
                     let usable = || sender.subflows().filter(|s| s.usable);
                     let windows: u32 = usable().map(|s| s.cwnd).sum();
-                    if usable().map(|s| s.in_flight).sum::<u32>() < windows / 2 {
+                    if usable().map(|s| s.in_flight).sum::<u32>() < windows / 4 {
                         self.idle_waits += seconds;
                     }
                 }
