@@ -60,11 +60,13 @@ impl Connection {
     }
 
     /// The peer may have fallen back to plain TCP without having been able to tell so far: its acknowledgements come without
-    /// data sequence signals. What went out again under another mapping would be new data to it.
+    /// data sequence signals, or it was told to by MP_FAIL. What went out again under another mapping would be new data to
+    /// it.
     pub(super) fn may_have_left(&self) -> bool {
         // A peer that has sent a DATA_ACK has seen our mappings, and gives up Multipath TCP only for a wrong checksum.
         let may_leave = !self.ever_joined && (self.checksum || !self.data_ack_seen);
-        may_leave && self.subflows.iter().flatten().any(|s| s.answered_plainly && !s.tcp.is_closed())
+        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());
+        living.any(|s| (s.answered_plainly && may_leave) || s.mappings.failed)
     }
 
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
@@ -226,10 +228,12 @@ impl Connection {
                     Mode::Mptcp(keys) => keys.peer_position(DataNumber::Long(dsn), self.receive.next()),
                     _ => None,
                 };
-                if !self.only_first_lives(id) || place != Some(DataSeq(ssn - 1)) {
+                // Data of ours that went out twice is not contiguous: the peer must not take it for plain TCP's.
+                let alone = self.only_first_lives(id) && self.sends_in_order(id);
+                if !alone || place != Some(DataSeq(ssn - 1)) {
                     //= RFC 8684 §3.7: "the affected subflow must be immediately closed with a RST that includes an
                     //= MP_FAIL option"
-                    //= tests: checksums::a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered
+                    //= tests: checksums::a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered, checksums::a_wrong_one_where_data_has_come_again_resets_the_subflow
                     let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
                     return self.reset_subflow(now, id, &[MptcpOption::Fail { dsn }, reason]);
                 }
@@ -268,7 +272,9 @@ impl Connection {
             return Ok(());
         }
         let next = keys.wire_data_ack(self.receive.next().0);
-        if !self.only_first_lives(id) || !self.sends_in_order(id) {
+        // Data without mappings in the midst of Multipath TCP may have come twice: nothing tells where it belongs.
+        let unclear = subflow.mappings.has_waiting() && !subflow.mappings.failed;
+        if unclear || !self.only_first_lives(id) || !self.sends_in_order(id) {
             // "In the rare case that the data is not contiguous ... MUST close the subflow with a RST with MP_FAIL"
             // (RFC 8684 §3.7).
             let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };

@@ -177,3 +177,89 @@ fn an_mp_fail_that_nothing_called_for_with_several_subflows_changes_nothing() {
     assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
     assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
 }
+
+/// A connection with one subflow whose client has sent a window of data twice under different mappings, and a middlebox
+/// took away all of them: the server holds bytes that it cannot place.
+fn repeated_without_mappings() -> Pair {
+    let mut pair = Pair::new(&[10], with_checksums());
+    pair.connect();
+    pair.write(Client, 2000);
+    pair.run_until_received(Server, 2000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| {
+        if p.from == Client && p.is_data() {
+            p.segment.options.dss = None;
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 3000);
+    pair.run_for(secs(10));
+    let end = pair.data(Client).map(|p| pair.relative(p) + p.len()).max().expect("there is data");
+    assert!(end > 1 + 2000 + 3000, "something has come again: {end}");
+    assert_eq!(pair.received(Server), 2000);
+    pair
+}
+
+/// "In the rare case that the data is not contiguous ... the receiver MUST close the subflow with a RST with MP_FAIL"
+/// (RFC 8684 §3.7): that holds for who finds the wrong checksum as much as for who is told of it.
+#[test]
+fn a_wrong_one_where_data_has_come_again_resets_the_subflow() {
+    let mut pair = repeated_without_mappings();
+    let mut edited = false;
+    pair.script(move |p| {
+        if p.from == Server && p.is_data() && !edited {
+            edited = true;
+            edit(p);
+        }
+        Fate::Pass
+    });
+    pair.clear_log();
+    pair.write(Server, 5000);
+    pair.run_for(secs(5));
+    let first = pair.sent(Client).find(|p| fails(p)).expect("the client says so");
+    assert!(first.is_rst(), "{first:?}");
+    assert_eq!((pair.received(Server), pair.received(Client)), (2000, 0));
+}
+
+/// Whoever is asked to fall back while it holds data without mappings does not guess where that belongs.
+#[test]
+fn an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow() {
+    let mut pair = repeated_without_mappings();
+    let mut fail = pair.forge(Client, 0);
+    fail.options.mptcp.push(MptcpOption::Fail { dsn: pair.wire_dsn(Server, 0) });
+    pair.clear_log();
+    pair.inject(Server, fail);
+    let reset = pair.sent(Server).find(|p| p.is_rst()).expect("a reset");
+    assert!(fails(reset));
+    assert_eq!(pair.received(Server), 2000);
+}
+
+/// Whoever has sent MP_FAIL does not know when the peer acts on it: until then nothing goes out under a second mapping.
+#[test]
+fn after_an_mp_fail_nothing_comes_again() {
+    let mut pair = Pair::new(&[10], with_checksums());
+    pair.connect();
+    pair.write(Client, 2000);
+    pair.write(Server, 2000);
+    pair.run_for(secs(1));
+    let mut edited = false;
+    pair.script(move |p| {
+        if p.from == Server && p.is_data() && !edited {
+            edited = true;
+            edit(p);
+        }
+        if p.from == Client && p.is_data() {
+            p.segment.options.dss = None;
+            p.segment.options.mptcp.clear();
+        }
+        if p.from == Client && fails(p) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.clear_log();
+    pair.write(Server, 5000);
+    pair.run_for(ms(100));
+    assert!(pair.sent(Client).any(|p| fails(p) && !p.is_rst()));
+    pair.write(Client, 3000);
+    pair.run_for(secs(5));
+    assert_eq!(pair.data(Client).map(|p| u64::from(p.len())).sum::<u64>(), 3000);
+    assert!(pair.the(Client).is_mptcp(), "it is not answered");
+}
