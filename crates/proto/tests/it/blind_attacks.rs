@@ -1,8 +1,9 @@
 //! Segments of an attacker that does not see the connection (RFC 5961).
 
 use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::mptcp::{Key, MptcpOption};
-use pathweave_wire::{Flags, Segment};
+use pathweave_wire::{Flags, Payload, Segment};
 
 /// A connection in the middle of its life, and what its peer would send next.
 fn open() -> (Pair, Segment) {
@@ -46,6 +47,33 @@ fn blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_secon
         pair.run_until_received(Server, 2001, secs(1));
         assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
     }
+}
+
+/// "SND.UNA - MAX.SND.WND" is the oldest number that a peer can still acknowledge (RFC 5961 §5.2): data beside an older one
+/// was made up by somebody who had to guess.
+#[test]
+fn an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped() {
+    let receive_buffer = ReceiveBuffer::Fixed(30_000);
+    let mut pair = Pair::new(&[10], ConnectionConfig { receive_buffer, ..tcp_config() });
+    pair.connect();
+    pair.write(Server, 400_000);
+    pair.run_until_received(Client, 400_000, secs(20));
+    pair.run_for(secs(1));
+    let mut forged = pair.forge(Client, 0);
+    let latest = forged.ack;
+    forged.payload = Payload::Bytes(vec![byte_at(Client, 0)].into());
+    pair.clear_log();
+    // The window is 30,000 bytes, and the field of a SYN is not above 65,535.
+    forged.ack = latest.wrapping_sub(65_537);
+    pair.inject(Server, forged.clone());
+    assert_eq!(pair.received(Server), 0);
+    let challenges: Vec<_> = pair.sent(Server).collect();
+    assert_eq!(challenges.len(), 1);
+    assert_eq!((challenges[0].is_pure_ack(), challenges[0].segment.ack), (true, forged.seq));
+    // One that was overtaken by less than a window is a peer's.
+    forged.ack = latest.wrapping_sub(20_000);
+    pair.inject(Server, forged);
+    assert_eq!(pair.received(Server), 1);
 }
 
 /// RFC 8684 §3.4.1: "the receiver MUST undertake standard TCP validity checks ... before acting upon it".

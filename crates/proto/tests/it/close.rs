@@ -278,21 +278,22 @@ fn what_came_before_a_failure_can_still_be_read() {
 fn a_data_fin_that_cannot_be_the_end_is_ignored() {
     use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
     for wrong in [1 << 62, 500] {
-        let mut pair = Pair::new(&[10], config());
-        pair.connect();
-        pair.write(Client, 1);
+        let mut pair = Pair::new(&[10, 11], config());
+        pair.connect_with_subflows(2);
         pair.run_for(secs(1));
-        pair.drop_first(|p| p.from == Client && p.is_data());
-        // The first segment is lost, so that the others wait at the data level or on the subflow.
-        pair.send_all(Client, 20_000);
-        pair.run_for(ms(11));
-        let mut forged = pair.forge(Client, 0);
+        // What the first subflow carries is lost, so that what the second one carries waits at the data level.
+        pair.script(|p| if p.from == Client && p.path == 0 && p.is_data() { Fate::Drop } else { Fate::Pass });
+        pair.write(Client, 20_000);
+        pair.run_for(ms(12));
+        pair.no_script();
+        assert_eq!(pair.received(Server), 1);
+        assert!(pair.data(Client).filter(|p| p.path == 1).count() > 1, "the second subflow carries some");
+        let mut forged = pair.forge(Client, 1);
         let dsn = DataNumber::Long(pair.wire_dsn(Client, 1 + wrong));
         let mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum: None });
         forged.options.dss = Some(Dss { data_ack: None, mapping, data_fin: true });
-        if wrong > 1000 {
-            pair.inject(Server, forged);
-        }
+        pair.inject(Server, forged);
+        pair.close(Client);
         pair.run_until("the server sees the end", secs(5), |p| p.the(Server).at_end());
         assert_eq!(pair.received(Server), 20_001);
     }

@@ -235,3 +235,29 @@ fn an_old_segment_does_not_complete_the_handshake() {
         assert!(pair.happened(Server, |e| *e == ConnectionEvent::Connected).is_some());
     }
 }
+
+/// "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state ... If the segment acknowledgment is not acceptable, form a
+/// reset segment <SEQ=SEG.ACK><CTL=RST> and send it" (RFC 9293 §3.10.7.4): who has not seen the SYN/ACK opens nothing.
+#[test]
+fn only_the_acknowledgement_of_the_syn_ack_completes_the_handshake() {
+    for config in [tcp_config(), config()] {
+        for off_by in [u32::MAX, 1, 1 << 20] {
+            let mut pair = Pair::new(&[10], config.clone());
+            pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
+            pair.open();
+            pair.run_for(ms(25));
+            let mut guess = pair.log[2].segment.clone();
+            guess.ack = guess.ack.wrapping_add(off_by);
+            pair.clear_log();
+            pair.inject(Server, guess.clone());
+            assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Connected), None, "{off_by}");
+            let answers: Vec<_> = pair.sent(Server).map(|p| (p.segment.flags, p.segment.seq)).collect();
+            assert_eq!(answers, [(Flags::RST, guess.ack)], "{off_by}");
+            // It was not the client that sent this: its own answer still counts.
+            pair.script(|p| if p.is_rst() { Fate::Drop } else { Fate::Pass });
+            pair.run_until("the server is connected", secs(2), |p| {
+                p.happened(Server, |e| *e == ConnectionEvent::Connected).is_some()
+            });
+        }
+    }
+}

@@ -160,3 +160,29 @@ fn on_a_single_path_any_scheduler_sends_in_order() {
         }
     }
 }
+
+/// The registry's own send in order on one path anyway; this one would not.
+#[test]
+fn plain_tcp_sends_in_order_also_with_a_scheduler_that_goes_backwards() {
+    let settings = stubborn(|_| {
+        Ok(Box::new(Stubborn(|view| {
+            let Some(s) = view.candidates().find(|s| s.has_space()) else { return Decision::no_space() };
+            let written = view.queue.unassigned().filter(|r| r.start < view.send_window_end).last();
+            let Some(last) = written else { return Decision::nothing_to_send() };
+            let end = last.end.min(view.send_window_end);
+            let range = last.start.max(end - u64::from(s.mss))..end;
+            let reason = Reason::new("backwards");
+            Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+        })))
+    });
+    for mptcp in [false, true] {
+        let mut pair = Pair::new(&[10], ConnectionConfig { mptcp, ..settings.clone() });
+        pair.connect();
+        pair.send_all(Client, 60_000);
+        pair.run_until_received(Server, 60_000, secs(10));
+        let starts: Vec<_> =
+            pair.data(Client).filter_map(|p| p.segment.options.dss?.mapping.map(|m| m.dsn.expand(0))).collect();
+        assert!(starts.is_sorted(), "{starts:?}");
+        assert_eq!(pair.the(Client).counters().invalid_decisions, 0, "it is no error of the scheduler");
+    }
+}

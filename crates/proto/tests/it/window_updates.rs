@@ -69,8 +69,11 @@ fn an_old_segment_does_not_bring_back_an_old_window() {
     let by_sequence = Segment { seq: newer.seq.wrapping_sub(500), window: field(&pair, 200_000), ..newer.clone() };
     let by_acknowledgement =
         Segment { ack: newer.ack.wrapping_sub(500), window: field(&pair, 200_000), ..newer.clone() };
+    // One that lies ahead in sequence, but acknowledges less than is acknowledged by now.
+    let ahead = Segment { seq: newer.seq.wrapping_add(500), ..by_acknowledgement.clone() };
     pair.inject(Client, by_sequence);
     pair.inject(Client, by_acknowledgement);
+    pair.inject(Client, ahead);
     pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
     pair.write(Client, 150_000);
     pair.run_for(ms(100));
@@ -112,9 +115,9 @@ fn plain_tcp_obeys_a_window_that_shrinks() {
 /// What was queued, with the end of the stream, waits for the window again.
 #[test]
 fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
-    let mut pair = Pair::new(&[10], plain(200_000));
+    // A scheduler that queues beyond the congestion window, so that data and the FIN wait on the subflow.
+    let mut pair = Pair::new(&[10], with_scheduler(plain(200_000), "otias"));
     pair.connect();
-    // Windows of one segment, so that data waits on the subflow.
     pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
     pair.send_all(Client, 40_000);
     let mut closed = pair.forge(Server, 0);
