@@ -32,7 +32,7 @@ impl Tcp {
     /// acknowledges any more (RFC 5961 §5.2).
     //= RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
     //= SEG.ACK <= SND.NXT)"
-    //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
+    //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds, blind_attacks::an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped
     pub(super) fn acceptable_ack(&self, segment: &Segment) -> Option<u64> {
         let ack = self.own_relative(segment.ack)?;
         (ack <= self.nxt && ack + self.largest_peer_window.max(1) >= self.una).then_some(ack)

@@ -369,6 +369,8 @@ impl Tcp {
                 return;
             }
             if segment.ack != self.isn.wrapping_add(1) {
+                //= RFC 9293 §3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset segment"
+                //= tests: handshake::only_the_acknowledgement_of_the_syn_ack_completes_the_handshake
                 changes.refused = true;
                 return;
             }
