@@ -9,7 +9,9 @@ use std::process::Command;
 
 const SCHEDULERS: [&str; 2] = ["minrtt", "linux"];
 /// How much of each scenario is captured.
-const DURATION: &str = "2s";
+const DURATION: &str = "1s";
+/// The port of each scenario's first connection: beside it there may be plain TCP.
+const FIRST_CONNECTION: &str = "tcp.port == 5001";
 /// Expert information of severity "error" (Wireshark, epan/proto.h: PI_ERROR).
 const SEVERITY_ERROR: u32 = 0x0080_0000;
 /// Checksum states of Wireshark.
@@ -50,7 +52,8 @@ pub(crate) fn check() -> Result<(), String> {
             let arguments = ["compare", scenario, "--schedulers", scheduler, "--seeds", "1"];
             let mut pathweave = Command::new(target().join("release/pathweave"));
             let duration = format!("duration={DURATION}");
-            capture(pathweave.args(arguments).args(["--set", &duration, "--pcap"]).arg(&file))?;
+            let settings = ["--set", &duration, "--set", "measure_from=0s", "--set", "connection.start_spread=0s"];
+            capture(pathweave.args(arguments).args(settings).arg("--pcap").arg(&file))?;
             let seen = read(&file)?;
             judge(&seen).map_err(|e| format!("{}: {e}", file.display()))?;
         }
@@ -68,7 +71,7 @@ fn read(file: &Path) -> Result<String, String> {
     for field in FIELDS {
         tshark.args(["-e", field]);
     }
-    let lines = capture(tshark.arg("-r").arg(file))?;
+    let lines = capture(tshark.args(["-Y", FIRST_CONNECTION, "-r"]).arg(file))?;
     String::from_utf8(lines).map_err(|e| e.to_string())
 }
 
