@@ -243,7 +243,7 @@ fn options_stripped_mid_stream_break_the_subflow_and_the_other_carries_on() {
 #[test]
 fn options_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
     for direction in DIRECTIONS {
-        let connection = "receive_buffer = \"200KB\"\nworkload = \"bulk\"";
+        let connection = "receive_buffer = \"200KB\"\nworkload = \"bulk\"\nclose_timeout = \"20s\"";
         let run = Run::new(direction, connection, &["middlebox = [\"strip:on=all:after=500ms\"]"]).finish();
         // What had options, and nothing else.
         let mapped = |s: &Seen| s.segment.options.dss.is_some() || !s.segment.options.mptcp.is_empty();

@@ -63,10 +63,8 @@ impl Connection {
     /// data sequence signals, or it was told to by MP_FAIL. What went out again under another mapping would be new data to
     /// it.
     pub(super) fn may_have_left(&self) -> bool {
-        // A peer that has sent a DATA_ACK has seen our mappings, and gives up Multipath TCP only for a wrong checksum.
-        let may_leave = !self.ever_joined && (self.checksum || !self.data_ack_seen);
         let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());
-        living.any(|s| (s.answered_plainly && may_leave) || s.mappings.failed)
+        living.any(|s| (s.answered_plainly && !self.ever_joined) || s.mappings.failed)
     }
 
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
