@@ -10,10 +10,10 @@
 //!
 //! One mutation, then drain until every `poll_*` returns nothing.
 
+mod address_pair;
 pub mod config;
 pub mod congestion;
 pub mod connection;
-mod demux;
 pub mod endpoint;
 pub mod parameter;
 pub mod registry;

@@ -113,7 +113,7 @@ impl Subflow {
 
     /// Its addresses are these.
     pub(super) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
-        crate::demux::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
+        crate::address_pair::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
     }
 
     /// Both directions have ended, or it was reset: what is left is to wait for old segments, if anything.

@@ -1,18 +1,23 @@
 //! Many connections behind a set of addresses: demultiplexing, listeners, tokens, timers.
 
-mod admission;
+mod demux;
+mod incoming;
+mod secrets;
+mod slots;
+mod timers;
 
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, ConnectionEvent, LATE_JOIN, Numbers, PathMeta, Trace, Transmit};
-use crate::demux::Demux;
 use crate::parameter::ParameterError;
-use crate::seq::SubflowId;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
+use demux::Demux;
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
-use pathweave_wire::{Ecn, Flags, Payload, Segment, crypto};
+use pathweave_wire::{Ecn, Flags, Payload, Segment};
+use secrets::FIRST_DYNAMIC_PORT;
+use slots::Slot;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 /// Names a connection of one endpoint. A handle of a connection that is gone finds nothing, even after its place was
@@ -32,24 +37,6 @@ pub struct LocalAddress {
     pub meta: PathMeta,
 }
 
-#[derive(Default)]
-struct Slot {
-    generation: u32,
-    connection: Option<Box<Connection>>,
-    /// The timer entry that stands for this connection in the table.
-    timer: Option<Instant>,
-    /// The same in the table of checks.
-    check: Option<Instant>,
-    queued: bool,
-    accepted: bool,
-    /// What finds this connection: its subflows' addresses, local and remote, and its token.
-    addresses: Vec<Addresses>,
-    token: Option<Token>,
-}
-
-/// Local and remote address of a subflow.
-type Addresses = (SocketAddr, SocketAddr);
-
 struct Listener {
     config: ConnectionConfig,
     addresses: Vec<(AddressId, IpAddr, PathMeta)>,
@@ -60,12 +47,8 @@ fn with_ids(addresses: &[LocalAddress]) -> Vec<(AddressId, IpAddr, PathMeta)> {
     addresses.iter().enumerate().map(|(i, a)| (AddressId(i as u8), a.address, a.meta)).collect()
 }
 
-/// Draws of a token that is not in use before plain TCP is taken instead.
-const TOKEN_TRIES: u32 = 16;
 /// See [`Endpoint::set_half_open_limit`].
 const HALF_OPEN: usize = 4096;
-/// The first port for connections that name none (RFC 6335 §6: the dynamic ports).
-const FIRST_DYNAMIC_PORT: u16 = 49_152;
 
 /// A host's end of many connections.
 ///
@@ -135,68 +118,6 @@ impl Endpoint {
     /// takes a bounded amount of memory and a handshake that is completed meanwhile still succeeds.
     pub fn set_half_open_limit(&mut self, limit: usize) {
         self.half_open_limit = limit;
-    }
-
-    fn numbers(&mut self) -> Numbers {
-        Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() }
-    }
-
-    fn fresh_key(&mut self) -> Option<Key> {
-        unused_key(|| Key(self.random.next_u64()), |token| self.by_token.contains_key(&token))
-    }
-
-    fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> u16 {
-        for _ in 0..=u16::MAX - FIRST_DYNAMIC_PORT {
-            let port = self.next_port;
-            self.next_port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
-            if self.by_addresses.get(&SocketAddr::new(local, port), &remote).is_none() {
-                return port;
-            }
-        }
-        self.next_port
-    }
-
-    fn insert(&mut self, connection: Connection, addresses: Addresses) -> u32 {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() as u32 - 1
-        });
-        let slot = &mut self.slots[index as usize];
-        slot.token = connection.local_token();
-        if let Some(token) = slot.token {
-            self.by_token.insert(token, index);
-        }
-        slot.connection = Some(Box::new(connection));
-        self.register(index, addresses, SubflowId(0));
-        index
-    }
-
-    /// Segments between these addresses are for this subflow from now on. Addresses of subflows whose name has been given
-    /// to another are forgotten.
-    #[cold]
-    fn register(&mut self, index: u32, addresses: Addresses, subflow: SubflowId) {
-        let slot = &mut self.slots[index as usize];
-        if let Some(connection) = slot.connection.as_deref() {
-            let by_addresses = &mut self.by_addresses;
-            slot.addresses.retain(|known| {
-                let (of, id) = by_addresses.get(&known.0, &known.1).unwrap_or((u32::MAX, SubflowId(0)));
-                let kept = of == index && *known != addresses && connection.has_subflow(id, &known.0, &known.1);
-                if of == index && !kept {
-                    by_addresses.remove(*known);
-                }
-                kept
-            });
-        }
-        slot.addresses.push(addresses);
-        self.by_addresses.insert(addresses, (index, subflow));
-    }
-
-    fn handle_of(&self, index: u32) -> ConnectionHandle {
-        ConnectionHandle { index, generation: self.slots[index as usize].generation }
-    }
-
-    fn slot(&self, handle: ConnectionHandle) -> Option<&Slot> {
-        self.slots.get(handle.index as usize).filter(|s| s.generation == handle.generation)
     }
 
     /// Opens a connection from `local` (port 0: a free one) to `remote`. `addresses` are this host's that it may use.
@@ -311,47 +232,6 @@ impl Endpoint {
         }
     }
 
-    /// Runs every timer that is due.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&Reverse((at, index))) = self.checks.peek()
-            && at <= now
-        {
-            self.checks.pop();
-            let slot = &mut self.slots[index as usize];
-            if slot.check != Some(at) {
-                continue;
-            }
-            slot.check = None;
-            if slot.connection.as_deref_mut().is_some_and(|c| c.handle_check(now)) {
-                self.after_input(index);
-            }
-            self.update_check(index);
-        }
-        while let Some(&Reverse((at, index))) = self.timers.peek() {
-            if at > now {
-                break;
-            }
-            self.timers.pop();
-            let slot = &mut self.slots[index as usize];
-            if slot.timer != Some(at) {
-                continue;
-            }
-            slot.timer = None;
-            if let Some(connection) = slot.connection.as_deref_mut() {
-                if connection.poll_timeout().is_some_and(|t| t <= now) {
-                    connection.handle_timeout(now);
-                }
-                self.after_input(index);
-            }
-        }
-    }
-
-    /// When [`Endpoint::handle_timeout`] wants to be called.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| heap.peek().map(|Reverse((at, _))| *at);
-        first(&self.timers).into_iter().chain(first(&self.checks)).min()
-    }
-
     /// The next segment to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut segment = Segment::default();
@@ -449,92 +329,5 @@ impl Endpoint {
             slot.queued = true;
             self.ready.push_back(index);
         }
-    }
-
-    fn update_check(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        if slot.check.is_none()
-            && let Some(at) = slot.connection.as_deref().and_then(Connection::poll_check)
-        {
-            slot.check = Some(at);
-            self.checks.push(Reverse((at, index)));
-        }
-    }
-
-    /// Entries that a sooner one has replaced stay until their time; too many of them are thrown out.
-    fn compact_timers(&mut self) {
-        if self.timers.len() > 4 * self.slots.len() + 64 {
-            let slots = &self.slots;
-            self.timers.retain(|Reverse((at, index))| slots[*index as usize].timer == Some(*at));
-        }
-    }
-
-    /// Forgets a connection that is over and has told everything.
-    fn release_if_over(&mut self, index: u32) {
-        if self.slots[index as usize].connection.as_deref().is_some_and(Connection::is_released) {
-            self.release(index);
-        }
-    }
-
-    #[cold]
-    fn release(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        slot.connection = None;
-        slot.generation = slot.generation.wrapping_add(1);
-        slot.timer = None;
-        slot.check = None;
-        slot.accepted = false;
-        for addresses in slot.addresses.drain(..) {
-            if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
-                self.by_addresses.remove(addresses);
-            }
-        }
-        if let Some(token) = slot.token.take() {
-            self.by_token.remove(&token);
-        }
-        self.free.push(index);
-    }
-
-    /// Entries of all tables, places for connections that are free now included: what an endpoint costs beside its open
-    /// connections.
-    pub fn footprint(&self) -> usize {
-        let waiting = self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len();
-        let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();
-        self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting
-    }
-
-    /// Connections that exist.
-    pub fn connections(&self) -> usize {
-        self.slots.iter().filter(|s| s.connection.is_some()).count()
-    }
-}
-
-/// A key whose token nobody uses, after a bounded number of draws (RFC 8684 §3.1).
-//= RFC 8684 §3.1: "an implementation SHOULD check its list of connection tokens to ensure that there is no collision
-//= before sending its key, and if there is, then it should generate a new key"
-//= tests: endpoint::a_token_in_use_costs_another_draw_and_no_key_after_sixteen
-fn unused_key(mut draw: impl FnMut() -> Key, taken: impl Fn(Token) -> bool) -> Option<Key> {
-    (0..TOKEN_TRIES).map(|_| draw()).find(|key| !taken(crypto::token(*key)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Bad-input row 10.
-    #[test]
-    fn a_token_in_use_costs_another_draw_and_no_key_after_sixteen() {
-        let free_after = |n: u64| {
-            let mut drawn = 0;
-            let draw = || {
-                drawn += 1;
-                Key(drawn)
-            };
-            let first_free = crypto::token(Key(n + 1));
-            (unused_key(draw, |token| token != first_free), drawn)
-        };
-        assert_eq!(free_after(0), (Some(Key(1)), 1));
-        assert_eq!(free_after(15), (Some(Key(16)), 16));
-        assert_eq!(free_after(16), (None, 16));
     }
 }

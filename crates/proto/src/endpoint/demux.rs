@@ -1,5 +1,6 @@
 //! Which subflow a segment belongs to.
 
+use crate::address_pair::packed;
 use crate::seq::SubflowId;
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -15,24 +16,6 @@ type Owner = (u32, SubflowId);
 pub(crate) struct Demux {
     v4: BTreeMap<u128, Owner>,
     other: BTreeMap<(SocketAddr, SocketAddr), Owner>,
-}
-
-/// Both addresses and both ports of a pair of IPv4.
-#[inline]
-fn packed(local: &SocketAddr, remote: &SocketAddr) -> Option<u128> {
-    let (SocketAddr::V4(local), SocketAddr::V4(remote)) = (local, remote) else { return None };
-    let addresses = u64::from(local.ip().to_bits()) << 32 | u64::from(remote.ip().to_bits());
-    let ports = u32::from(local.port()) << 16 | u32::from(remote.port());
-    Some(u128::from(addresses) << 32 | u128::from(ports))
-}
-
-/// Whether two pairs are the same.
-#[inline]
-pub(crate) fn is_same(a: (&SocketAddr, &SocketAddr), b: (&SocketAddr, &SocketAddr)) -> bool {
-    match (packed(a.0, a.1), packed(b.0, b.1)) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
 }
 
 impl Demux {

@@ -1,0 +1,110 @@
+//! The places of an endpoint's connections, and what finds them: addresses and tokens.
+
+use super::{ConnectionHandle, Endpoint};
+use crate::connection::Connection;
+use crate::seq::SubflowId;
+use core::net::SocketAddr;
+use pathweave_units::Instant;
+use pathweave_wire::mptcp::Token;
+
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) generation: u32,
+    pub(super) connection: Option<Box<Connection>>,
+    /// The timer entry that stands for this connection in the table.
+    pub(super) timer: Option<Instant>,
+    /// The same in the table of checks.
+    pub(super) check: Option<Instant>,
+    pub(super) queued: bool,
+    pub(super) accepted: bool,
+    /// What finds this connection: its subflows' addresses, local and remote, and its token.
+    pub(super) addresses: Vec<Addresses>,
+    pub(super) token: Option<Token>,
+}
+
+/// Local and remote address of a subflow.
+pub(super) type Addresses = (SocketAddr, SocketAddr);
+
+impl Endpoint {
+    pub(super) fn insert(&mut self, connection: Connection, addresses: Addresses) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.token = connection.local_token();
+        if let Some(token) = slot.token {
+            self.by_token.insert(token, index);
+        }
+        slot.connection = Some(Box::new(connection));
+        self.register(index, addresses, SubflowId(0));
+        index
+    }
+
+    /// Segments between these addresses are for this subflow from now on. Addresses of subflows whose name has been given
+    /// to another are forgotten.
+    #[cold]
+    pub(super) fn register(&mut self, index: u32, addresses: Addresses, subflow: SubflowId) {
+        let slot = &mut self.slots[index as usize];
+        if let Some(connection) = slot.connection.as_deref() {
+            let by_addresses = &mut self.by_addresses;
+            slot.addresses.retain(|known| {
+                let (of, id) = by_addresses.get(&known.0, &known.1).unwrap_or((u32::MAX, SubflowId(0)));
+                let kept = of == index && *known != addresses && connection.has_subflow(id, &known.0, &known.1);
+                if of == index && !kept {
+                    by_addresses.remove(*known);
+                }
+                kept
+            });
+        }
+        slot.addresses.push(addresses);
+        self.by_addresses.insert(addresses, (index, subflow));
+    }
+
+    pub(super) fn handle_of(&self, index: u32) -> ConnectionHandle {
+        ConnectionHandle { index, generation: self.slots[index as usize].generation }
+    }
+
+    pub(super) fn slot(&self, handle: ConnectionHandle) -> Option<&Slot> {
+        self.slots.get(handle.index as usize).filter(|s| s.generation == handle.generation)
+    }
+
+    /// Forgets a connection that is over and has told everything.
+    pub(super) fn release_if_over(&mut self, index: u32) {
+        if self.slots[index as usize].connection.as_deref().is_some_and(Connection::is_released) {
+            self.release(index);
+        }
+    }
+
+    #[cold]
+    pub(super) fn release(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.connection = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.timer = None;
+        slot.check = None;
+        slot.accepted = false;
+        for addresses in slot.addresses.drain(..) {
+            if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
+                self.by_addresses.remove(addresses);
+            }
+        }
+        if let Some(token) = slot.token.take() {
+            self.by_token.remove(&token);
+        }
+        self.free.push(index);
+    }
+
+    /// Entries of all tables, places for connections that are free now included: what an endpoint costs beside its open
+    /// connections.
+    pub fn footprint(&self) -> usize {
+        let waiting = self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len();
+        let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();
+        self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting
+    }
+
+    /// Connections that exist.
+    pub fn connections(&self) -> usize {
+        self.slots.iter().filter(|s| s.connection.is_some()).count()
+    }
+}

@@ -1,0 +1,68 @@
+//! When connections want to be woken.
+
+use super::Endpoint;
+use crate::connection::Connection;
+use core::cmp::Reverse;
+use pathweave_units::Instant;
+use std::collections::BinaryHeap;
+
+impl Endpoint {
+    /// Runs every timer that is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&Reverse((at, index))) = self.checks.peek()
+            && at <= now
+        {
+            self.checks.pop();
+            let slot = &mut self.slots[index as usize];
+            if slot.check != Some(at) {
+                continue;
+            }
+            slot.check = None;
+            if slot.connection.as_deref_mut().is_some_and(|c| c.handle_check(now)) {
+                self.after_input(index);
+            }
+            self.update_check(index);
+        }
+        while let Some(&Reverse((at, index))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            let slot = &mut self.slots[index as usize];
+            if slot.timer != Some(at) {
+                continue;
+            }
+            slot.timer = None;
+            if let Some(connection) = slot.connection.as_deref_mut() {
+                if connection.poll_timeout().is_some_and(|t| t <= now) {
+                    connection.handle_timeout(now);
+                }
+                self.after_input(index);
+            }
+        }
+    }
+
+    /// When [`Endpoint::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| heap.peek().map(|Reverse((at, _))| *at);
+        first(&self.timers).into_iter().chain(first(&self.checks)).min()
+    }
+
+    pub(super) fn update_check(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if slot.check.is_none()
+            && let Some(at) = slot.connection.as_deref().and_then(Connection::poll_check)
+        {
+            slot.check = Some(at);
+            self.checks.push(Reverse((at, index)));
+        }
+    }
+
+    /// Entries that a sooner one has replaced stay until their time; too many of them are thrown out.
+    pub(super) fn compact_timers(&mut self) {
+        if self.timers.len() > 4 * self.slots.len() + 64 {
+            let slots = &self.slots;
+            self.timers.retain(|Reverse((at, index))| slots[*index as usize].timer == Some(*at));
+        }
+    }
+}
