@@ -3,8 +3,8 @@
 //! The code is the pseudocode of RFC 8289 §5.5, with two things it leaves open decided as in Linux (`codel_impl.h`):
 //! the "maximum packet size" is the largest packet seen so far, and an ECN-capable packet is marked instead of dropped.
 
+use crate::Packet;
 use crate::queue::{Entry, Fifo};
-use crate::{Ecn, Packet};
 use pathweave_units::{Duration, Instant};
 
 /// Parameters of CoDel.
@@ -141,7 +141,7 @@ impl CodelState {
     }
 
     fn mark<P: Packet>(&self, entry: &mut Entry<P>) -> bool {
-        let mark = self.config.ecn && entry.packet.ecn() != Ecn::NotEct;
+        let mark = self.config.ecn && entry.packet.ecn().is_capable();
         if mark {
             entry.packet.set_ce();
         }
@@ -153,7 +153,7 @@ impl CodelState {
 mod tests {
     use super::*;
     use crate::testing::{Frame, frame};
-    use crate::{Fate, Link, LinkConfig, LinkRandom, LinkStats, QueueLimit, Shaper};
+    use crate::{Ecn, Fate, Link, LinkConfig, LinkRandom, LinkStats, QueueLimit, Shaper};
     use pathweave_units::Bitrate;
 
     /// One packet of 1000 bytes per `gap`, for ten seconds, on 8 Mbit/s with CoDel. Gives the queueing delays in

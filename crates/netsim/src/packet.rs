@@ -1,27 +1,7 @@
 //! What a link needs to know of a packet, and what can become of one.
 
 use core::fmt;
-
-/// The ECN codepoint of an IP header (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ecn {
-    /// Not ECN-capable: `00`.
-    #[default]
-    NotEct,
-    /// ECN-capable, ECT(1): `01`.
-    Ect1,
-    /// ECN-capable, ECT(0): `10`.
-    Ect0,
-    /// Congestion experienced: `11`.
-    Ce,
-}
-
-impl Ecn {
-    /// Whether a queue may mark the packet instead of dropping it.
-    pub const fn is_capable(self) -> bool {
-        !matches!(self, Ecn::NotEct)
-    }
-}
+use pathweave_units::Ecn;
 
 /// A packet as a link sees it: a length and an ECN codepoint.
 ///
@@ -38,6 +18,34 @@ pub trait Packet {
     fn set_ce(&mut self);
     /// Marks the packet as damaged: its receiver's checksum fails.
     fn set_corrupted(&mut self);
+}
+
+/// A packet that is known by a tag, such as its slot in the caller's pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tagged<T> {
+    /// What it is known by.
+    pub tag: T,
+    /// [`Packet::len_bytes`].
+    pub len_bytes: u32,
+    /// [`Packet::ecn`].
+    pub ecn: Ecn,
+    /// Whether it was damaged on its way.
+    pub corrupted: bool,
+}
+
+impl<T> Packet for Tagged<T> {
+    fn len_bytes(&self) -> u32 {
+        self.len_bytes
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn set_corrupted(&mut self) {
+        self.corrupted = true;
+    }
 }
 
 /// What became of a packet on a link.

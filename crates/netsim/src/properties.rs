@@ -224,7 +224,7 @@ proptest! {
         let Run { events, network } = play(&plan, 1);
         let mut owners: BTreeMap<u32, i64> = (0..plan.packets.len() as u32).map(|number| (number, 1)).collect();
         for event in &events {
-            let owners = owners.entry(event.packet().number).or_default();
+            let owners = owners.entry(event.packet().tag).or_default();
             prop_assert!(*owners > 0, "an event of a packet that has come back");
             match event {
                 NetEvent::Delivered { .. } | NetEvent::Dropped { .. } => *owners -= 1,
@@ -284,7 +284,7 @@ proptest! {
         let mut free = Instant::ZERO;
         for event in play(&plan, 4).events {
             if event.tap().fate == Fate::Delivered && event.tap().at < Instant::from_millis(300) {
-                let time = Bitrate::from_bps(bps).time_to_send(u64::from(event.packet().length));
+                let time = Bitrate::from_bps(bps).time_to_send(u64::from(event.packet().len_bytes));
                 let done = free.max(event.tap().entered) + time;
                 prop_assert_eq!(event.tap().at, done);
                 free = done;

@@ -1,35 +1,14 @@
 //! Frames and small helpers for the tests.
 
-use crate::{Ecn, Fate, Link, LinkOutput, Packet};
+use crate::{Ecn, Fate, Link, LinkOutput, Tagged};
 use pathweave_units::Instant;
 
 /// A frame with a number to know it by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) number: u32,
-    pub(crate) length: u32,
-    pub(crate) ecn: Ecn,
-    pub(crate) corrupted: bool,
-}
-
-impl Packet for Frame {
-    fn len_bytes(&self) -> u32 {
-        self.length
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn set_corrupted(&mut self) {
-        self.corrupted = true;
-    }
-}
+pub(crate) type Frame = Tagged<u32>;
 
 /// A frame of `length` bytes that is not ECN-capable.
 pub(crate) fn frame(number: u32, length: u32) -> Frame {
-    Frame { number, length, ecn: Ecn::NotEct, corrupted: false }
+    Tagged { tag: number, len_bytes: length, ecn: Ecn::NotEct, corrupted: false }
 }
 
 /// Steps a link from wake-up to wake-up until nothing is left.

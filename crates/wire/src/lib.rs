@@ -7,7 +7,6 @@
 mod checksum;
 pub mod codec;
 pub mod crypto;
-mod ecn;
 mod flags;
 pub mod mptcp;
 mod options;
@@ -15,8 +14,8 @@ mod payload;
 mod segment;
 
 pub use checksum::DataChecksum;
-pub use ecn::Ecn;
 pub use flags::Flags;
 pub use options::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
+pub use pathweave_units::Ecn;
 pub use payload::Payload;
 pub use segment::{Segment, TCP_HEADER_BYTES};

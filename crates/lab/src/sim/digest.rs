@@ -1,9 +1,9 @@
 //! A hash of everything that a wire would show: time, link, header and fate of each packet.
 
 use core::net::{IpAddr, SocketAddr};
-use pathweave_netsim::{Ecn, Tap};
+use pathweave_netsim::Tap;
 use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption};
-use pathweave_wire::{Payload, Segment};
+use pathweave_wire::{Ecn, Payload, Segment};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Packets' lines are hashed together once they have this many bytes: hashing many short pieces costs more.

@@ -282,24 +282,19 @@ impl Simulation {
     }
 
     fn take_network_event(&mut self, event: NetEvent<Handle>) {
-        let segment = self.pool.get(event.packet().slot);
+        let segment = self.pool.get(event.packet().tag);
         self.digest.record(event.tap(), segment, event.packet().ecn);
         if let Some(capture) = &mut self.capture {
             capture(event.tap(), segment);
         }
         match event {
             NetEvent::Delivered { node, packet, .. } => {
-                let segment = self.pool.take(packet.slot);
+                let segment = self.pool.take(packet.tag);
                 // A damaged packet fails its checksum at the receiver.
                 if !packet.corrupted
                     && let Some(host) = self.host_of_node[node.index()]
                 {
-                    let ecn = match packet.ecn {
-                        pathweave_netsim::Ecn::NotEct => Ecn::NotEct,
-                        pathweave_netsim::Ecn::Ect0 => Ecn::Ect0,
-                        pathweave_netsim::Ecn::Ect1 => Ecn::Ect1,
-                        pathweave_netsim::Ecn::Ce => Ecn::Ce,
-                    };
+                    let ecn = packet.ecn;
                     if let Some((middleboxes, path)) = on_the_way(&mut self.middleboxes, segment.dst) {
                         let passing = Passing { direction: Direction::Down, segment: segment.clone(), ecn };
                         middleboxes.pass(self.now, path, passing);
@@ -310,8 +305,8 @@ impl Simulation {
                     self.after_packet(host);
                 }
             }
-            NetEvent::Dropped { packet, .. } => self.pool.release(packet.slot),
-            NetEvent::Duplicated { packet, .. } => self.pool.share(packet.slot),
+            NetEvent::Dropped { packet, .. } => self.pool.release(packet.tag),
+            NetEvent::Duplicated { packet, .. } => self.pool.share(packet.tag),
             NetEvent::Forwarded { .. } => {}
         }
     }
@@ -359,7 +354,7 @@ impl Simulation {
                 middleboxes.pass(self.now, path, passing);
                 continue;
             }
-            let handle = self.pool.fill(slot, network_ecn(ecn));
+            let handle = self.pool.fill(slot, ecn);
             self.network.send(self.now, route, handle);
         }
         self.send_past_middleboxes();
@@ -373,7 +368,7 @@ impl Simulation {
             let Some(route) = self.hosts.iter().find_map(|h| h.routes.get(&addresses).copied()) else { continue };
             let (slot, place) = self.pool.next();
             *place = segment;
-            let handle = self.pool.fill(slot, network_ecn(ecn));
+            let handle = self.pool.fill(slot, ecn);
             self.network.send(self.now, route, handle);
         }
     }
@@ -403,15 +398,6 @@ impl Simulation {
         measured.links = links;
         measured.warn_of_waiting(watched.idle_waits);
         measured
-    }
-}
-
-fn network_ecn(ecn: Ecn) -> pathweave_netsim::Ecn {
-    match ecn {
-        Ecn::NotEct => pathweave_netsim::Ecn::NotEct,
-        Ecn::Ect0 => pathweave_netsim::Ecn::Ect0,
-        Ecn::Ect1 => pathweave_netsim::Ecn::Ect1,
-        Ecn::Ce => pathweave_netsim::Ecn::Ce,
     }
 }
 

@@ -1,31 +1,10 @@
 //! Segments in flight, so that links move small handles.
 
-use pathweave_netsim::{Ecn, Packet};
-use pathweave_wire::Segment;
+use pathweave_netsim::Tagged;
+use pathweave_wire::{Ecn, Segment};
 
-/// A packet as the network sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Handle {
-    pub(super) slot: u32,
-    bytes: u32,
-    pub(super) ecn: Ecn,
-    pub(super) corrupted: bool,
-}
-
-impl Packet for Handle {
-    fn len_bytes(&self) -> u32 {
-        self.bytes
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn set_corrupted(&mut self) {
-        self.corrupted = true;
-    }
-}
+/// A packet as the network sees it: known by its slot in the pool.
+pub(super) type Handle = Tagged<u32>;
 
 #[derive(Debug, Default)]
 struct Entry {
@@ -61,7 +40,7 @@ impl Pool {
         self.free.pop();
         let entry = &mut self.entries[slot as usize];
         entry.owners = 1;
-        Handle { slot, bytes: entry.segment.ip_len(), ecn, corrupted: false }
+        Tagged { tag: slot, len_bytes: entry.segment.ip_len(), ecn, corrupted: false }
     }
 
     pub(super) fn get(&self, slot: u32) -> &Segment {

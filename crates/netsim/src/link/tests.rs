@@ -31,7 +31,7 @@ fn outcomes(link: &mut Link<Frame>) -> Vec<(u32, u64, Fate)> {
 /// The same, of what comes out up to `end`.
 #[track_caller]
 fn outcomes_until(link: &mut Link<Frame>, end: Instant) -> Vec<(u32, u64, Fate)> {
-    drain_until(link, end).into_iter().map(|out| (out.packet.number, out.at.as_nanos(), out.fate)).collect()
+    drain_until(link, end).into_iter().map(|out| (out.packet.tag, out.at.as_nanos(), out.fate)).collect()
 }
 
 fn cp_config() -> LinkConfig {
@@ -231,7 +231,7 @@ fn duplication_gives_a_copy_with_the_original() {
     let mut link = link(LinkConfig { duplicate: certain(), ..cp_config() });
     link.enqueue(Instant::ZERO, frame(7, 1000));
     let out = drain(&mut link).pop().expect("it arrives");
-    assert_eq!((out.packet.number, out.copy.map(|copy| copy.number)), (7, Some(7)));
+    assert_eq!((out.packet.tag, out.copy.map(|copy| copy.tag)), (7, Some(7)));
     assert_eq!((link.stats().delivered_packets, link.stats().duplicated_packets), (2, 1));
 }
 

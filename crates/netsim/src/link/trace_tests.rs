@@ -74,7 +74,7 @@ proptest! {
         outputs.extend(drain_until(&mut link, Instant::from_nanos(end)));
         let mut delivered = vec![None; packets.len()];
         for out in outputs.iter().filter(|out| out.fate == Fate::Delivered) {
-            delivered[out.packet.number as usize] = Some(out.at.as_nanos());
+            delivered[out.packet.tag as usize] = Some(out.at.as_nanos());
         }
         prop_assert_eq!(delivered, expected(&opportunities, &packets, limit as usize));
     }

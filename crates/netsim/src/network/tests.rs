@@ -52,7 +52,7 @@ fn lines(events: &[NetEvent<Frame>]) -> Vec<String> {
             NetEvent::Duplicated { .. } => "duplicated".to_owned(),
         };
         let millis = event.tap().at.as_nanos() as f64 / 1e6;
-        format!("{millis} ms: {} {kind}, {}", event.packet().number, event.tap().link)
+        format!("{millis} ms: {} {kind}, {}", event.packet().tag, event.tap().link)
     };
     events.iter().map(line).collect()
 }
@@ -94,7 +94,7 @@ fn events_of_one_time_come_by_link_not_by_order_of_sending() {
     for &i in &[2, 0, 3, 1] {
         net.send(ms(0), routes[i as usize], frame(i, 1000));
     }
-    let order: Vec<u32> = drain(&mut net).iter().map(|event| event.packet().number).collect();
+    let order: Vec<u32> = drain(&mut net).iter().map(|event| event.packet().tag).collect();
     assert_eq!(order, [0, 1, 2, 3]);
 }
 

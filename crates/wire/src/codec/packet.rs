@@ -83,7 +83,7 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let [l0, l1] = tcp_len.checked_add(IPV4_BYTES as u16).ok_or(too_long)?.to_be_bytes();
             let mut words = [
-                [PLAIN_IPV4, codepoint(ecn), l0, l1],
+                [PLAIN_IPV4, ecn as u8, l0, l1],
                 // Never to be fragmented, so its identification need not differ from others' (RFC 6864 §4).
                 [0, 0, 0x40, 0],
                 [HOP_LIMIT, PROTOCOL_TCP, 0, 0],
@@ -98,7 +98,7 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             let [l0, l1] = tcp_len.to_be_bytes();
             // Version 6, the ECN bits at the end of the traffic class, no flow label.
-            ip[..8].copy_from_slice(&[0x60, codepoint(ecn) << 4, 0, 0, l0, l1, PROTOCOL_TCP, HOP_LIMIT]);
+            ip[..8].copy_from_slice(&[0x60, (ecn as u8) << 4, 0, 0, l0, l1, PROTOCOL_TCP, HOP_LIMIT]);
             ip[8..24].copy_from_slice(&src.octets());
             ip[24..].copy_from_slice(&dst.octets());
             sum += swapped_sum(&ip[8..]);
@@ -203,7 +203,7 @@ pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
     (version == PLAIN_IPV4 && protocol == PROTOCOL_TCP && is_whole && is_right).then_some(Ip {
         src: Ipv4Addr::from_octets(src).into(),
         dst: Ipv4Addr::from_octets(dst).into(),
-        ecn: ecn_of(traffic_class),
+        ecn: Ecn::from_traffic_class(traffic_class),
         content,
     })
 }
@@ -223,25 +223,10 @@ pub(super) fn read_any_ip(bytes: &[u8]) -> Result<Ip<'_>, DecodeError> {
         IpSlice::Ipv4(ip) => ip.header().ecn(),
         IpSlice::Ipv6(ip) => ip.header().ecn(),
     };
-    Ok(Ip { src: ip.source_addr(), dst: ip.destination_addr(), ecn: ecn_of(ecn.value()), content: content.payload })
-}
-
-/// RFC 3168 §5.
-fn codepoint(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    }
-}
-
-/// By the last two bits of the traffic class.
-fn ecn_of(traffic_class: u8) -> Ecn {
-    match traffic_class & 3 {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
+    Ok(Ip {
+        src: ip.source_addr(),
+        dst: ip.destination_addr(),
+        ecn: Ecn::from_traffic_class(ecn.value()),
+        content: content.payload,
+    })
 }
