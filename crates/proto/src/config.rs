@@ -1,8 +1,9 @@
 //! Settings of endpoints, connections and subflows. Everything that can change a result is here.
 
+use crate::host::Host;
 use crate::parameter::Values;
 use crate::registry::{ControllerEntry, SchedulerEntry};
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Duration;
 
 /// The receive buffer of a connection, which is also the largest window that it offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +73,6 @@ pub struct TcpConfig {
     pub delayed_ack: bool,
     /// The longest that an acknowledgement is delayed (Linux: 40 ms).
     pub delayed_ack_timeout: Duration,
-    /// The step of the clock that timers run on; zero: timers are exact. See [`TcpConfig::expiry`].
-    pub timer_tick: Duration,
     /// How many segments are acknowledged at once at the start (Linux: 16).
     pub quick_acks: u32,
     /// Loss detection and recovery.
@@ -102,7 +101,6 @@ impl Default for TcpConfig {
             least_window_shift: 0,
             delayed_ack: true,
             delayed_ack_timeout: Duration::from_millis(40),
-            timer_tick: Duration::ZERO,
             quick_acks: 16,
             recovery: LossRecovery::RackTlp,
             prr: true,
@@ -111,24 +109,6 @@ impl Default for TcpConfig {
             ecn: false,
             max_retransmissions: 15,
         }
-    }
-}
-
-impl TcpConfig {
-    /// When a timer fires that is set now for `wait`. On a clock with ticks that is Linux' timer wheel (`calc_wheel_index`): a
-    /// tick after its time, and on a coarser step, 8, 64, 512, ... ticks, from 63 of those of the level before on.
-    pub fn expiry(&self, now: Instant, wait: Duration) -> Instant {
-        let tick = self.timer_tick.as_nanos();
-        if tick == 0 {
-            return now + wait;
-        }
-        let ticks = wait.as_nanos().div_ceil(tick);
-        let (mut step, mut reach) = (1, 63);
-        while ticks >= reach && step < 1 << 24 {
-            (step, reach) = (step * 8, reach * 8);
-        }
-        let due = (now.as_nanos() / tick).saturating_add(ticks);
-        Instant::from_nanos((due / step + 1).saturating_mul(step).saturating_mul(tick))
     }
 }
 
@@ -148,21 +128,18 @@ pub struct ConnectionConfig {
     pub mptcp: bool,
     /// Transport settings of each subflow.
     pub tcp: TcpConfig,
+    /// Whose habits this side has beyond the RFCs.
+    pub host: Host,
     /// The packet scheduler of this side's sending direction.
     pub scheduler: Chosen<SchedulerEntry>,
     /// The congestion controller of each subflow.
     pub congestion: Chosen<ControllerEntry>,
     /// Send buffer: bytes that the application can write beyond the first unacknowledged one.
     pub send_buffer: u64,
-    /// The send buffer follows the subflows' windows, as the kernel's does, up to `send_buffer`.
-    pub send_buffer_tuning: bool,
     /// Receive buffer, shared by all subflows.
     pub receive_buffer: ReceiveBuffer,
     /// The stream's last bytes wait while earlier ones are out (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// The receive window is counted as the kernel counts it: less while a new subflow has not shown how full its segments
-    /// are.
-    pub kernel_windows: bool,
     /// Opportunistic retransmission and penalisation (NSDI 2012; the papers' PR, OR&P).
     pub pr: bool,
     /// How quickly a dark path is noticed.
@@ -192,13 +169,12 @@ impl ConnectionConfig {
         ConnectionConfig {
             mptcp: true,
             tcp: TcpConfig::default(),
+            host: Host::Rfc,
             scheduler,
             congestion,
             send_buffer: 4 << 20,
-            send_buffer_tuning: false,
             receive_buffer: ReceiveBuffer::Fixed(4 << 20),
             nagle: true,
-            kernel_windows: false,
             pr: false,
             failure_detection: FailureDetection::Fast,
             path_manager: PathManager::Default,

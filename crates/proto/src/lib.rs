@@ -15,6 +15,7 @@ pub mod config;
 pub mod congestion;
 pub mod connection;
 pub mod endpoint;
+pub mod host;
 pub mod parameter;
 pub mod registry;
 pub mod scheduler;

@@ -6,6 +6,8 @@ use pathweave_proto::Registry;
 use pathweave_proto::config::{
     Chosen, ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
 };
+use pathweave_proto::host::Host;
+use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::Values;
 use pathweave_proto::scheduler::toys;
 use pathweave_units::random::Random;
@@ -105,13 +107,13 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
     );
     config.mptcp = d.chance(0.85);
     config.send_buffer = d.spread(1000, 1 << 20);
-    config.send_buffer_tuning = d.chance(0.2);
+    let send_buffer_tuning = d.chance(0.2);
     let buffer = d.spread(500, 1 << 20);
     config.receive_buffer = match d.chance(0.3) {
         true => ReceiveBuffer::Auto { initial: buffer, max: buffer * 8 },
         false => ReceiveBuffer::Fixed(buffer),
     };
-    config.kernel_windows = d.chance(0.15);
+    let kernel_windows = d.chance(0.15);
     config.nagle = d.chance(0.5);
     config.pr = d.chance(0.4);
     config.failure_detection = if d.chance(0.5) { FailureDetection::Linux } else { FailureDetection::Fast };
@@ -133,14 +135,19 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
         window_scaling: d.chance(0.8),
         least_window_shift: d.one(&[0, 0, 0, 7, 14]),
         delayed_ack: d.chance(0.8),
-        timer_tick: Duration::from_millis(d.one(&[0, 0, 0, 4])),
+        ..default
+    };
+    let timer_tick = Duration::from_millis(d.one(&[0, 0, 0, 4]));
+    let linux = LinuxHost { kernel_windows, send_buffer_tuning, timer_tick };
+    config.host = if linux == LinuxHost::NO_HABIT { Host::Rfc } else { Host::Linux(linux) };
+    config.tcp = TcpConfig {
         quick_acks: d.one(&[16, 16, 0]),
         recovery: d.one(&[LossRecovery::RackTlp, LossRecovery::RackTlp, LossRecovery::Sack, LossRecovery::NewReno]),
         prr: d.chance(0.8),
         limited_transmit: d.chance(0.8),
         restart_after_idle: d.chance(0.8),
         ecn: d.chance(0.3),
-        ..default
+        ..config.tcp
     };
     config
 }

@@ -3,6 +3,8 @@
 use crate::world::{World, path_manager};
 use arbitrary::{Arbitrary, Unstructured};
 use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::host::Host;
+use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::Values;
 use pathweave_proto::registry::SchedulerEntry;
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, View, WindowUse};
@@ -188,7 +190,9 @@ fn config(settings: &Settings) -> ConnectionConfig {
     let mut config = ConnectionConfig::new(Chosen { entry, values: none() }, Chosen { entry: reno, values: none() });
     config.path_manager = path_manager(settings.path_manager);
     config.pr = settings.pr;
-    config.kernel_windows = settings.kernel_windows;
+    if settings.kernel_windows {
+        config.host = Host::Linux(LinuxHost { kernel_windows: true, ..LinuxHost::NO_HABIT });
+    }
     config.send_buffer = 100_000;
     config.receive_buffer = ReceiveBuffer::Fixed(if settings.small_buffer { 6000 } else { 100_000 });
     config

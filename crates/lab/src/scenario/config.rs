@@ -4,6 +4,8 @@ use super::data::{Connection, PathMode};
 use super::spec;
 use pathweave_proto::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection};
+use pathweave_proto::host::Host;
+use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::{Parameter, ParameterError, Values};
 use std::collections::BTreeMap;
 
@@ -24,9 +26,7 @@ impl Connection {
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
             nagle: self.nagle,
-            // A host that detects failures as Linux does is taken for Linux in this too.
-            kernel_windows: self.failure_detection == FailureDetection::Linux,
-            send_buffer_tuning: self.send_buffer_tuning,
+            host: self.host(),
             single_path: self.path_mode == PathMode::Single,
             pr: self.pr,
             failure_detection: self.failure_detection,
@@ -38,6 +38,17 @@ impl Connection {
             close_timeout: self.close_timeout,
             max_subflows: u8::try_from(self.max_subflows).unwrap_or(u8::MAX),
         })
+    }
+
+    /// The host that has the kernel's habits which are set.
+    fn host(&self) -> Host {
+        let linux = LinuxHost {
+            // A host that detects failures as Linux does is taken for Linux in this too.
+            kernel_windows: self.failure_detection == FailureDetection::Linux,
+            send_buffer_tuning: self.send_buffer_tuning,
+            timer_tick: self.timer_tick,
+        };
+        if linux == LinuxHost::NO_HABIT { Host::Rfc } else { Host::Linux(linux) }
     }
 
     /// Every parameter of its scheduler with its value as written, defaults included.

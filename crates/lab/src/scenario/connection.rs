@@ -58,6 +58,7 @@ pub(crate) fn default_connection() -> Connection {
         receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
         nagle: true,
         send_buffer_tuning: false,
+        timer_tick: Duration::ZERO,
         pr: false,
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,

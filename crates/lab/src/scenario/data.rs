@@ -122,6 +122,8 @@ pub struct Connection {
     pub nagle: bool,
     /// The send buffer follows the subflows' windows, up to `send_buffer`.
     pub send_buffer_tuning: bool,
+    /// Step of the clock that timers run on; zero: timers are exact.
+    pub timer_tick: Duration,
     /// Opportunistic retransmission and penalisation.
     pub pr: bool,
     /// How quickly a dark path is noticed.

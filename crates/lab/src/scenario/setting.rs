@@ -206,7 +206,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Whole<0, 14>, tcp.least_window_shift as "least_window_shift", "The smallest window scale; windows are offered in steps of 2 to this power";
     Bool, tcp.delayed_ack as "delayed_ack", "Whether acknowledgements are delayed";
     Time, tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
-    Time, tcp.timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
+    Time, timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
     Whole<0, 1000>, tcp.quick_acks as "quick_acks", "How many segments are acknowledged at once at the start";
     RecoveryForm, tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
     Bool, tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";

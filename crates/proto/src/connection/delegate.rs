@@ -1,48 +1,19 @@
-//! Grants that wait for the end of an instant, as in the kernel (`mptcp_subflow_delegate`).
-//!
-//! An acknowledgement asks the scheduler, and what is picked for its own subflow goes there at once. Another subflow is
-//! pushed to when all packets of the instant have been taken: how much it gets is decided by the window then. Until that
-//! time nobody else is picked, and an acknowledgement of the picked subflow pushes at once.
+//! Grants that wait for the end of an instant, where the host is one that lets them wait (`host/linux/push.rs`).
 
 use super::Connection;
 use crate::scheduler::{Assign, Decision, Reason, SubflowView, WindowUse};
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::SubflowId;
 use pathweave_units::Instant;
-use std::collections::VecDeque;
-
-#[derive(Default)]
-pub(super) struct Delegation {
-    /// The subflows that push at the end of the instant, in the order in which they were picked.
-    waiting: VecDeque<SubflowId>,
-    /// The instant.
-    at: Instant,
-    /// The subflow that was picked last, until something is pushed to it.
-    picked: Option<SubflowId>,
-    /// Where the last burst that was decided ends.
-    burst_end: DataSeq,
-}
-
-impl Delegation {
-    /// When something is to be pushed.
-    pub(super) fn due(&self) -> Option<Instant> {
-        (!self.waiting.is_empty()).then_some(self.at)
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.waiting.clear();
-        self.picked = None;
-    }
-}
 
 impl Connection {
     /// Whether the scheduler's picks go to subflows as the kernel's do.
     pub(super) fn delegates(&self) -> bool {
-        self.config.kernel_windows && self.config.scheduler.entry.queues
+        self.config.host.has_kernel_windows() && self.config.scheduler.entry.queues
     }
 
     /// The subflow that is pushed to next, where one was picked before.
     pub(super) fn picked(&self) -> Option<SubflowId> {
-        self.delegation.picked
+        self.host.delegation.picked()
     }
 
     /// Notes where a burst ends, and lets the subflow that it is for wait for the end of the instant if that is not the
@@ -53,7 +24,8 @@ impl Connection {
         }
         let to = match decision {
             Decision::Assign(assign) => {
-                self.delegation.burst_end = self.fragments.end_from(assign.range.end).unwrap_or(assign.range.end);
+                self.host.delegation.burst_end =
+                    self.host.fragments.end_from(assign.range.end).unwrap_or(assign.range.end);
                 assign.subflow
             }
             // Picked without any room in the window, which may open until the end of the instant.
@@ -70,25 +42,15 @@ impl Connection {
 
     /// Lets `to` push at the end of the instant.
     pub(super) fn let_wait(&mut self, now: Instant, to: SubflowId) {
-        self.delegation.at = now;
-        self.delegation.picked = Some(to);
-        if !self.delegation.waiting.contains(&to) {
-            self.delegation.waiting.push_back(to);
-        }
-    }
-
-    fn unpick(&mut self, subflow: SubflowId) {
-        if self.delegation.picked == Some(subflow) {
-            self.delegation.picked = None;
-        }
+        self.host.delegation.let_wait(now, to);
     }
 
     /// What a subflow that was picked before gets: the rest of the last burst, or at least of a fragment.
     pub(super) fn picked_before(&mut self, subflow: SubflowId) -> Option<Assign> {
-        self.unpick(subflow);
+        self.host.delegation.unpick(subflow);
         let start = self.send.sendable(self.send_window_end)?.start;
-        let border = self.fragments.end_from(start + 1).unwrap_or(start + 1);
-        let range = start..self.delegation.burst_end.max(border);
+        let border = self.host.fragments.end_from(start + 1).unwrap_or(start + 1);
+        let range = start..self.host.delegation.burst_end.max(border);
         Some(Assign { subflow, range, window: WindowUse::Queue, reason: Reason::new("picked before at this instant") })
     }
 
@@ -96,8 +58,8 @@ impl Connection {
     pub(super) fn push_delegated(&mut self, now: Instant) {
         let mut views = core::mem::take(&mut self.views);
         self.fill_views(&mut views);
-        while let Some(id) = self.delegation.waiting.pop_front() {
-            self.unpick(id);
+        while let Some(id) = self.host.delegation.next_pushed() {
+            self.host.delegation.unpick(id);
             self.acknowledged_now = Some(id);
             self.run_scheduler(now, &mut views, Some(id));
         }

@@ -1,14 +1,12 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
-use super::delegate::Delegation;
-use super::fragments::Fragments;
-use super::kernel_buffers::KernelBuffers;
 use super::messages::Messages;
 use super::receive_window::ReceiveWindow;
 use super::subflow::{Join, PathMeta, Subflow};
 use super::throttle::Throttle;
 use super::{Connection, ConnectionEvent, Role};
 use crate::config::ConnectionConfig;
+use crate::host::HostState;
 use crate::parameter::ParameterError;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
@@ -173,7 +171,8 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
 impl Connection {
     fn new(config: ConnectionConfig, role: Role, mode: Mode, now: Instant) -> Result<Self, ParameterError> {
         let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
-        let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, config.kernel_windows && config.mptcp);
+        let window =
+            ReceiveWindow::new(config.receive_buffer, config.mptcp, config.host.has_kernel_windows() && config.mptcp);
         Ok(Connection {
             role,
             mode,
@@ -188,7 +187,7 @@ impl Connection {
             blocked: None,
             window_limited_since: None,
             scheduler_wake: None,
-            delegation: Delegation::default(),
+            host: HostState::default(),
             acknowledged_now: None,
             reinject: Default::default(),
             passing_by: false,
@@ -203,12 +202,9 @@ impl Connection {
             stream_moved_at: now,
             moved_at: now,
             write_blocked: false,
-            writer_looks_again: false,
             receive: Default::default(),
-            kernel_buffers: KernelBuffers::default(),
-            fragments: Fragments::default(),
             messages: Messages::default(),
-            last_offered: window.first(config.kernel_windows),
+            last_offered: window.first(config.host.has_kernel_windows()),
             window,
             end_reported: false,
             initial_local: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
@@ -257,7 +253,7 @@ impl Connection {
         c.initial_local = addresses.0;
         c.remote_addresses.push((AddressId(0), addresses.1));
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
-        let tcp = Tcp::connect(c.tcp_config(), controller, addresses, numbers.isn, c.window.largest());
+        let tcp = Tcp::connect(c.tcp_config(), c.config.host, controller, addresses, numbers.isn, c.window.largest());
         let meta = c.meta_of(addresses.0.ip());
         c.subflows.push(Some(Subflow::new(SubflowId(0), tcp, Join::Initial, meta)));
         Ok(c)
@@ -280,7 +276,7 @@ impl Connection {
         c.initial_local = syn.dst;
         c.remote_addresses.push((AddressId(0), syn.src));
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
-        let tcp = Tcp::accept(c.tcp_config(), controller, syn, numbers.isn, c.window.largest());
+        let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.window.largest());
         let meta = c.meta_of(syn.dst.ip());
         c.subflows.push(Some(Subflow::new(SubflowId(0), tcp, Join::Initial, meta)));
         Ok(c)
@@ -545,8 +541,8 @@ impl Connection {
     #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) =
-            (self.is_mptcp(), self.window.first(self.config.kernel_windows), self.config.nagle);
-        let tunes = self.config.send_buffer_tuning;
+            (self.is_mptcp(), self.window.first(self.config.host.has_kernel_windows()), self.config.nagle);
+        let tunes = self.config.host.tunes_send_buffer();
         let Some(subflow) = self.subflow_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };

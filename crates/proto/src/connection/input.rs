@@ -232,8 +232,8 @@ impl Connection {
             return 0;
         }
         let new = self.receive.insert(at, payload);
-        if self.config.kernel_windows && new > 0 {
-            self.kernel_buffers.insert(at, len, self.window.longest_buffer());
+        if self.config.host.has_kernel_windows() && new > 0 {
+            self.host.received.insert(at, len, self.window.longest_buffer());
         }
         self.counters.duplicate_bytes += len - new;
         new
@@ -256,13 +256,13 @@ impl Connection {
         let taken = mptcp && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
         let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
         // The kernel's window of a subflow stays what it was at first until a full segment has come.
-        let grows = !self.config.kernel_windows || subflow.tcp.saw_full_segment();
+        let grows = !self.config.host.has_kernel_windows() || subflow.tcp.saw_full_segment();
         if let Some((len, out_of_order)) = subflow.tcp.noted_data().filter(|_| grows) {
             // A segment that waits for a hole counts before it takes its room.
             let len_bytes = u64::from(len);
             // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
             // waits for a hole of the subflow.
-            let there = match (self.config.kernel_windows && mptcp, out_of_order) {
+            let there = match (self.config.host.has_kernel_windows() && mptcp, out_of_order) {
                 (true, true) => self.window.occupied_by(self.window.joined(held.saturating_sub(len_bytes))),
                 (true, false) => self.window.occupied_by(self.window.joined(held + len_bytes)),
                 (false, true) => occupied.saturating_sub(len_bytes),
@@ -358,7 +358,7 @@ impl Connection {
         let newly = self.send.acknowledge(ack);
         if newly > 0 {
             self.buffer.acknowledge(ack);
-            self.fragments.acknowledge(self.send.first_unacked());
+            self.host.fragments.acknowledge(self.send.first_unacked());
             self.messages.acknowledge(self.send.first_unacked());
             (self.progress_at, self.stream_moved_at) = (now, now);
             self.moved_at = now;

@@ -108,7 +108,14 @@ impl Connection {
     pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), numbers: Numbers) -> Option<SubflowId> {
         let id = self.free_slot()?;
         let controller = (self.config.congestion.entry.build)(&self.config.congestion.values).ok()?;
-        let tcp = Tcp::connect(self.tcp_config(), controller, addresses, numbers.isn, self.window.largest());
+        let tcp = Tcp::connect(
+            self.tcp_config(),
+            self.config.host,
+            controller,
+            addresses,
+            numbers.isn,
+            self.window.largest(),
+        );
         let meta = self.meta_of(addresses.0.ip());
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: 0 };
         let mut subflow = Subflow::new(id, tcp, pending, meta);
@@ -148,7 +155,7 @@ impl Connection {
         }
         let controller = (self.config.congestion.entry.build)(&self.config.congestion.values)
             .map_err(|_| ResetReason::LackOfResources)?;
-        let tcp = Tcp::accept(self.tcp_config(), controller, syn, numbers.isn, self.window.largest());
+        let tcp = Tcp::accept(self.tcp_config(), self.config.host, controller, syn, numbers.isn, self.window.largest());
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
         let id = self.free_slot();
         let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.meta_of(syn.dst.ip()));
@@ -169,7 +176,7 @@ impl Connection {
 
     fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
         let mut answer = Segment::default();
-        subflow.tcp.header(now, &Outgoing::Syn, self.window.first(self.config.kernel_windows), &mut answer);
+        subflow.tcp.header(now, &Outgoing::Syn, self.window.first(self.config.host.has_kernel_windows()), &mut answer);
         self.syn_options(subflow, &mut answer);
         subflow.tcp.finish(&mut answer);
         self.control.push_back(answer);

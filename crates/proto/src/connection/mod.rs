@@ -11,11 +11,9 @@ mod blocking;
 mod close;
 mod delegate;
 mod fallback;
-mod fragments;
 mod handshake;
 mod input;
 mod joins;
-mod kernel_buffers;
 mod mapping;
 mod messages;
 mod output;
@@ -43,16 +41,14 @@ pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
+use crate::host::HostState;
 use crate::scheduler::{Event, Scheduler, SubflowView};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Changes;
 use blocking::Blocked;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
-use delegate::Delegation;
-use fragments::Fragments;
 use handshake::Mode;
-use kernel_buffers::KernelBuffers;
 use messages::Messages;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{AddressId, MptcpOption};
@@ -163,12 +159,12 @@ pub struct Connection {
     connected: bool,
     error: Option<ConnectionError>,
     subflows: Vec<Option<Subflow>>,
+    /// What the host remembers of this connection beyond what the RFCs ask for.
+    host: HostState,
 
     // Sending.
     send: SendMap,
     buffer: SendBuffer,
-    /// Where a kernel's send buffer has its fragments, where it is one.
-    fragments: Fragments,
     /// Where the application's messages end.
     messages: Messages,
     scheduler: Box<dyn Scheduler>,
@@ -181,7 +177,6 @@ pub struct Connection {
     window_limited_since: Option<Instant>,
     /// The scheduler asked to be asked again.
     scheduler_wake: Option<Instant>,
-    delegation: Delegation,
     /// The subflow whose segment is being processed.
     acknowledged_now: Option<SubflowId>,
     /// Ranges that another subflow must carry again.
@@ -207,12 +202,9 @@ pub struct Connection {
     /// acknowledge.
     stream_moved_at: Instant,
     write_blocked: bool,
-    writer_looks_again: bool,
 
     // Receiving.
     receive: ReceiveQueue,
-    /// The memory that a kernel would count for it, where windows are a kernel's.
-    kernel_buffers: KernelBuffers,
     window: ReceiveWindow,
     /// The window in the last segment sent, on any subflow.
     last_offered: u64,
@@ -349,14 +341,14 @@ impl Connection {
         if take == 0 {
             return 0;
         }
-        if self.delegation.due().is_some() {
+        if self.host.delegation.due().is_some() {
             // The kernel's writer comes after its packets.
             self.schedule(now);
         }
         let start = self.send.written_end();
         self.buffer.append(start, payload.slice(0, take as u32));
-        if self.config.send_buffer_tuning {
-            self.fragments.append(start, take, self.send.unassigned_bytes() > 0);
+        if self.config.host.tunes_send_buffer() {
+            self.host.fragments.append(start, take, self.send.unassigned_bytes() > 0);
         }
         self.send.append(take);
         if ends_message && take == u64::from(payload.len()) {
@@ -364,17 +356,19 @@ impl Connection {
         }
         self.tell(now, |_| Event::DataWritten(start..start + take));
         self.schedule(now);
-        self.writer_looks_again = self.config.send_buffer_tuning;
+        self.host.writer_looks_again = self.config.host.tunes_send_buffer();
         take
     }
 
     /// Reads at most `max` bytes in order.
     pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
         let out = self.receive.read(max)?;
-        self.kernel_buffers.read_to(self.receive.read_position());
+        self.host.received.read_to(self.receive.read_position());
         let established = || self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
         let longest = established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let fresh = self.config.kernel_windows && self.is_mptcp() && established().any(|s| !s.tcp.saw_full_segment());
+        let fresh = self.config.host.has_kernel_windows()
+            && self.is_mptcp()
+            && established().any(|s| !s.tcp.saw_full_segment());
         let mut tuned = false;
         if let Some(clamp) = self.window.tune(now, self.receive.read_position(), longest, fresh) {
             for subflow in self.subflows.iter_mut().flatten() {
@@ -384,7 +378,7 @@ impl Connection {
             tuned = true;
         }
         let (occupied, mptcp) = (self.occupied(0), self.is_mptcp());
-        let at = self.config.kernel_windows.then_some(now + READING);
+        let at = self.config.host.has_kernel_windows().then_some(now + READING);
         // Plain TCP tells at each read; with Multipath TCP the whole room must have doubled since it was last told.
         let room = self.window.possible(u64::MAX, occupied, 1);
         let doubled = !mptcp || tuned || (room > 0 && room >= 2 * self.last_offered);
@@ -408,8 +402,8 @@ impl Connection {
     /// unread, and what waits for earlier data. The kernel counts what a Multipath TCP subflow holds only on that subflow.
     fn occupied(&self, held: u64) -> u64 {
         let bytes = self.receive.ready_bytes() + self.receive.held_bytes();
-        match (self.config.kernel_windows, self.is_mptcp()) {
-            (true, true) => self.window.occupied_by(self.kernel_buffers.memory()),
+        match (self.config.host.has_kernel_windows(), self.is_mptcp()) {
+            (true, true) => self.window.occupied_by(self.host.received.memory()),
             (true, false) => self.window.occupied_by(self.window.joined(bytes + held)),
             (false, _) => bytes + held,
         }
@@ -446,7 +440,7 @@ impl Connection {
         self.unechoed.iter().for_each(|u| consider(u.again));
         consider(self.data_timer);
         consider(self.scheduler_wake);
-        consider(self.delegation.due());
+        consider(self.host.delegation.due());
         consider(self.window_probe.map(|(t, _)| t));
         consider(self.join_retry);
         if let DataFin::Sent(again) = self.data_fin {

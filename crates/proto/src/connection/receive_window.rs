@@ -1,7 +1,7 @@
 //! The window that a connection offers.
 
-use super::kernel_buffers::{OVERHEAD, SEGMENTS};
 use crate::config::ReceiveBuffer;
+use crate::host::linux::memory::{OVERHEAD, SEGMENTS};
 use crate::seq::DataSeq;
 use pathweave_units::{Duration, Instant};
 

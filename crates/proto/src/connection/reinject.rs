@@ -50,7 +50,7 @@ impl Connection {
                 self.check = Some(if at > now { at } else { now + timeout });
             }
         } else if self.data_timer.is_none() {
-            self.data_timer = Some(self.config.tcp.expiry(now, self.longest_timeout()));
+            self.data_timer = Some(self.config.host.expiry(now, self.longest_timeout()));
         }
     }
 

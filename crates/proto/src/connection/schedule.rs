@@ -66,7 +66,7 @@ impl Connection {
             send_buffer_free: self.writable(),
             send_buffer: self.send_buffer(),
             message_end: self.message_end(),
-            fragment_ends: self.config.send_buffer_tuning.then(|| self.fragments.ends()),
+            fragment_ends: self.config.host.tunes_send_buffer().then(|| self.host.fragments.ends()),
         }
     }
 
@@ -82,9 +82,9 @@ impl Connection {
     /// Gives data to subflows until the scheduler waits.
     pub(super) fn schedule(&mut self, now: Instant) {
         if !self.connected || self.error.is_some() {
-            return self.delegation.clear();
+            return self.host.delegation.clear();
         }
-        if self.acknowledged_now.is_none() && self.delegation.due().is_some() {
+        if self.acknowledged_now.is_none() && self.host.delegation.due().is_some() {
             self.push_delegated(now);
         }
         if self.has_nothing_to_send() {
@@ -318,11 +318,11 @@ impl Connection {
             let by = if room == segments * mss { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer };
             clipped_by = Some(by);
         }
-        if assign.window == WindowUse::Queue && self.config.send_buffer_tuning {
+        if assign.window == WindowUse::Queue && self.config.host.tunes_send_buffer() {
             // The kernel looks at the memory again after each fragment of the stream.
             let limit = subflow.tcp.send_buffer(self.config.send_buffer);
             let full = |border: &&DataSeq| subflow.tcp.memory_with(start, border.since(start)) >= limit;
-            let borders = self.fragments.ends().iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
+            let borders = self.host.fragments.ends().iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
             if let Some(border) = borders.into_iter().find(full) {
                 (end, clipped_by) = (*border, Some(ClippedBy::SendBuffer));
             }

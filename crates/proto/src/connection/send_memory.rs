@@ -4,8 +4,8 @@
 //! writer fills a buffer to its end once it has begun one, stops where memory has reached the limit, and goes on when
 //! memory has come down to two thirds of the limit (`sk_stream_is_writeable`).
 
-use super::fragments::FULL;
 use super::{Connection, ConnectionEvent, DataFin};
+use crate::host::linux::fragments::FULL;
 
 /// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
 const LEAST_SEND_BUFFER: u64 = 4096;
@@ -15,7 +15,7 @@ const WORTH_WRITING: u64 = 64 << 10;
 impl Connection {
     /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
     pub(super) fn send_buffer(&self) -> u64 {
-        if !self.config.send_buffer_tuning {
+        if !self.config.host.tunes_send_buffer() {
             return self.config.send_buffer;
         }
         let max = self.config.send_buffer;
@@ -27,11 +27,11 @@ impl Connection {
     /// What written data takes of the send buffer until it is acknowledged.
     fn send_memory(&self) -> u64 {
         let data = self.send.written_end().since(self.send.first_unacked());
-        if !self.config.send_buffer_tuning || data == 0 {
+        if !self.config.host.tunes_send_buffer() || data == 0 {
             return data;
         }
         if self.is_mptcp() {
-            return data + self.fragments.overhead();
+            return data + self.host.fragments.overhead();
         }
         let unassigned = self.send.unassigned_bytes();
         let queued: u64 = self.subflows.iter().flatten().map(|s| s.tcp.queued_memory()).sum();
@@ -44,7 +44,7 @@ impl Connection {
             return 0;
         }
         let free = self.send_buffer().saturating_sub(self.send_memory());
-        if !self.config.send_buffer_tuning || free == 0 {
+        if !self.config.host.tunes_send_buffer() || free == 0 {
             return free;
         }
         let end = self.send.written_end().0;
@@ -56,7 +56,7 @@ impl Connection {
             return 0;
         }
         if self.is_mptcp() {
-            return self.fragments.fills(self.send_memory(), self.send_buffer(), self.send.unassigned_bytes() > 0);
+            return self.host.fragments.fills(self.send_memory(), self.send_buffer(), self.send.unassigned_bytes() > 0);
         }
         let unassigned = self.send.unassigned_bytes();
         self.subflows.iter().flatten().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
@@ -71,7 +71,7 @@ impl Connection {
     /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
     /// third of the buffer (`sk_stream_wait_memory`).
     pub(super) fn look_again(&mut self) {
-        if core::mem::take(&mut self.writer_looks_again) && self.write_blocked && self.writable() > 0 {
+        if core::mem::take(&mut self.host.writer_looks_again) && self.write_blocked && self.writable() > 0 {
             self.write_blocked = false;
             self.events.push_back(ConnectionEvent::Writable);
         }
@@ -82,7 +82,7 @@ impl Connection {
         if !self.write_blocked {
             return;
         }
-        let worth = match self.config.send_buffer_tuning {
+        let worth = match self.config.host.tunes_send_buffer() {
             true => 3 * self.send_memory() <= 2 * self.send_buffer(),
             false => self.writable() >= (self.send_buffer() / 3).min(WORTH_WRITING),
         };

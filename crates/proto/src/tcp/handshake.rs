@@ -7,6 +7,7 @@ use super::sent::SentQueue;
 use super::{Changes, Counters, Peers, State, Tcp};
 use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Controller, Window};
+use crate::host::Host;
 use crate::scheduler::Growth;
 use arrayvec::ArrayVec;
 use core::cell::Cell;
@@ -24,6 +25,7 @@ const TIMESTAMP_BYTES: u32 = 12;
 impl Tcp {
     fn new(
         config: TcpConfig,
+        host: Host,
         controller: Box<dyn Controller>,
         (local, remote): (SocketAddr, SocketAddr),
         isn: u32,
@@ -108,18 +110,20 @@ impl Tcp {
             time_wait_end: None,
             counters: Counters::default(),
             config,
+            host,
         }
     }
 
     /// An active open: a SYN goes out.
     pub(crate) fn connect(
         config: TcpConfig,
+        host: Host,
         controller: Box<dyn Controller>,
         addresses: (SocketAddr, SocketAddr),
         isn: u32,
         largest_window: u64,
     ) -> Self {
-        let mut tcp = Tcp::new(config, controller, addresses, isn, largest_window);
+        let mut tcp = Tcp::new(config, host, controller, addresses, isn, largest_window);
         tcp.state = State::SynSent;
         tcp.nxt = 1;
         tcp
@@ -128,12 +132,13 @@ impl Tcp {
     /// A passive open: answers `syn` with a SYN/ACK.
     pub(crate) fn accept(
         config: TcpConfig,
+        host: Host,
         controller: Box<dyn Controller>,
         syn: &Segment,
         isn: u32,
         largest_window: u64,
     ) -> Self {
-        let mut tcp = Tcp::new(config, controller, (syn.dst, syn.src), isn, largest_window);
+        let mut tcp = Tcp::new(config, host, controller, (syn.dst, syn.src), isn, largest_window);
         tcp.state = State::SynReceived;
         tcp.nxt = 1;
         tcp.negotiate(syn);

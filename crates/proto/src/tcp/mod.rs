@@ -18,6 +18,7 @@ pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Context, Controller, PathState, Window};
+use crate::host::Host;
 use crate::scheduler::{Growth, LossKind, Phase};
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
@@ -144,6 +145,7 @@ pub struct Counters {
 
 pub(crate) struct Tcp {
     pub(crate) config: TcpConfig,
+    host: Host,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     state: State,
@@ -575,7 +577,7 @@ impl Tcp {
         }
         let around =
             receive::Surroundings { rto: self.rtt.base_rto(), srtt: self.rtt.srtt(), sack: self.sack_ok, taken };
-        self.receiver.decide_ack(now, window, &around, &self.config);
+        self.receiver.decide_ack(now, window, &around, &self.config, &self.host);
     }
     /// An acknowledgement goes out now or at this time at the latest.
     pub(crate) fn acknowledges_by(&self, at: Instant) -> bool {

@@ -1,6 +1,7 @@
 //! The receiving half: reassembly, acknowledgement policy, SACK blocks.
 
 use crate::config::TcpConfig;
+use crate::host::Host;
 use arrayvec::ArrayVec;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::Mapping;
@@ -391,7 +392,14 @@ impl Receiver {
     //= RFC 9293 §3.8.6.3: "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
     //= seconds"
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
-    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, around: &Surroundings, config: &TcpConfig) {
+    pub(crate) fn decide_ack(
+        &mut self,
+        now: Instant,
+        window: u64,
+        around: &Surroundings,
+        config: &TcpConfig,
+        host: &Host,
+    ) {
         let Some((received, fin, _)) = self.noted.take() else { return };
         if !self.started {
             self.started = true;
@@ -425,7 +433,7 @@ impl Receiver {
         } else if !self.held.is_empty() {
             self.acknowledge_hole(now, around);
         } else if self.due == AckDue::No {
-            self.due = AckDue::At(config.expiry(now, self.delay.min(config.delayed_ack_timeout)));
+            self.due = AckDue::At(host.expiry(now, self.delay.min(config.delayed_ack_timeout)));
         }
     }
 

@@ -44,7 +44,7 @@ impl Tcp {
 
     pub(super) fn arm_rto(&mut self, now: Instant) {
         self.retransmit_timer =
-            (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.config.expiry(now, self.rto())));
+            (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.host.expiry(now, self.rto())));
     }
 
     /// A dark path answers again: the timeouts that were doubled and capped in the dark do not count any more.
@@ -72,11 +72,11 @@ impl Tcp {
     }
 
     pub(super) fn arm_syn(&mut self, now: Instant) {
-        self.retransmit_timer = Some((RetransmitTimer::Syn, self.config.expiry(now, self.rto())));
+        self.retransmit_timer = Some((RetransmitTimer::Syn, self.host.expiry(now, self.rto())));
     }
 
     pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
-        self.retransmit_timer = Some((RetransmitTimer::Reordering, self.config.expiry(now, wait)));
+        self.retransmit_timer = Some((RetransmitTimer::Reordering, self.host.expiry(now, wait)));
     }
 
     pub(super) fn timer_is_probe(&self) -> bool {
@@ -107,7 +107,7 @@ impl Tcp {
         if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.retransmit_timer.as_mut()) {
             // RFC 8985 §7.2: where the retransmission timer would expire first, the probe takes its time.
             *kind = RetransmitTimer::LossProbe;
-            *at = (*at).min(self.config.expiry(now, delay));
+            *at = (*at).min(self.host.expiry(now, delay));
         }
     }
 
@@ -119,7 +119,7 @@ impl Tcp {
             && matches!(self.retransmit_timer, Some((RetransmitTimer::Timeout | RetransmitTimer::LossProbe, _)))
         {
             let timeout = self.queue.head().map_or(now, |h| h.last_sent) + self.rto();
-            let at = self.config.expiry(now, delay.min(timeout.max(now).since(now)));
+            let at = self.host.expiry(now, delay.min(timeout.max(now).since(now)));
             self.retransmit_timer = Some((RetransmitTimer::LossProbe, at));
         }
     }

@@ -5,6 +5,8 @@ use crate::scenario::setting::CONNECTION;
 use pathweave_proto::config::{
     ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
 };
+use pathweave_proto::host::Host;
+use pathweave_proto::host::linux::LinuxHost;
 use pathweave_units::{Bitrate, Duration};
 
 #[track_caller]
@@ -150,8 +152,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         send_buffer,
         receive_buffer,
         nagle,
-        send_buffer_tuning,
-        kernel_windows,
+        host,
         single_path,
         pr,
         failure_detection,
@@ -163,22 +164,14 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         close_timeout,
         max_subflows,
     } = c.config(&Registry::builtin()).expect("the registry is the same");
-    assert!(
-        !mptcp
-            && !nagle
-            && kernel_windows
-            && send_buffer_tuning
-            && !single_path
-            && pr
-            && join_initial_address
-            && protect_initial_address
-            && checksum
-    );
+    assert!(!mptcp && !nagle && !single_path && pr && join_initial_address && protect_initial_address && checksum);
     assert_eq!((scheduler.entry.name, scheduler.values.integer("path"), congestion.entry.name), ("single", 1, "cubic"));
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
     assert_eq!((close_timeout, max_subflows), (Duration::from_secs(5), 3));
     assert_eq!(keep_alive, Duration::from_secs(30));
+    let linux = LinuxHost { kernel_windows: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
+    assert_eq!(host, Host::Linux(linux));
     let expected = TcpConfig {
         least_window_shift: 3,
         mtu: 1400,
@@ -189,7 +182,6 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         window_scaling: false,
         delayed_ack: false,
         delayed_ack_timeout: Duration::from_millis(25),
-        timer_tick: Duration::from_millis(4),
         quick_acks: 0,
         recovery: LossRecovery::NewReno,
         prr: false,

@@ -3,6 +3,7 @@
 use super::secs;
 use pathweave_proto::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::host::Host;
 use pathweave_proto::parameter::Values;
 
 /// A connection's settings: `minrtt`, `reno`, large buffers, all else as by default.
@@ -13,13 +14,12 @@ pub(crate) fn config() -> ConnectionConfig {
     ConnectionConfig {
         mptcp: true,
         tcp: TcpConfig::default(),
+        host: Host::Rfc,
         scheduler: Chosen { entry: scheduler, values: Values::parse(scheduler.parameters, &[]).expect("defaults") },
         congestion: Chosen { entry: controller, values: Values::parse(controller.parameters, &[]).expect("defaults") },
         send_buffer: 4 << 20,
         receive_buffer: ReceiveBuffer::Fixed(1 << 20),
         nagle: false,
-        send_buffer_tuning: false,
-        kernel_windows: false,
         pr: false,
         failure_detection: FailureDetection::Fast,
         path_manager: PathManager::Default,

@@ -13,11 +13,11 @@ const HEADER: u64 = 40;
 /// With less room than this in a chunk the next one is begun.
 const LEAST_ROOM: u64 = 32 + HEADER;
 /// The data of a fragment that fills a chunk.
-pub(super) const FULL: u64 = CHUNK - HEADER;
+pub(crate) const FULL: u64 = CHUNK - HEADER;
 
 /// The fragments of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Fragments {
+pub(crate) struct Fragments {
     /// Where each ends that is not acknowledged as a whole.
     ends: VecDeque<DataSeq>,
     /// Room in the chunk of the last one.
@@ -26,22 +26,22 @@ pub(super) struct Fragments {
 
 impl Fragments {
     /// Where they end, in order.
-    pub(super) fn ends(&self) -> &VecDeque<DataSeq> {
+    pub(crate) fn ends(&self) -> &VecDeque<DataSeq> {
         &self.ends
     }
 
     /// Where the first of them ends that ends at or after `at`.
-    pub(super) fn end_from(&self, at: DataSeq) -> Option<DataSeq> {
+    pub(crate) fn end_from(&self, at: DataSeq) -> Option<DataSeq> {
         self.ends.get(self.ends.partition_point(|e| *e < at)).copied()
     }
 
     /// The memory of their headers, bytes.
-    pub(super) fn overhead(&self) -> u64 {
+    pub(crate) fn overhead(&self) -> u64 {
         self.ends.len() as u64 * HEADER
     }
 
     /// `bytes` are written at `end`. `unsent`: some of what was written before is.
-    pub(super) fn append(&mut self, mut end: DataSeq, mut bytes: u64, mut unsent: bool) {
+    pub(crate) fn append(&mut self, mut end: DataSeq, mut bytes: u64, mut unsent: bool) {
         while bytes > 0 {
             let goes_on = unsent && self.room > 0;
             if !goes_on {
@@ -66,7 +66,7 @@ impl Fragments {
 
     /// How many bytes a writer writes that stops at the first piece begun with `limit` bytes of memory in use, of which are
     /// `memory` now.
-    pub(super) fn fills(&self, mut memory: u64, limit: u64, unsent: bool) -> u64 {
+    pub(crate) fn fills(&self, mut memory: u64, limit: u64, unsent: bool) -> u64 {
         let (mut room, mut goes_on, mut bytes) = (self.room, unsent && self.room > 0, 0);
         while memory < limit {
             if !goes_on {
@@ -80,7 +80,7 @@ impl Fragments {
     }
 
     /// All before `una` is acknowledged.
-    pub(super) fn acknowledge(&mut self, una: DataSeq) {
+    pub(crate) fn acknowledge(&mut self, una: DataSeq) {
         while self.ends.pop_front_if(|e| *e <= una).is_some() {}
     }
 }

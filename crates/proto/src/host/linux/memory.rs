@@ -7,9 +7,9 @@ use crate::seq::DataSeq;
 use std::collections::VecDeque;
 
 /// A buffer's overhead, bytes.
-pub(super) const OVERHEAD: u64 = 960;
+pub(crate) const OVERHEAD: u64 = 960;
 /// Segments in one buffer: 17 fragments of pages, and a segment that lies across two pages has two.
-pub(super) const SEGMENTS: u64 = 16;
+pub(crate) const SEGMENTS: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
@@ -33,7 +33,7 @@ impl Buffer {
 
 /// The buffers of one connection's stream.
 #[derive(Debug, Default)]
-pub(super) struct KernelBuffers {
+pub(crate) struct KernelBuffers {
     /// In order and not read yet.
     ready: VecDeque<Buffer>,
     /// Beyond a hole, sorted.
@@ -45,12 +45,12 @@ pub(super) struct KernelBuffers {
 
 impl KernelBuffers {
     /// What all of it takes, bytes.
-    pub(super) fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         self.bytes + (self.ready.len() + self.waiting.len()) as u64 * OVERHEAD
     }
 
     /// A segment's data has arrived, none of which was here. Buffers are joined up to `limit` bytes.
-    pub(super) fn insert(&mut self, start: DataSeq, len: u64, limit: u64) {
+    pub(crate) fn insert(&mut self, start: DataSeq, len: u64, limit: u64) {
         let buffer = Buffer { start: start.max(self.next), end: start + len, segments: 1 };
         if buffer.start >= buffer.end {
             return;
@@ -84,7 +84,7 @@ impl KernelBuffers {
     }
 
     /// All before `position` has been read.
-    pub(super) fn read_to(&mut self, position: DataSeq) {
+    pub(crate) fn read_to(&mut self, position: DataSeq) {
         while let Some(read) = self.ready.pop_front_if(|b| b.end <= position) {
             self.bytes -= read.end.since(read.start);
         }

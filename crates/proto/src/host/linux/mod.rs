@@ -1,0 +1,33 @@
+//! A Linux kernel, as measured (`docs/notes/`).
+
+pub(crate) mod fragments;
+pub(crate) mod memory;
+pub(crate) mod push;
+pub(crate) mod wheel;
+
+use pathweave_units::Duration;
+
+/// Which of a Linux kernel's habits a host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinuxHost {
+    /// Receive windows are shares of the kernel's memory, and what a scheduler queues on another subflow than the one that
+    /// is being acknowledged waits for the end of the instant.
+    pub kernel_windows: bool,
+    /// The send buffer follows the subflows' windows, up to `send_buffer`, and its memory is counted as the kernel counts it.
+    pub send_buffer_tuning: bool,
+    /// The step of the clock that timers run on; zero: timers are exact.
+    pub timer_tick: Duration,
+}
+
+impl LinuxHost {
+    /// A host whose only habits are those that are always there.
+    pub const NO_HABIT: LinuxHost =
+        LinuxHost { kernel_windows: false, send_buffer_tuning: false, timer_tick: Duration::ZERO };
+}
+
+impl Default for LinuxHost {
+    /// All of them, and a clock of 1000 ticks a second.
+    fn default() -> Self {
+        LinuxHost { kernel_windows: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(1) }
+    }
+}
