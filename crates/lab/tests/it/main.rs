@@ -1,0 +1,17 @@
+//! Behaviour of whole runs, one module for each behaviour, in one program: each program would link everything anew.
+
+mod build;
+mod built_in;
+mod dpsaf;
+mod examples;
+mod fairness;
+mod identities;
+mod measure_from;
+mod messages;
+mod middleboxes;
+mod properties;
+mod results;
+mod schedulers;
+mod start_spread;
+mod through_bytes;
+mod waiting;
