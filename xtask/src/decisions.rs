@@ -4,7 +4,7 @@
 //! decide and to be told of what happened. The mean is of both; the costliest decision is that of the first alone. The numbers are the
 //! same on every run of one build.
 
-use crate::run::{COUNTED, capture, cargo, root, run, target};
+use crate::run::{COUNTED, capture, cargo, in_parallel, root, run, target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -74,10 +74,12 @@ pub(crate) fn write() -> Result<(), String> {
 fn count() -> Result<Counts, String> {
     let program = program()?;
     let names = capture(&mut Command::new(&program))?;
+    let names = String::from_utf8_lossy(&names);
+    let works: Vec<(&str, &str)> = names.lines().filter_map(|line| line.split_once(' ')).collect();
+    let costs = in_parallel(&works, |(name, connection)| cost(&program, name, connection));
     let mut counts = Counts::new();
-    for line in String::from_utf8_lossy(&names).lines() {
-        let (name, connection) = line.split_once(' ').ok_or_else(|| format!("what is {line:?}?"))?;
-        let cost = cost(&program, name, connection)?;
+    for ((name, connection), cost) in works.into_iter().zip(costs) {
+        let cost = cost?;
         if counts.last().is_none_or(|(last, _)| last != name) {
             counts.push((name.to_owned(), BTreeMap::new()));
         }
@@ -123,7 +125,7 @@ fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {
 
 /// What was collected from dump to dump, and the number of decisions.
 fn callgrind(program: &Path, work: [&str; 3], options: &[&str]) -> Result<(Vec<u64>, u64), String> {
-    let profile = target().join("decisions.callgrind");
+    let profile = target().join(format!("decisions-{}-{}.callgrind", work[0], work[1]));
     let _ = std::fs::remove_file(&profile);
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--collect-atstart=no", "--dump-line=no"]).args(options);

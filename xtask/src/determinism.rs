@@ -1,8 +1,9 @@
 //! The same scenario and seed give the same bytes: twice, on one thread and two, in debug and release, on this machine and
 //! in WebAssembly (ARCHITECTURE.md, contract 7).
 
+use crate::digests;
 use crate::results::{self, SCENARIOS};
-use crate::run::{capture, cargo, program, run, target};
+use crate::run::{capture, cargo, in_parallel, program, run, target};
 use crate::setup;
 use crate::steps::Steps;
 use std::fs;
@@ -33,25 +34,27 @@ pub(crate) fn check(steps: &mut Steps) {
         results::build()
     });
     if native {
-        steps.step("digests: debug, release and wasm32", |_| digests(wasm));
+        steps.step("digests: debug, release, wasm32 and the committed ones", |_| compare_digests(wasm));
         steps.step("JSON Lines: one thread and two, debug and release", |_| json_lines());
     }
 }
 
-fn digests(wasm: bool) -> Result<(), String> {
-    let release = capture(&mut Command::new(target().join("release/digests")))?;
-    let debug = capture(&mut Command::new(target().join("debug/digests")))?;
-    compare(("release", &release), ("debug", &debug))?;
-    let bytes = capture(Command::new(target().join("release/digests")).arg("--through-bytes"))?;
-    compare(("release", &release), ("through bytes", &bytes))?;
-    if !wasm {
-        return Err("there is no WebAssembly module to compare with".into());
+fn compare_digests(wasm: bool) -> Result<(), String> {
+    let built = |profile: &str| Command::new(target().join(profile).join("digests"));
+    let kinds = ["release", "debug", "release, through bytes", "wasm32"];
+    let mut found = in_parallel(&kinds, |kind| match *kind {
+        "wasm32" if !wasm => Err("there is no WebAssembly module to compare with".into()),
+        "wasm32" => capture(program(setup::node()?, "tools/digests/run.mjs").arg(target().join(MODULE))),
+        "release, through bytes" => capture(built("release").arg("--through-bytes")),
+        profile => capture(&mut built(profile)),
+    })
+    .into_iter();
+    let release = found.next().unwrap_or_else(|| Err("no digests were computed".into()))?;
+    for (kind, other) in kinds[1..].iter().zip(found) {
+        compare(("release", &release), (kind, &other?))?;
     }
-    let module = target().join(MODULE);
-    let there = capture(program(setup::node()?, "tools/digests/run.mjs").arg(module))?;
-    compare(("release", &release), ("wasm32", &there))?;
     println!("{} runs have the same digests everywhere", lines(&release).len());
-    Ok(())
+    digests::judge(&String::from_utf8_lossy(&release))
 }
 
 /// What `pathweave compare` writes.

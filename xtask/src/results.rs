@@ -31,13 +31,14 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
-/// Builds every program that the checks run in release: the command, the digests and the gates. Together, because Cargo
-/// would build what they share anew for each of them alone.
+/// Builds every program that the checks run in release: the command, the digests, the gates and the faults. Cargo would build
+/// the crates that they share again for each of them alone.
 ///
 /// # Errors
 /// Where one does not build.
 pub(crate) fn build() -> Result<(), String> {
-    let packages = ["pathweave", "pathweave-digests", "pathweave-gates"].map(|name| format!("--package {name} "));
+    let packages = ["pathweave", "pathweave-digests", "pathweave-gates", "pathweave-faults"]
+        .map(|name| format!("--package {name} "));
     run(&mut cargo(&format!("build --release {} --bins", packages.concat())))
 }
 

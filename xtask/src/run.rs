@@ -4,6 +4,9 @@ use crate::steps::Counts;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 /// The packages whose programs Callgrind counts, always selected together: Cargo would build what they share anew for each of
 /// them alone.
@@ -64,6 +67,27 @@ pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
     Err(format!("{text}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
 }
 
+/// Does the work for each of the items, on as many threads as there are processors; the answers in the items' order.
+pub(crate) fn in_parallel<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
+    let next = AtomicUsize::new(0);
+    let answers = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..available_parallelism().map_or(1, usize::from).min(items.len()) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { return };
+                    let answer = work(item);
+                    answers.lock().unwrap_or_else(PoisonError::into_inner).push((index, answer));
+                }
+            });
+        }
+    });
+    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_by_key(|(index, _)| *index);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
 /// Whether it is there and works; it says nothing.
 pub(crate) fn works(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
@@ -112,6 +136,12 @@ fn test_result(line: &str) -> Option<Counts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_come_in_the_order_of_the_items() {
+        let items: Vec<u32> = (0..50).collect();
+        assert_eq!(in_parallel(&items, |n| n * 2), items.iter().map(|n| n * 2).collect::<Vec<_>>());
+    }
 
     #[test]
     fn lines_of_the_test_runner() {

@@ -4,7 +4,8 @@
 //! are the registry's, and what it is good for comes from the committed results (docs/results/): nothing is written by hand, so a
 //! line in the registry makes a page. The check writes nothing and compares.
 
-use crate::run::{capture, cargo, root};
+use crate::results::{build, pathweave};
+use crate::run::{capture, root};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -100,12 +101,13 @@ pub(crate) fn check() -> Result<(), String> {
 }
 
 fn listed(what: &str) -> Result<Vec<Value>, String> {
-    let text = capture(&mut cargo(&format!("run --quiet --package pathweave -- list {what} --json")))?;
+    let text = capture(pathweave().args(["list", what, "--json"]))?;
     serde_json::from_slice(&text).map_err(|e| format!("list {what}: {e}"))
 }
 
 /// All pages by file name.
 fn pages() -> Result<BTreeMap<String, String>, String> {
+    build()?;
     let schedulers = listed("schedulers")?;
     let results: Vec<Results> = listed("scenarios")?.iter().filter_map(results).collect();
     let mut pages = BTreeMap::from([("README.md".to_owned(), overview(&schedulers, &results))]);
