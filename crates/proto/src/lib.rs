@@ -17,8 +17,12 @@ pub mod connection;
 pub mod endpoint;
 pub mod host;
 pub mod parameter;
+mod paths;
+mod rate_limiter;
+mod receiver;
 pub mod registry;
 pub mod scheduler;
+mod sender;
 mod seq;
 mod tcp;
 

@@ -27,7 +27,7 @@ pub(super) struct Unechoed {
 impl Connection {
     /// Every further local address is announced.
     pub(super) fn announce_addresses(&mut self, keys: &Keys) {
-        let initial = self.subflows.iter().flatten().next().map(|s| s.tcp.local);
+        let initial = self.subflows.iter().next().map(|s| s.tcp.local);
         for (id, address, _) in &self.local_addresses {
             if Some(*address) == initial.map(|i| i.ip()) {
                 continue;
@@ -38,24 +38,24 @@ impl Connection {
         }
     }
 
-    /// Whether subflow `i` is to carry an announcement on an acknowledgement of its own, before anything else.
-    pub(super) fn announcement_is_due(&self, i: usize) -> bool {
+    /// Whether subflow `id` is to carry an announcement on an acknowledgement of its own, before anything else.
+    pub(super) fn announcement_is_due(&self, id: SubflowId) -> bool {
         if self.announce.is_empty() || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
             return false;
         }
-        let first = self.subflows.iter().flatten().find(|s| s.usable() && !s.stale);
+        let first = self.subflows.iter().find(|s| s.usable() && !s.stale);
         let ends = matches!(self.data_fin, DataFin::Sent(_));
-        first.is_some_and(|s| s.id.index() == i && !(s.send_data_fin && ends))
+        first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement of subflow `i`. Where both do not fit, or the data sequence signal
+    /// Puts the next announcement on an acknowledgement of `subflow`. Where both do not fit, or the data sequence signal
     /// tells nothing new, it gives way, as in the kernel.
     #[cold]
-    pub(super) fn add_announcement(&mut self, now: Instant, i: usize, segment: &mut Segment) {
+    pub(super) fn add_announcement(&mut self, now: Instant, subflow: SubflowId, segment: &mut Segment) {
         let Some(option) = self.announce.front().copied() else { return };
         let len = option.wire_len().next_multiple_of(4);
         let signal = segment.options.dss;
-        let is_news = self.subflows[i].as_ref().is_some_and(|s| s.tcp.owes_ack());
+        let is_news = self.subflows.get(subflow).is_some_and(|s| s.tcp.owes_ack());
         if (!is_news || len > segment.options.free_bytes()) && signal.is_some_and(|d| d.mapping.is_none()) {
             segment.options.dss = None;
         }
@@ -141,9 +141,9 @@ impl Connection {
             self.initial_removed |= *id == AddressId(0);
             // The first one stays in the list, because its port is the connection's.
             self.remote_addresses.retain(|(known, _)| known != id || *id == AddressId(0));
-            for i in 0..self.subflows.len() {
-                if self.subflows[i].as_ref().is_some_and(|s| s.remote_id == *id && !s.tcp.is_closed()) {
-                    self.probe_for_removal(now, SubflowId(i as u8));
+            for subflow in self.subflows.ids() {
+                if self.subflows.get(subflow).is_some_and(|s| s.remote_id == *id && !s.tcp.is_closed()) {
+                    self.probe_for_removal(now, subflow);
                 }
             }
         }
@@ -179,9 +179,9 @@ impl Connection {
         if self.is_mptcp() {
             self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
         }
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].as_ref().is_some_and(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
-                self.retire_subflow(now, SubflowId(i as u8));
+        for id in self.subflows.ids() {
+            if self.subflows.get(id).is_some_and(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
+                self.retire_subflow(now, id);
             }
         }
         self.schedule(now);
@@ -193,7 +193,7 @@ impl Connection {
     //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again, mp_prio::with_nothing_but_backups_sending_goes_on
     pub fn set_backup(&mut self, now: Instant, id: SubflowId, backup: bool) {
         let mptcp = self.is_mptcp();
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.backup = backup;
             if mptcp {
                 subflow.send_priority = Some(backup);

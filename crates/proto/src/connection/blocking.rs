@@ -27,7 +27,7 @@ impl Connection {
             false => return None,
         };
         let send_buffer = self.config.send_buffer;
-        let free = self.subflows.iter().flatten().filter(|s| s.usable() && s.has_space(send_buffer));
+        let free = self.subflows.iter().filter(|s| s.usable() && s.has_space(send_buffer));
         let with_space = free.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
         if with_space.is_empty() {
             return None;
@@ -46,7 +46,7 @@ impl Connection {
         match self.send.sendable(self.send_window_end) {
             None => true,
             Some(range) => {
-                let usable = self.subflows.iter().flatten().filter(|s| s.usable());
+                let usable = self.subflows.usable();
                 let segment = usable.map(|s| u64::from(s.tcp.mss())).max().unwrap_or(0);
                 let edge = range.end == self.send_window_end && range.end < self.send.written_end();
                 edge && range.end.since(range.start) < segment && self.send.assigned_bytes() > 0

@@ -1,8 +1,8 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
-use super::subflow::{Join, Subflow};
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
+use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
@@ -15,7 +15,7 @@ impl Connection {
         if self.data_fin == DataFin::NotRequested {
             self.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
-                for subflow in self.subflows.iter_mut().flatten() {
+                for subflow in self.subflows.iter_mut() {
                     // The FIN follows the stream's tail: it waits for nothing. A DATA_FIN ends no subflow, and the
                     // kernel's tail waits for the short segments before it all the same.
                     subflow.tcp.set_nagle(false);
@@ -35,7 +35,7 @@ impl Connection {
             Mode::Mptcp(keys) => Some(keys.remote),
             _ => None,
         };
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+        for subflow in self.subflows.established_mut() {
             let mut reset = subflow.tcp.reset_segment();
             if let Some(receiver) = key {
                 reset.options.mptcp.push(MptcpOption::FastClose { receiver });
@@ -49,7 +49,7 @@ impl Connection {
 
     pub(super) fn abort_subflows(&mut self) {
         self.unechoed.clear();
-        for subflow in self.subflows.iter_mut().flatten() {
+        for subflow in self.subflows.iter_mut() {
             subflow.tcp.abort();
         }
     }
@@ -76,13 +76,13 @@ impl Connection {
         }
         if !self.fast_detection() {
             // As the kernel: what has not joined by now never will.
-            for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.state() == State::SynSent) {
+            for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
                 subflow.tcp.abort();
                 subflow.down = true;
             }
         }
         let mut rto = Duration::from_millis(200);
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {
+        for subflow in self.subflows.usable_mut() {
             subflow.send_data_fin = true;
             subflow.tcp.signal();
             rto = rto.max(subflow.tcp.rto());
@@ -103,7 +103,7 @@ impl Connection {
         }
         self.receive.set_end(end);
         self.report_end();
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.ack_now();
         }
     }
@@ -114,7 +114,7 @@ impl Connection {
         if self.receive.complete() {
             return;
         }
-        let Some(subflow) = self.subflow_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
+        let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
         let end = DataSeq(subflow.tcp.bytes_before_fin());
         if self.receive.next() != end || self.receive.has_end() {
             return self.reset_subflow(now, id, &[]);
@@ -131,7 +131,7 @@ impl Connection {
         if receiver != keys.local {
             return;
         }
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+        for subflow in self.subflows.established_mut() {
             self.control.push_back(subflow.tcp.reset_segment());
         }
         self.abort_subflows();
@@ -152,7 +152,7 @@ impl Connection {
         if self.is_mptcp() && !self.is_over() {
             return self.forget_ended_subflows(now);
         }
-        if self.subflows.iter().flatten().all(Subflow::has_ended) {
+        if self.subflows.iter().all(Subflow::has_ended) {
             self.closed_reported = true;
             self.events.push_back(ConnectionEvent::Closed);
         }
@@ -160,10 +160,10 @@ impl Connection {
 
     /// Subflows that have ended in order while the connection goes on: the peer wanted no more of them, but one is needed.
     fn forget_ended_subflows(&mut self, now: Instant) {
-        for i in 0..self.subflows.len() {
+        for id in self.subflows.ids() {
             // What lingers in TIME-WAIT carries nothing any more.
-            if self.subflows[i].as_ref().is_some_and(|s| s.has_ended() && !s.down) {
-                self.end_subflow(now, SubflowId(i as u8));
+            if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.down) {
+                self.end_subflow(now, id);
                 if self.is_orphaned() {
                     self.plan_join(now);
                 }
@@ -179,11 +179,11 @@ impl Connection {
         if self.is_over() || self.receive.complete() {
             return;
         }
-        if self.subflow_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
+        if self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
             // What misses its mapping will not get it any more.
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
-        let others = self.subflows.iter().flatten().any(|s| s.id != id && s.usable());
+        let others = self.subflows.iter().any(|s| s.id != id && s.usable());
         if others || self.send.assigned_bytes() + self.send.unassigned_bytes() == 0 {
             self.retire_subflow(now, id);
         }
@@ -192,7 +192,7 @@ impl Connection {
 
     /// Ends our direction of a subflow after what it has sent; what it has not goes to others.
     pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
             self.send.withdraw(range, id);
         }
@@ -205,14 +205,14 @@ impl Connection {
     //= acknowledged, the MPTCP connection is treated as closed only after a timeout"
     //= tests: close::without_a_data_fin_the_connection_ends_only_after_a_timeout
     pub(super) fn is_orphaned(&self) -> bool {
-        self.is_mptcp() && !self.is_over() && self.subflows.iter().flatten().all(|s| !s.usable())
+        self.is_mptcp() && !self.is_over() && self.subflows.iter().all(|s| !s.usable())
     }
 
     /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
     #[cold]
     fn close_subflows(&mut self, now: Instant) {
         self.unechoed.clear();
-        for subflow in self.subflows.iter_mut().flatten() {
+        for subflow in self.subflows.iter_mut() {
             if subflow.tcp.can_send() {
                 // The end gets as long as data does.
                 self.progress_at = now;
@@ -238,13 +238,13 @@ impl Connection {
     /// The subflows have still to answer for the end.
     pub(super) fn is_closing(&self) -> bool {
         let over = self.is_over();
-        self.subflows.iter().flatten().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
+        self.subflows.iter().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
     }
 
     /// Nothing answered for `close_timeout`: a failure, or only a close that the peer does not complete.
     pub(super) fn give_up(&mut self, now: Instant) {
         let over = self.is_over();
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
             // The peer need not find out by a timeout of its own, if it is there after all.
             self.control.push_back(subflow.tcp.reset_segment());
         }

@@ -7,8 +7,8 @@
 
 use super::handshake::{Keys, Mode};
 use super::mapping::Trouble;
-use super::subflow::{Join, Subflow};
 use super::{Connection, DataFin};
+use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use pathweave_wire::DataChecksum;
@@ -63,7 +63,7 @@ impl Connection {
     /// data sequence signals, or it was told to by MP_FAIL. What went out again under another mapping would be new data to
     /// it.
     pub(super) fn may_have_left(&self) -> bool {
-        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed());
+        let mut living = self.subflows.open();
         living.any(|s| (s.answered_plainly && !self.ever_joined) || s.mappings.failed)
     }
 
@@ -86,7 +86,7 @@ impl Connection {
     /// The only living subflow is the first one. A join that has not carried anything yet is none.
     fn only_first_lives(&self, id: SubflowId) -> bool {
         let pending = |s: &Subflow| matches!(s.join, Join::Pending { .. } | Join::AwaitFourthAck { .. });
-        let mut living = self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed() && !pending(s));
+        let mut living = self.subflows.iter().filter(|s| !s.tcp.is_closed() && !pending(s));
         living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none()
     }
 
@@ -102,7 +102,7 @@ impl Connection {
         }
         let options = &segment.options;
         let plain = options.dss.is_none() && options.mptcp.is_empty();
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
+        let Some(subflow) = self.subflows.get(id) else { return false };
         // An end, of the stream or of a subflow, comes after what would have confirmed.
         let data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
         let data = data && self.is_unconfirmed();
@@ -115,7 +115,7 @@ impl Connection {
     /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST
     /// option with a \"Middlebox interference\" reason code" (RFC 8684 §3.7).
     pub(super) fn miss_data_signal(&self, id: SubflowId, segment: &Segment) -> Result<(), Trouble> {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return Ok(()) };
+        let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
         let joined = subflow.join == Join::Done && !subflow.data_signal_seen;
         let plain = segment.options.mptcp.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::RST);
         if joined && plain && subflow.tcp.acknowledges_data(segment) {
@@ -131,7 +131,7 @@ impl Connection {
     /// fallen back, but what should have told of it was lost.
     pub(super) fn take_plain_fin(&mut self, id: SubflowId, segment: &Segment) -> Result<(), Trouble> {
         let plain = segment.options.dss.is_none() && segment.options.mptcp.is_empty();
-        let waits = self.subflow_mut(id).is_none_or(|s| s.mappings.has_waiting());
+        let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
         if !plain || waits || self.peer_may_use_joins || self.receive.has_end() || !self.only_first_lives(id) {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl Connection {
         };
         let not_plain = Err(Trouble::Reset(ResetReason::Middlebox));
         let next = self.receive.next();
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return not_plain };
+        let Some(subflow) = self.subflows.get_mut(id) else { return not_plain };
         let ended_early = !subflow.tcp.can_send() && self.data_fin == DataFin::NotRequested;
         let waiting = subflow.mappings.take_waiting();
         let fin = subflow.tcp.fin_arrived().then(|| DataSeq(subflow.tcp.bytes_before_fin()));
@@ -169,7 +169,7 @@ impl Connection {
         self.farewell.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
         self.farewell.keys = Some(keys);
         self.mode = Mode::Plain;
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.id != id) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.id != id) {
             subflow.tcp.abort();
             subflow.down = true;
         }
@@ -240,7 +240,7 @@ impl Connection {
                 //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
                 self.distrust(id);
                 self.farewell.fail = Some(dsn);
-                if let Some(subflow) = self.subflow_mut(id) {
+                if let Some(subflow) = self.subflows.get_mut(id) {
                     subflow.tcp.signal();
                 }
             }
@@ -249,7 +249,7 @@ impl Connection {
 
     /// Nothing more of the subflow is delivered until it is plain TCP.
     pub(super) fn distrust(&mut self, id: SubflowId) {
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.mappings.failed = true;
         }
     }
@@ -263,8 +263,8 @@ impl Connection {
             }
             return Ok(());
         };
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return Ok(()) };
-        let others = self.subflows.iter().flatten().any(|s| s.id != id && !s.tcp.is_closed());
+        let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
+        let others = self.subflows.iter().any(|s| s.id != id && !s.tcp.is_closed());
         if others || subflow.tcp.is_closed() {
             // With several subflows it comes with a reset, which says all.
             return Ok(());
@@ -288,14 +288,14 @@ impl Connection {
     //= revert to a regular TCP session"
     //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping, middleboxes::edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_subflow
     fn answer_fail(&mut self, id: SubflowId, next: u64) {
-        let Some(subflow) = self.subflow_mut(id).filter(|s| !s.mappings.failed) else { return };
+        let Some(subflow) = self.subflows.get_mut(id).filter(|s| !s.mappings.failed) else { return };
         subflow.tcp.signal();
         self.farewell.fail = Some(next);
     }
 
     /// What the subflow carries is the stream in order: its sequence is the stream's own.
     pub(super) fn sends_in_order(&self, id: SubflowId) -> bool {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return false };
+        let Some(subflow) = self.subflows.get(id) else { return false };
         subflow.tcp.is_whole_stream(self.send.assigned_end())
     }
 
@@ -325,19 +325,18 @@ impl Connection {
     /// with the reason "Middlebox interference" (RFC 8684 §3.7), where another subflow can carry what it brings. Where a
     /// checksum was wrong, MP_FAIL goes out again.
     pub(super) fn end_waiting_for_mappings(&mut self, now: Instant) {
-        for i in 0..self.subflows.len() {
-            let Some(subflow) = self.subflows[i].as_mut() else { continue };
+        for id in self.subflows.ids() {
+            let Some(subflow) = self.subflows.get_mut(id) else { continue };
             if subflow.tcp.is_closed() || subflow.mappings.deadline().is_none_or(|t| t > now) {
                 continue;
             }
-            let id = SubflowId(i as u8);
             if subflow.mappings.failed && self.farewell.tries < FAIL_TRIES {
                 self.farewell.tries += 1;
                 subflow.mappings.wait_again(now);
                 subflow.tcp.signal();
-            } else if subflow.mappings.failed || self.subflows.iter().flatten().any(|s| s.id != id && s.usable()) {
+            } else if subflow.mappings.failed || self.subflows.iter().any(|s| s.id != id && s.usable()) {
                 self.refuse_subflow(now, id, ResetReason::Middlebox);
-            } else if let Some(subflow) = self.subflow_mut(id) {
+            } else if let Some(subflow) = self.subflows.get_mut(id) {
                 subflow.mappings.wait_as_long_as_needed();
             }
         }

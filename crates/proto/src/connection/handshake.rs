@@ -2,12 +2,13 @@
 
 use super::messages::Messages;
 use super::receive_window::ReceiveWindow;
-use super::subflow::{Join, PathMeta, Subflow};
-use super::throttle::Throttle;
 use super::{Connection, ConnectionEvent, Role};
 use crate::config::ConnectionConfig;
 use crate::host::HostState;
 use crate::parameter::ParameterError;
+use crate::paths::subflow::{Join, PathMeta, Subflow};
+use crate::paths::table::SubflowTable;
+use crate::rate_limiter::RateLimiter;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{State, Tcp};
@@ -178,7 +179,7 @@ impl Connection {
             mode,
             connected: false,
             error: None,
-            subflows: Vec::new(),
+            subflows: SubflowTable::default(),
             send: Default::default(),
             buffer: Default::default(),
             scheduler,
@@ -208,7 +209,6 @@ impl Connection {
             window,
             end_reported: false,
             initial_local: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-            late_joins: Default::default(),
             local_addresses: Vec::new(),
             remote_addresses: Vec::new(),
             announce: Default::default(),
@@ -221,15 +221,15 @@ impl Connection {
             farewell: Default::default(),
             peer_may_use_joins: false,
             ever_joined: false,
-            challenges: Throttle::new(CHALLENGES, CHALLENGE_PERIOD),
+            challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
             control: Default::default(),
             events: Default::default(),
             counters: Default::default(),
-            next_output: 0,
+            next_output: SubflowId(0),
             closed_reported: false,
             abandoned: false,
             initial_removed: false,
-            addresses_taken: Throttle::new(ADDRESSES, ADDRESS_PERIOD),
+            addresses_taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
             trace: None,
             changes: Default::default(),
             views: Vec::new(),
@@ -255,7 +255,7 @@ impl Connection {
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
         let tcp = Tcp::connect(c.tcp_config(), c.config.host, controller, addresses, numbers.isn, c.window.largest());
         let meta = c.meta_of(addresses.0.ip());
-        c.subflows.push(Some(Subflow::new(SubflowId(0), tcp, Join::Initial, meta)));
+        c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
 
@@ -278,7 +278,7 @@ impl Connection {
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
         let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.window.largest());
         let meta = c.meta_of(syn.dst.ip());
-        c.subflows.push(Some(Subflow::new(SubflowId(0), tcp, Join::Initial, meta)));
+        c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
 
@@ -299,25 +299,6 @@ impl Connection {
         self.local_addresses.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
     }
 
-    /// A name for a new subflow, where the limit allows one.
-    pub(super) fn free_slot(&mut self) -> Option<SubflowId> {
-        let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
-        for (i, slot) in self.subflows.iter_mut().enumerate() {
-            // A dead subflow's name is free once no byte refers to it.
-            if slot.as_ref().is_some_and(|s| s.down && s.tcp.is_closed()) {
-                *slot = None;
-            }
-            if slot.is_none() {
-                return Some(SubflowId(i as u8));
-            }
-        }
-        if self.subflows.len() < limit {
-            self.subflows.push(None);
-            return Some(SubflowId(self.subflows.len() as u8 - 1));
-        }
-        None
-    }
-
     /// The token by which the peer's joins name this connection.
     pub(crate) fn local_token(&self) -> Option<Token> {
         match self.mode {
@@ -335,7 +316,7 @@ impl Connection {
         segment: &mut Segment,
         acceptable: u64,
     ) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return REFUSED };
+        let Some(subflow) = self.subflows.get(id) else { return REFUSED };
         let settled = subflow.join == Join::Done || (subflow.join == Join::Initial && self.is_settled());
         if settled && segment.options.mptcp.is_empty() {
             return HandshakeStep::GoOn;
@@ -352,7 +333,7 @@ impl Connection {
         acceptable: u64,
         settled: bool,
     ) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return REFUSED };
+        let Some(subflow) = self.subflows.get(id) else { return REFUSED };
         if !settled && !subflow.tcp.is_plausible(segment, acceptable) {
             // TCP answers what it does not accept.
             return HandshakeStep::GoOn;
@@ -383,7 +364,7 @@ impl Connection {
                 if self.closes_to_joins() {
                     return HandshakeStep::Reset(ResetReason::MptcpError);
                 }
-                let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
+                let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
                 subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
@@ -404,7 +385,7 @@ impl Connection {
                 if self.closes_to_joins() {
                     return HandshakeStep::Reset(ResetReason::MptcpError);
                 }
-                let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
+                let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
                 subflow.join = Join::Done;
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
@@ -413,7 +394,7 @@ impl Connection {
             }
             (Join::AwaitFourthAck { .. }, _) => {
                 if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
-                    let Some(subflow) = self.subflow_mut(id) else { return REFUSED };
+                    let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
                     subflow.join = Join::Done;
                     subflow.third_ack_again = None;
                     self.ever_joined = true;
@@ -423,7 +404,7 @@ impl Connection {
             (Join::Done, _) => {
                 // The third ACK again: the fourth was lost (RFC 8684 §3.2).
                 if let Some(MpJoin::Ack { .. }) = join(segment)
-                    && let Some(subflow) = self.subflow_mut(id)
+                    && let Some(subflow) = self.subflows.get_mut(id)
                 {
                     subflow.tcp.ack_now();
                 }
@@ -543,7 +524,7 @@ impl Connection {
         let (mptcp, first_window, nagle) =
             (self.is_mptcp(), self.window.first(self.config.host.has_kernel_windows()), self.config.nagle);
         let tunes = self.config.host.tunes_send_buffer();
-        let Some(subflow) = self.subflow_mut(id) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
         subflow.tcp.set_mss(subflow.tcp.largest_segment().saturating_sub(options).max(1));
@@ -569,7 +550,7 @@ impl Connection {
 
     /// Tells scheduler and application once a subflow can carry data.
     pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflow_mut(id) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         if subflow.usable() && !subflow.up {
             subflow.up = true;
             self.events.push_back(ConnectionEvent::SubflowUp(id));

@@ -2,9 +2,9 @@
 
 use super::handshake::{HandshakeStep, Mode, THIRD_ACK_INTERVAL};
 use super::mapping::Trouble;
-use super::subflow::Join;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
 use crate::congestion::PathState;
+use crate::paths::subflow::Join;
 use crate::scheduler::{Event, LossKind};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Changes, Peers};
@@ -20,12 +20,12 @@ impl Connection {
     fn fill_paths(&mut self, id: SubflowId) -> usize {
         self.paths.clear();
         if !self.config.congestion.entry.coupled {
-            let own = self.subflows.get(id.index()).and_then(Option::as_ref);
+            let own = self.subflows.get(id);
             self.paths.extend(own.map(|s| s.tcp.path_state()));
             return 0;
         }
         let mut own = 0;
-        for subflow in self.subflows.iter().flatten() {
+        for subflow in self.subflows.iter() {
             if subflow.id == id {
                 own = self.paths.len();
             } else if !subflow.usable() {
@@ -38,7 +38,7 @@ impl Connection {
 
     /// Takes a segment that belongs to subflow `id`.
     pub(crate) fn handle_segment(&mut self, now: Instant, id: SubflowId, ecn: Ecn, segment: &mut Segment) {
-        if self.subflow_mut(id).is_none_or(|s| s.tcp.is_closed()) {
+        if self.subflows.get_mut(id).is_none_or(|s| s.tcp.is_closed()) {
             return self.refuse_segment(segment);
         }
         let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
@@ -55,7 +55,7 @@ impl Connection {
         let paths = core::mem::take(&mut self.paths);
         let mut changes = self.changes.take().unwrap_or_default();
         changes.clear();
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             let peers = Peers { paths: &paths, own };
             subflow.tcp.handle_segment(now, segment, ecn, acceptable, peers, &mut changes);
         }
@@ -65,7 +65,7 @@ impl Connection {
         }
         if changes.challenge
             && self.challenges.allows(now)
-            && let Some(subflow) = self.subflow_mut(id)
+            && let Some(subflow) = self.subflows.get_mut(id)
         {
             subflow.tcp.ack_now();
         }
@@ -73,11 +73,11 @@ impl Connection {
             self.subflow_established(now, id);
         }
         self.raise_if_usable(now, id);
-        if let Some(subflow) = self.subflow_mut(id).filter(|s| s.stale && !changes.una_advanced) {
+        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.stale && !changes.una_advanced) {
             subflow.tcp.probe_again(now);
         }
         if changes.acceptable {
-            if let Some(subflow) = self.subflow_mut(id) {
+            if let Some(subflow) = self.subflows.get_mut(id) {
                 subflow.heard(now);
                 if changes.una_advanced {
                     // Not where an older acknowledgement comes late.
@@ -140,7 +140,7 @@ impl Connection {
 
     fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss) -> Result<(), Trouble> {
         self.confirm();
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.data_signal_seen = true;
         }
         let Some(mapping) = dss.mapping else { return Ok(()) };
@@ -157,7 +157,7 @@ impl Connection {
             self.verify_data_fin(mapping)?;
             self.take_data_fin(id, mapping);
         }
-        let waits = self.subflow_mut(id).is_some_and(|s| s.mappings.has_waiting());
+        let waits = self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting());
         if waits {
             let before = self.receive.next();
             self.learn_late(now, id, mapping, dss.data_fin)?;
@@ -172,7 +172,7 @@ impl Connection {
             MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
             MptcpOption::RemoveAddress { ids } => self.take_removal(now, ids.as_slice()),
             MptcpOption::Priority { backup } => {
-                if let Some(subflow) = self.subflow_mut(subflow) {
+                if let Some(subflow) = self.subflows.get_mut(subflow) {
                     subflow.backup = backup;
                 }
             }
@@ -207,7 +207,7 @@ impl Connection {
                 }
             }
         }
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.first_bytes += first;
         }
         self.report_data(before);
@@ -250,11 +250,11 @@ impl Connection {
     /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId) {
         let mptcp = self.is_mptcp();
-        let held = self.subflow_mut(id).map_or(0, |s| s.tcp.held_bytes());
+        let held = self.subflows.get_mut(id).map_or(0, |s| s.tcp.held_bytes());
         let occupied = self.occupied(held);
         // Data that waits for other subflows' needs no reader of this one's.
         let taken = mptcp && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         // The kernel's window of a subflow stays what it was at first until a full segment has come.
         let grows = !self.config.host.has_kernel_windows() || subflow.tcp.saw_full_segment();
         if let Some((len, out_of_order)) = subflow.tcp.noted_data().filter(|_| grows) {
@@ -295,7 +295,7 @@ impl Connection {
     /// Resets a subflow with these options.
     #[cold]
     pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
-        let Some(subflow) = self.subflow_mut(id) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         let mut reset = subflow.tcp.reset_segment();
         reset.options.mptcp.extend_from_slice(options);
         subflow.tcp.abort();
@@ -305,7 +305,7 @@ impl Connection {
     }
 
     fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
-        let Some(subflow) = self.subflows.get(id.index()).and_then(Option::as_ref) else { return };
+        let Some(subflow) = self.subflows.get(id) else { return };
         if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return;
         }
@@ -387,7 +387,7 @@ impl Connection {
     #[cold]
     fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
         self.send_window_end = edge;
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         // What waits on the subflow is cut for the old window.
         if subflow.tcp.take_back_fin() {
             self.data_fin = DataFin::Requested;
@@ -399,7 +399,7 @@ impl Connection {
 
     fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
         if (!changes.acked.is_empty() || !changes.arrived.is_empty())
-            && let Some(subflow) = self.subflow_mut(id).filter(|s| s.join == Join::Done && !s.carried)
+            && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done && !s.carried)
         {
             subflow.carried = true;
             self.joins_lost = 0;
@@ -425,7 +425,7 @@ impl Connection {
             self.end_plain_stream(now, id);
         }
         if changes.gave_up
-            && let Some(subflow) = self.subflow_mut(id)
+            && let Some(subflow) = self.subflows.get_mut(id)
         {
             let reset = subflow.tcp.reset_segment();
             self.control.push_back(reset);
@@ -448,7 +448,7 @@ impl Connection {
     //= handover between subflows"
     //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
     pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
-        let any = self.subflows.iter().flatten().any(|s| !s.tcp.is_closed());
+        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
         if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
             return;
         }
@@ -482,9 +482,8 @@ impl Connection {
     }
 
     fn run_timers(&mut self, now: Instant) {
-        for i in 0..self.subflows.len() {
-            let id = SubflowId(i as u8);
-            let due = self.subflows[i].as_ref().and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
+        for id in self.subflows.ids() {
+            let due = self.subflows.get(id).and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
             if !due {
                 continue;
             }
@@ -492,7 +491,7 @@ impl Connection {
             let paths: Vec<PathState> = core::mem::take(&mut self.paths);
             let mut changes = self.changes.take().unwrap_or_default();
             changes.clear();
-            if let Some(subflow) = self.subflow_mut(id) {
+            if let Some(subflow) = self.subflows.get_mut(id) {
                 subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
             }
             self.paths = paths;
@@ -506,7 +505,7 @@ impl Connection {
         self.repeat_announcements(now);
         self.end_waiting_for_mappings(now);
         self.run_probes(now);
-        for subflow in self.subflows.iter_mut().flatten() {
+        for subflow in self.subflows.iter_mut() {
             if subflow.third_ack_again.is_some_and(|t| t <= now) {
                 subflow.tcp.ack_now();
                 let again = now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL);
@@ -546,7 +545,7 @@ impl Connection {
     fn probe_window(&mut self, now: Instant, times: u32) {
         let longest = Duration::from_secs(60);
         let mut rto = Duration::from_secs(1);
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable()) {
+        for subflow in self.subflows.usable_mut() {
             subflow.tcp.probe_window();
             rto = subflow.tcp.rto();
         }

@@ -4,9 +4,10 @@
 //! in clear, takes all names; joins beyond them wait apart, a bounded number of them, and the first that proves to be the
 //! peer's takes the name of one that has not.
 
-use super::subflow::{Join, Subflow};
 use super::{Connection, Role, handshake};
 use crate::config::PathManager;
+use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
 use crate::tcp::{Outgoing, State, Tcp};
 use core::net::{IpAddr, SocketAddr};
@@ -14,11 +15,6 @@ use handshake::{Mode, Numbers, join};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment, crypto};
-
-/// Stands for a join that waits for a name.
-pub(crate) const LATE_JOIN: SubflowId = SubflowId(u8::MAX);
-/// How many joins wait for a name.
-const LATE_JOINS: usize = 64;
 
 impl Subflow {
     /// The peer has not proved yet that this join is its own.
@@ -47,14 +43,11 @@ impl Connection {
         if !keys.confirmed || self.error.is_some() || ended || self.closes_to_joins() {
             return Vec::new();
         }
-        if self.config.single_path && self.subflows.iter().flatten().any(|s| s.usable() && !s.stale) {
+        if self.config.single_path && self.subflows.iter().any(|s| s.usable() && !s.stale) {
             return Vec::new();
         }
         let exists = |local: IpAddr, remote: SocketAddr| {
-            self.subflows
-                .iter()
-                .flatten()
-                .any(|s| !s.has_ended() && s.tcp.local.ip() == local && s.tcp.remote == remote)
+            self.subflows.iter().any(|s| !s.has_ended() && s.tcp.local.ip() == local && s.tcp.remote == remote)
         };
         let initial = self.remote_addresses.first().copied();
         //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
@@ -71,7 +64,7 @@ impl Connection {
                     let only_initial = self.remote_addresses.len() == 1 && self.config.join_initial_address;
                     let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
                     let Some((_, remote)) = announced.or(alone) else { continue };
-                    let used = self.subflows.iter().flatten().any(|s| !s.has_ended() && s.tcp.local.ip() == *local);
+                    let used = self.subflows.iter().any(|s| !s.has_ended() && s.tcp.local.ip() == *local);
                     if !used && local.is_ipv4() == remote.is_ipv4() {
                         joins.push((SocketAddr::new(*local, 0), *remote));
                     }
@@ -87,8 +80,8 @@ impl Connection {
                 }
             }
             PathManager::NDiffPorts(n) => {
-                let alive = self.subflows.iter().flatten().filter(|s| !s.has_ended()).count();
-                let first = self.subflows.iter().flatten().next().map(|s| s.tcp.local.ip());
+                let alive = self.subflows.iter().filter(|s| !s.has_ended()).count();
+                let first = self.subflows.iter().next().map(|s| s.tcp.local.ip());
                 if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
                     for _ in alive..usize::from(n) {
                         joins.push((SocketAddr::new(local, 0), *remote));
@@ -106,7 +99,7 @@ impl Connection {
 
     /// Starts a further subflow.
     pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), numbers: Numbers) -> Option<SubflowId> {
-        let id = self.free_slot()?;
+        let id = self.subflows.free_name(self.config.max_subflows)?;
         let controller = (self.config.congestion.entry.build)(&self.config.congestion.values).ok()?;
         let tcp = Tcp::connect(
             self.tcp_config(),
@@ -124,7 +117,7 @@ impl Connection {
             // A path that is dark at first is found soon after it comes to life.
             subflow.tcp.rto_cap = super::reinject::PROBE_INTERVAL;
         }
-        self.subflows[id.index()] = Some(subflow);
+        self.subflows.insert(subflow);
         Some(id)
     }
 
@@ -148,7 +141,7 @@ impl Connection {
         //= and port"
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
         let protected = self.config.protect_initial_address && syn.dst == self.initial_local;
-        let taken = self.subflows.iter().flatten().filter(|s| !s.has_ended() && !s.is_unproved()).count();
+        let taken = self.subflows.iter().filter(|s| !s.has_ended() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
         if protected || syn.dst.port() != self.initial_local.port() || taken >= limit {
             return Err(ResetReason::Prohibited);
@@ -157,20 +150,17 @@ impl Connection {
             .map_err(|_| ResetReason::LackOfResources)?;
         let tcp = Tcp::accept(self.tcp_config(), self.config.host, controller, syn, numbers.isn, self.window.largest());
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
-        let id = self.free_slot();
+        let id = self.subflows.free_name(self.config.max_subflows);
         let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.meta_of(syn.dst.ip()));
         subflow.backup |= backup;
         subflow.local_id = self.local_id_of(syn.dst.ip());
         subflow.remote_id = address_id;
         if let Some(id) = id {
-            self.subflows[id.index()] = Some(subflow);
+            self.subflows.insert(subflow);
             return Ok(id);
         }
         self.answer_late_join(now, &mut subflow);
-        if self.late_joins.len() >= LATE_JOINS {
-            self.late_joins.pop_front();
-        }
-        self.late_joins.push_back(subflow);
+        self.subflows.add_late_join(subflow);
         Ok(LATE_JOIN)
     }
 
@@ -184,13 +174,11 @@ impl Connection {
 
     /// Takes a segment for a join that waits for a name. Returns the name, once its HMAC was right.
     pub(crate) fn take_late_join(&mut self, now: Instant, segment: &Segment) -> Option<SubflowId> {
-        let addresses: (SocketAddr, SocketAddr) = (segment.dst, segment.src);
-        let i = self.late_joins.iter().position(|s| (s.tcp.local, s.tcp.remote) == addresses)?;
-        let mut subflow = self.late_joins.remove(i)?;
+        let mut subflow = self.subflows.take_late_join(&segment.dst, &segment.src)?;
         if segment.flags.contains(Flags::SYN) {
             // Its answer was lost.
             self.answer_late_join(now, &mut subflow);
-            self.late_joins.push_back(subflow);
+            self.subflows.add_late_join(subflow);
             return None;
         }
         if !subflow.tcp.is_plausible(segment, self.window.buffer()) || segment.flags.contains(Flags::RST) {
@@ -208,15 +196,15 @@ impl Connection {
             self.control.push_back(reset);
             return None;
         }
-        let unproved = self.subflows.iter().flatten().find(|s| s.is_unproved()).map(|s| s.id);
-        let Some(id) = self.free_slot().or(unproved) else {
+        let unproved = self.subflows.iter().find(|s| s.is_unproved()).map(|s| s.id);
+        let Some(id) = self.subflows.free_name(self.config.max_subflows).or(unproved) else {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: true, reason: ResetReason::Prohibited });
             self.control.push_back(reset);
             return None;
         };
         subflow.id = id;
-        self.subflows[id.index()] = Some(subflow);
+        self.subflows.insert(subflow);
         Some(id)
     }
 }

@@ -57,7 +57,7 @@ impl Known {
 
 /// What is known of one subflow's mappings beyond the segments that carried them.
 #[derive(Debug, Default)]
-pub(super) struct Mappings {
+pub(crate) struct Mappings {
     /// Sorted, disjoint.
     known: VecDeque<Known>,
     /// Data in order on the subflow that no known mapping covers: place in the subflow and contents, in order.
@@ -160,7 +160,7 @@ impl Connection {
     /// Where a segment's data belongs in a stream of Multipath TCP, when its own mapping says all that there is to say.
     pub(super) fn place(&self, id: SubflowId, arrival: &Arrival) -> Option<DataSeq> {
         let Mode::Mptcp(keys) = self.mode else { return None };
-        let subflow = self.subflows.get(id.index())?.as_ref()?;
+        let subflow = self.subflows.get(id)?;
         let mapping = arrival.mapping?;
         let offset = (arrival.ssn as u32).wrapping_sub(mapping.ssn);
         let covered = u64::from(offset) + u64::from(arrival.payload.len()) + u64::from(arrival.data_fin);
@@ -187,7 +187,7 @@ impl Connection {
         let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
         let (start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()));
         let near = keys.wire_data_ack(self.receive.next().0);
-        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         let mappings = &mut subflow.mappings;
         if let Some(option) = arrival.mapping {
             mappings.learn(option, arrival.data_fin, option.dsn.expand(near), (start, end));
@@ -217,7 +217,7 @@ impl Connection {
     ) -> Result<u64, Trouble> {
         let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
         let near = keys.wire_data_ack(self.receive.next().0);
-        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         let mappings = &mut subflow.mappings;
         let (Some(first), Some(last)) = (mappings.waiting.front(), mappings.waiting.back()) else { return Ok(0) };
         let range = (first.0, last.0 + u64::from(last.1.len()));
@@ -227,7 +227,7 @@ impl Connection {
 
     /// After a new mapping: delivers what it was missing for.
     fn try_waiting(&mut self, now: Instant, id: SubflowId) -> Result<u64, Trouble> {
-        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         let mappings = &mut subflow.mappings;
         if mappings.failed {
             return Ok(0);
@@ -236,7 +236,7 @@ impl Connection {
         mappings.waiting_bytes = 0;
         let mut pending = core::mem::take(&mut mappings.waiting);
         let result = self.map_pieces(now, id, &mut pending);
-        if let Some(subflow) = self.subflow_mut(id)
+        if let Some(subflow) = self.subflows.get_mut(id)
             && subflow.mappings.has_waiting()
         {
             subflow.mappings.waits_since = since;
@@ -258,7 +258,7 @@ impl Connection {
             end = at + len;
             let next = self.receive.next();
             let checksums = self.checksum;
-            let Some(subflow) = self.subflow_mut(id) else { return Ok(new) };
+            let Some(subflow) = self.subflows.get_mut(id) else { return Ok(new) };
             let mappings = &mut subflow.mappings;
             let piece_end = match mappings.covering(at) {
                 Ok(known) => known.end().min(end),
@@ -291,14 +291,14 @@ impl Connection {
             match self.finish_mapping(now, id, at) {
                 Ok(delivered) => new += delivered,
                 Err(trouble) => {
-                    if let Some(subflow) = self.subflow_mut(id) {
+                    if let Some(subflow) = self.subflows.get_mut(id) {
                         pending.drain(..).for_each(|(at, rest)| subflow.mappings.wait(now, at, rest));
                     }
                     return Err(trouble);
                 }
             }
         }
-        if let Some(subflow) = self.subflow_mut(id) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             let mappings = &mut subflow.mappings;
             let first = mappings.waiting.front().map_or(end, |w| w.0);
             mappings.known.retain(|k| k.end() > first.min(end));
@@ -310,7 +310,7 @@ impl Connection {
     fn finish_mapping(&mut self, now: Instant, id: SubflowId, at: u64) -> Result<u64, Trouble> {
         let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
         let next = self.receive.next();
-        let Some(subflow) = self.subflow_mut(id) else { return Ok(0) };
+        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         let mappings = &mut subflow.mappings;
         let Some(i) = mappings.known.iter().position(|k| k.ssn <= at && at < k.end()) else { return Ok(0) };
         let Some(known) = mappings.known.remove(i) else { return Ok(0) };
@@ -347,7 +347,7 @@ impl Connection {
     //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection
     fn limit_waiting(&mut self, id: SubflowId) -> Result<(), Trouble> {
         let most = self.window.buffer();
-        let waiting = self.subflow_mut(id).map_or(0, |s| s.mappings.waiting_bytes);
+        let waiting = self.subflows.get_mut(id).map_or(0, |s| s.mappings.waiting_bytes);
         if waiting > most { Err(Trouble::Reset(ResetReason::Middlebox)) } else { Ok(()) }
     }
 }

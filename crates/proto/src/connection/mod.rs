@@ -14,35 +14,34 @@ mod fallback;
 mod handshake;
 mod input;
 mod joins;
-mod mapping;
+pub(crate) mod mapping;
 mod messages;
 mod output;
-mod probe;
+pub(crate) mod probe;
 mod progress;
-mod receive_queue;
 mod receive_window;
 mod reinject;
 mod schedule;
-mod send_buffer;
-mod send_map;
 mod send_memory;
-mod subflow;
-mod throttle;
 mod trace;
 
+pub use crate::paths::subflow::{PathMeta, SubflowInfo};
+pub use crate::sender::send_map::SendMap;
 pub(crate) use handshake::{Numbers, join, names_capable};
-pub(crate) use joins::LATE_JOIN;
 pub use output::Transmit;
 pub use progress::Progress;
 pub use schedule::ScheduleError;
-pub use send_map::SendMap;
-pub use subflow::{PathMeta, SubflowInfo};
 pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
 use crate::host::HostState;
+use crate::paths::subflow::Subflow;
+use crate::paths::table::SubflowTable;
+use crate::rate_limiter::RateLimiter;
+use crate::receiver::reassembly::Reassembly;
 use crate::scheduler::{Event, Scheduler, SubflowView};
+use crate::sender::send_buffer::SendBuffer;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Changes;
 use blocking::Blocked;
@@ -53,12 +52,8 @@ use messages::Messages;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{AddressId, MptcpOption};
 use pathweave_wire::{Payload, Segment};
-use receive_queue::ReceiveQueue;
 use receive_window::ReceiveWindow;
-use send_buffer::SendBuffer;
 use std::collections::VecDeque;
-use subflow::Subflow;
-use throttle::Throttle;
 
 /// How long a kernel's reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by itself
 /// while it takes segments leave earlier, and so not in the same instant.
@@ -158,7 +153,7 @@ pub struct Connection {
     mode: Mode,
     connected: bool,
     error: Option<ConnectionError>,
-    subflows: Vec<Option<Subflow>>,
+    subflows: SubflowTable,
     /// What the host remembers of this connection beyond what the RFCs ask for.
     host: HostState,
 
@@ -204,7 +199,7 @@ pub struct Connection {
     write_blocked: bool,
 
     // Receiving.
-    receive: ReceiveQueue,
+    receive: Reassembly,
     window: ReceiveWindow,
     /// The window in the last segment sent, on any subflow.
     last_offered: u64,
@@ -213,12 +208,11 @@ pub struct Connection {
     // Addresses.
     /// Where the first subflow starts: its port is the connection's.
     initial_local: SocketAddr,
-    late_joins: VecDeque<Subflow>,
     local_addresses: Vec<(AddressId, IpAddr, PathMeta)>,
     remote_addresses: Vec<(AddressId, SocketAddr)>,
     /// The peer has removed the address that it was first reached at.
     initial_removed: bool,
-    addresses_taken: Throttle,
+    addresses_taken: RateLimiter,
     announce: VecDeque<MptcpOption>,
     unechoed: Vec<addresses::Unechoed>,
     joins_wanted: bool,
@@ -227,7 +221,7 @@ pub struct Connection {
     join_retry: Option<Instant>,
     joins_lost: u32,
 
-    challenges: Throttle,
+    challenges: RateLimiter,
     /// DSS checksums are in use: one of both sides has asked for them.
     checksum: bool,
     /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
@@ -243,7 +237,7 @@ pub struct Connection {
     control: VecDeque<Segment>,
     events: VecDeque<ConnectionEvent>,
     counters: ConnectionCounters,
-    next_output: usize,
+    next_output: SubflowId,
     closed_reported: bool,
     /// The application has closed a connection that failed, or aborted it.
     abandoned: bool,
@@ -291,7 +285,7 @@ impl Connection {
     }
     /// Bytes that wait for a hole in their subflow's own sequence.
     pub fn held_bytes(&self) -> u64 {
-        self.subflows.iter().flatten().map(|s| s.tcp.held_bytes()).sum()
+        self.subflows.iter().map(|s| s.tcp.held_bytes()).sum()
     }
     /// Bytes received in order so far, at the data level.
     pub fn received_bytes(&self) -> u64 {
@@ -307,7 +301,7 @@ impl Connection {
     }
     /// All subflows that exist, dead ones too until their names are given again.
     pub fn subflows(&self) -> impl Iterator<Item = SubflowInfo> + '_ {
-        self.subflows.iter().flatten().map(Subflow::info)
+        self.subflows.iter().map(Subflow::info)
     }
     /// The first byte beyond the window offered to the peer.
     pub fn offered_edge(&self) -> u64 {
@@ -315,12 +309,12 @@ impl Connection {
     }
     /// Whether everything is over: both directions closed, or an error.
     pub fn is_finished(&self) -> bool {
-        self.error.is_some() || (self.closed_reported && self.subflows.iter().flatten().all(|s| s.tcp.is_closed()))
+        self.error.is_some() || (self.closed_reported && self.subflows.iter().all(|s| s.tcp.is_closed()))
     }
 
     /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
     pub(crate) fn is_released(&self) -> bool {
-        let closed = self.subflows.iter().flatten().all(|s| s.tcp.is_closed());
+        let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
         // After a failure what came in order before it can still be read, until the application closes.
         let failed = self.error.is_some() && (self.abandoned || self.receive.ready_bytes() == 0);
         // Without any subflow it may still be joined: only what was told to be over is.
@@ -364,14 +358,14 @@ impl Connection {
     pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
         let out = self.receive.read(max)?;
         self.host.received.read_to(self.receive.read_position());
-        let established = || self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
+        let established = || self.subflows.established();
         let longest = established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let fresh = self.config.host.has_kernel_windows()
             && self.is_mptcp()
             && established().any(|s| !s.tcp.saw_full_segment());
         let mut tuned = false;
         if let Some(clamp) = self.window.tune(now, self.receive.read_position(), longest, fresh) {
-            for subflow in self.subflows.iter_mut().flatten() {
+            for subflow in self.subflows.iter_mut() {
                 // Its first full segment takes the clamp away.
                 subflow.window_clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
             }
@@ -382,7 +376,7 @@ impl Connection {
         // Plain TCP tells at each read; with Multipath TCP the whole room must have doubled since it was last told.
         let room = self.window.possible(u64::MAX, occupied, 1);
         let doubled = !mptcp || tuned || (room > 0 && room >= 2 * self.last_offered);
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
+        for subflow in self.subflows.established_mut() {
             // With its buffer a kernel looks at each subflow, which holds only what waits for a hole of its own.
             let empty = occupied == 0 || (tuned && at.is_some() && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
@@ -394,7 +388,7 @@ impl Connection {
             }
         }
         // Subflows tell of it in their order.
-        self.next_output = 0;
+        self.next_output = SubflowId(0);
         Some(out)
     }
 
@@ -411,7 +405,7 @@ impl Connection {
 
     /// Whether some subflow is to send an acknowledgement, at once or when a reader would have read.
     pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
-        self.subflows.iter().flatten().any(|s| s.tcp.acknowledges_by(now + READING))
+        self.subflows.iter().any(|s| s.tcp.acknowledges_by(now + READING))
     }
 
     /// Whether the peer's stream has ended and all of it was read.
@@ -429,7 +423,7 @@ impl Connection {
         // Asked after every segment: one pass, and the test that looks at more only where it can matter.
         let mut next = Instant::FAR_FUTURE;
         let mut consider = |timer: Option<Instant>| next = next.min(timer.unwrap_or(Instant::FAR_FUTURE));
-        for subflow in self.subflows.iter().flatten() {
+        for subflow in self.subflows.iter() {
             consider(Some(subflow.tcp.next_timer()));
             consider(subflow.third_ack_again);
             if !subflow.tcp.is_closed() {
@@ -473,21 +467,9 @@ impl Connection {
         waiting.then(|| self.progress_at + self.config.close_timeout)
     }
 
-    /// Whether `id` is the subflow between these addresses.
-    pub(crate) fn has_subflow(&self, id: SubflowId, local: &SocketAddr, remote: &SocketAddr) -> bool {
-        if id == LATE_JOIN {
-            return self.has_late_join(local, remote);
-        }
-        self.subflows.get(id.index()).and_then(Option::as_ref).is_some_and(|s| s.is_between(local, remote))
-    }
-
-    /// Whether a join between these addresses waits for a name.
-    pub(crate) fn has_late_join(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
-        self.late_joins.iter().any(|s| s.is_between(local, remote))
-    }
-
-    fn subflow_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
-        self.subflows.get_mut(id.index())?.as_mut()
+    /// The subflows by their names.
+    pub(crate) fn table(&self) -> &SubflowTable {
+        &self.subflows
     }
 
     fn fast_detection(&self) -> bool {

@@ -1,9 +1,9 @@
 //! What goes out: TCP decides when, the connection adds data, window and Multipath TCP options.
 
 use super::handshake::{Mode, data_ack_number};
-use super::subflow::Join;
 use super::{Connection, DataFin, Role};
-use crate::seq::DataSeq;
+use crate::paths::subflow::Join;
+use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
 use pathweave_units::Instant;
 use pathweave_wire::DataChecksum;
@@ -29,25 +29,22 @@ impl Connection {
             return Some(Ecn::NotEct);
         }
         // In turn, so that no subflow waits behind the burst of another.
-        let mut i = self.next_output;
-        for _ in 0..self.subflows.len() {
-            if i >= self.subflows.len() {
-                i = 0;
+        let mut id = self.next_output;
+        for _ in self.subflows.ids() {
+            if let Some(out) = self.next_of_subflow(now, id) {
+                self.next_output = id;
+                return self.build(now, id, out, segment);
             }
-            if let Some(out) = self.next_of_subflow(now, i) {
-                self.next_output = i;
-                return self.build(now, i, out, segment);
-            }
-            i += 1;
+            id = self.subflows.after(id);
         }
         self.look_again();
         None
     }
 
-    fn next_of_subflow(&mut self, now: Instant, i: usize) -> Option<Outgoing> {
+    fn next_of_subflow(&mut self, now: Instant, id: SubflowId) -> Option<Outgoing> {
         // A subflow in handshake answers with its third ACK only.
-        let announces = self.announcement_is_due(i);
-        let subflow = self.subflows[i].as_mut()?;
+        let announces = self.announcement_is_due(id);
+        let subflow = self.subflows.get_mut(id)?;
         let mut grew = subflow.tcp.grow_send_buffer(self.write_blocked, false);
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
         if next.is_none() {
@@ -61,10 +58,10 @@ impl Connection {
     }
 
     /// Makes the segment.
-    fn build(&mut self, now: Instant, i: usize, out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
+    fn build(&mut self, now: Instant, id: SubflowId, out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
         let (next, mptcp) = (self.receive.next(), self.is_mptcp());
-        let occupied = self.occupied(self.subflows[i].as_ref()?.tcp.held_bytes());
-        let subflow = self.subflows[i].as_mut()?;
+        let occupied = self.occupied(self.subflows.get(id)?.tcp.held_bytes());
+        let subflow = self.subflows.get_mut(id)?;
         let offered = if out == Outgoing::Syn {
             self.window.of_syn()
         } else {
@@ -76,8 +73,8 @@ impl Connection {
         self.last_offered = offered;
         subflow.tcp.header(now, &out, offered, segment);
         let ecn = subflow.tcp.ecn_of(&out);
-        self.add_options(now, i, &out, segment);
-        if let Some(subflow) = self.subflows[i].as_mut() {
+        self.add_options(now, id, &out, segment);
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
             if self.farewell.waits_for_room(segment) {
                 // Beside data or the end MP_FAIL has no room: an acknowledgement follows.
@@ -90,8 +87,8 @@ impl Connection {
         Some(ecn)
     }
 
-    fn add_options(&mut self, now: Instant, i: usize, out: &Outgoing, segment: &mut Segment) {
-        let Some(subflow) = self.subflows[i].as_ref() else { return };
+    fn add_options(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) {
+        let Some(subflow) = self.subflows.get(id) else { return };
         if *out == Outgoing::Syn {
             return self.syn_options(subflow, segment);
         }
@@ -140,14 +137,14 @@ impl Connection {
                 let checksum = self.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
                 dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
                 dss.data_fin = true;
-                if let Some(subflow) = self.subflows[i].as_mut() {
+                if let Some(subflow) = self.subflows.get_mut(id) {
                     subflow.send_data_fin = false;
                 }
             }
             segment.options.dss = Some(dss);
             self.add_farewell(segment);
-            self.add_priority(i, segment);
-            self.add_announcement(now, i, segment);
+            self.add_priority(id, segment);
+            self.add_announcement(now, id, segment);
         } else {
             segment.options.dss = Some(dss);
         }
@@ -171,8 +168,8 @@ impl Connection {
 
     /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.
     #[cold]
-    fn add_priority(&mut self, i: usize, segment: &mut Segment) {
-        let Some(subflow) = self.subflows[i].as_mut() else { return };
+    fn add_priority(&mut self, id: SubflowId, segment: &mut Segment) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         let Some(backup) = subflow.send_priority else { return };
         let option = MptcpOption::Priority { backup };
         if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {

@@ -2,7 +2,7 @@
 //! (RFC 8684 §3.4.2).
 
 use super::Connection;
-use super::subflow::Subflow;
+use crate::paths::subflow::Subflow;
 use crate::seq::SubflowId;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{MptcpOption, ResetReason};
@@ -14,7 +14,7 @@ const REMOVAL_PROBES: u32 = 3;
 
 /// Probes that were not answered yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Probe {
+pub(crate) struct Probe {
     /// When the first one was sent, and when the next one will be.
     since: Instant,
     next: Instant,
@@ -58,7 +58,7 @@ impl Connection {
     //= the path, and if a response is received, the path SHOULD NOT be removed"
     //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
     pub(super) fn probe_for_removal(&mut self, now: Instant, id: SubflowId) {
-        if let Some(subflow) = self.subflow_mut(id)
+        if let Some(subflow) = self.subflows.get_mut(id)
             && subflow.tcp.is_established()
         {
             subflow.send_probe(now, true);
@@ -68,8 +68,8 @@ impl Connection {
     /// Sends the probes that are due. Nobody answers: the subflow, or the connection, is over.
     pub(super) fn run_probes(&mut self, now: Instant) {
         let keep_alive = self.config.keep_alive;
-        for i in 0..self.subflows.len() {
-            let Some(subflow) = self.subflows[i].as_mut() else { continue };
+        for id in self.subflows.ids() {
+            let Some(subflow) = self.subflows.get_mut(id) else { continue };
             if subflow.tcp.is_closed() || subflow.next_probe(keep_alive).is_none_or(|t| t > now) {
                 continue;
             }
@@ -77,14 +77,14 @@ impl Connection {
                 Some(probe) if probe.removed && probe.sent >= REMOVAL_PROBES => {
                     // "SHOULD trigger the sending of RSTs by both hosts on the affected subflow(s)".
                     let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified };
-                    self.reset_subflow(now, SubflowId(i as u8), &[reason]);
+                    self.reset_subflow(now, id, &[reason]);
                 }
                 _ => subflow.send_probe(now, false),
             }
         }
-        let mut living = self.subflows.iter().flatten().filter(|s| s.tcp.is_established()).peekable();
         let silent = |s: &Subflow| s.probe.is_some_and(|p| now.since(p.since) >= self.config.close_timeout);
-        if living.peek().is_some() && living.all(silent) {
+        let any_established = self.subflows.established().next().is_some();
+        if any_established && self.subflows.established().all(silent) {
             self.give_up(now);
         }
     }

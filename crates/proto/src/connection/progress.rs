@@ -20,7 +20,7 @@ pub enum Progress {
 impl Connection {
     /// What keeps this connection from sending more. To be asked when the connection is drained: what could be sent has left.
     pub fn progress(&self) -> Progress {
-        let usable = || self.subflows.iter().flatten().filter(|s| s.usable());
+        let usable = || self.subflows.usable();
         if !self.connected || self.send.unassigned_bytes() == 0 || usable().next().is_none() {
             return Progress::NoData;
         }

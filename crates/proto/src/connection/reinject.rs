@@ -1,7 +1,7 @@
 //! Carrying data again on other subflows: after a timeout, with a dead subflow, and opportunistically (`pr`).
 
-use super::subflow::Subflow;
 use super::{Connection, Trace};
+use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
@@ -26,14 +26,14 @@ const DATA_RETRANSMISSION: u64 = 64 << 10;
 impl Connection {
     /// The longest timeout of a subflow with data out.
     fn longest_timeout(&self) -> Duration {
-        let busy = self.subflows.iter().flatten().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0);
+        let busy = self.subflows.iter().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0);
         busy.map(|s| s.tcp.rto()).max().unwrap_or(self.config.tcp.min_rto)
     }
 
     /// The longest timeout of a subflow that carries the stream's next byte.
     fn timeout_of_holders(&self) -> Duration {
         let owners = self.send.span_at(self.send.first_unacked()).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
-        let holders = self.subflows.iter().flatten().filter(|s| s.usable() && owners.contains(s.id));
+        let holders = self.subflows.iter().filter(|s| s.usable() && owners.contains(s.id));
         holders.map(|s| s.tcp.rto()).max().unwrap_or_else(|| self.longest_timeout())
     }
 
@@ -91,10 +91,10 @@ impl Connection {
     /// The stream has gone on: while nothing is heard of a late subflow, others carry more of what it carries.
     pub(super) fn pass_by_late(&mut self, now: Instant) {
         self.passing_by = false;
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].as_ref().is_some_and(|s| s.late) {
+        for id in self.subflows.ids() {
+            if self.subflows.get(id).is_some_and(|s| s.late) {
                 self.passing_by = true;
-                self.handle_late_subflow(now, SubflowId(i as u8));
+                self.handle_late_subflow(now, id);
             }
         }
     }
@@ -112,7 +112,7 @@ impl Connection {
         let first = self.send.first_unacked();
         let Some((span, owners)) = self.send.span_at(first) else { return false };
         let mut end = span.end.min(first + DATA_RETRANSMISSION);
-        for subflow in self.subflows.iter().flatten().filter(|s| !s.tcp.is_closed()) {
+        for subflow in self.subflows.open() {
             for range in subflow.tcp.unacked_data().filter(|r| r.end > first) {
                 end = end.min(range.start.max(first));
             }
@@ -135,7 +135,7 @@ impl Connection {
     pub(super) fn handle_data_timeout(&mut self, now: Instant) {
         self.data_timer = None;
         let mut silent = Vec::new();
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
             let acked = subflow.tcp.acked_offset();
             subflow.silent = if subflow.silent_at == acked { subflow.silent + 1 } else { 0 };
             subflow.silent_at = acked;
@@ -144,8 +144,8 @@ impl Connection {
             }
         }
         for id in silent {
-            if self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale) {
-                if let Some(subflow) = self.subflow_mut(id) {
+            if self.subflows.iter().any(|s| s.id != id && s.usable() && !s.stale) {
+                if let Some(subflow) = self.subflows.get_mut(id) {
                     subflow.stale = true;
                 }
                 self.send_everything_again();
@@ -185,8 +185,8 @@ impl Connection {
             return false;
         }
         let first = self.send.first_unacked();
-        let others = self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale && !s.late);
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return false };
+        let others = self.subflows.iter().any(|s| s.id != id && s.usable() && !s.stale && !s.late);
+        let Some(subflow) = self.subflows.get_mut(id) else { return false };
         if !others || !subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
             return false;
         }
@@ -206,8 +206,8 @@ impl Connection {
         if !self.is_mptcp() || !self.fast_detection() {
             return;
         }
-        let alive = self.subflows.iter().flatten().any(|s| s.id != id && s.usable() && !s.stale);
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let alive = self.subflows.iter().any(|s| s.id != id && s.usable() && !s.stale);
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         subflow.tcp.rto_cap = PROBE_INTERVAL;
         subflow.stale = true;
         self.joins_wanted = true;
@@ -228,7 +228,7 @@ impl Connection {
 
     /// What `id` carries is queued for others; what it never sent is unassigned again.
     pub(super) fn hand_over(&mut self, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
             self.send.withdraw(range, id);
         }
@@ -243,7 +243,7 @@ impl Connection {
         if self.reinject.is_empty() {
             return;
         }
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.id != id && s.usable()) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.id != id && s.usable()) {
             for range in subflow.tcp.take_unsent() {
                 self.send.withdraw(range.clone(), subflow.id);
                 if self.send.span_at(range.start).is_some() {
@@ -269,7 +269,7 @@ impl Connection {
 
     /// A subflow is over: everything that it alone carried is carried again, and it is joined again.
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.subflow_mut(id).is_some_and(|s| !s.down) {
+        if self.subflows.get_mut(id).is_some_and(|s| !s.down) {
             self.end_subflow(now, id);
             self.plan_join(now);
         }
@@ -285,7 +285,7 @@ impl Connection {
 
     /// A subflow is over.
     pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflow_mut(id) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         subflow.down = true;
         let was_up = subflow.up;
         // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
@@ -321,7 +321,7 @@ impl Connection {
 
     /// The subflow answered: it may carry new data again.
     pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflow_mut(id) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         subflow.late = false;
         if subflow.stale {
             subflow.stale = false;
@@ -348,7 +348,7 @@ impl Connection {
             // What a subflow lost waits for round trips where it is more than its window.
             let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
             let living = |s: &Subflow| s.usable() && !s.stale && !s.late && !repairs(s);
-            let living_owner = self.subflows.iter().flatten().any(|s| owners.contains(s.id) && living(s));
+            let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // Someone else carries it already.
                 self.advance_reinjection(end);
@@ -415,7 +415,7 @@ impl Connection {
         let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
         self.record(|| Trace::Repeated { at: now, subflow: fast, range, reason: assign.reason });
         self.counters.opportunistic_retransmissions += 1;
-        if let Some(subflow) = self.subflow_mut(slow_id)
+        if let Some(subflow) = self.subflows.get_mut(slow_id)
             && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
         {
             subflow.penalised_at = Some(now);

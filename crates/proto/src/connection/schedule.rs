@@ -1,8 +1,8 @@
 //! Asking the scheduler, and carrying out what it answers.
 
-use super::subflow::Subflow;
 use super::trace::{Carried, Decided, Given, Saw, Trace};
 use super::{Connection, DataFin};
+use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
 use core::fmt;
@@ -53,7 +53,7 @@ impl Scheduler for NoScheduler {
 impl Connection {
     pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>) {
         views.clear();
-        views.extend(self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.view(self.config.send_buffer)));
+        views.extend(self.subflows.usable().map(|s| s.view(self.config.send_buffer)));
     }
 
     pub(super) fn view<'a>(&'a self, now: Instant, views: &'a [SubflowView]) -> View<'a> {
@@ -109,7 +109,7 @@ impl Connection {
                 }
             }
             self.views = views;
-        } else if self.subflows.iter().flatten().any(Subflow::usable) {
+        } else if self.subflows.iter().any(Subflow::usable) {
             // No room in the receive window, as before: no views are made for that.
             if self.has_work() {
                 self.scheduler_wake = None;
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     fn set_backlog(&mut self, backlog: bool) {
-        for subflow in self.subflows.iter_mut().flatten() {
+        for subflow in self.subflows.iter_mut() {
             subflow.tcp.backlog = backlog;
         }
     }
@@ -277,7 +277,7 @@ impl Connection {
         let id = assign.subflow;
         let unknown = ScheduleError::UnknownSubflow(id);
         let view = views.iter_mut().find(|v| v.id == id).ok_or(unknown)?;
-        let subflow = self.subflows.get_mut(id.index()).and_then(Option::as_mut).ok_or(unknown)?;
+        let subflow = self.subflows.get_mut(id).ok_or(unknown)?;
         let mss = u64::from(view.mss.max(1));
         let mut clipped_by = None;
         let start = assign.range.start.max(self.send.first_unacked());
@@ -384,7 +384,7 @@ impl Connection {
         if !needed {
             self.window_probe = None;
         } else if self.window_probe.is_none() {
-            let rto = self.subflows.iter().flatten().filter(|s| s.usable()).map(|s| s.tcp.rto()).min();
+            let rto = self.subflows.usable().map(|s| s.tcp.rto()).min();
             self.window_probe = rto.map(|rto| (now + rto, 0));
             if self.window_probe.is_some() {
                 self.progress_at = now;

@@ -19,7 +19,7 @@ impl Connection {
             return self.config.send_buffer;
         }
         let max = self.config.send_buffer;
-        let subflows = self.subflows.iter().flatten().filter(|s| s.tcp.is_established());
+        let subflows = self.subflows.established();
         let tuned: u64 = subflows.map(|s| s.tcp.send_buffer(max)).sum();
         if self.is_mptcp() { tuned + LEAST_SEND_BUFFER } else { tuned }
     }
@@ -34,8 +34,8 @@ impl Connection {
             return data + self.host.fragments.overhead();
         }
         let unassigned = self.send.unassigned_bytes();
-        let queued: u64 = self.subflows.iter().flatten().map(|s| s.tcp.queued_memory()).sum();
-        queued + self.subflows.iter().flatten().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
+        let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
+        queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
     }
 
     /// Bytes that [`Connection::write`] takes now.
@@ -59,12 +59,12 @@ impl Connection {
             return self.host.fragments.fills(self.send_memory(), self.send_buffer(), self.send.unassigned_bytes() > 0);
         }
         let unassigned = self.send.unassigned_bytes();
-        self.subflows.iter().flatten().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
+        self.subflows.iter().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
     }
 
     /// The stream's first fragment is all that was written, and none of it is out.
     fn only_first_fragment_waits(&self) -> bool {
-        let is_out = self.subflows.iter().flatten().any(|s| s.tcp.queue().packets_out() > 0);
+        let is_out = self.subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
         self.send.written_end().0 == FULL && self.send.first_unacked().0 == 0 && !is_out
     }
 

@@ -75,7 +75,7 @@ impl Endpoint {
                 self.register(index, addresses, id);
                 self.after_input(index);
             }
-            None if connection.has_late_join(&segment.dst, &segment.src) => self.touch(index),
+            None if connection.table().has_late_join(&segment.dst, &segment.src) => self.touch(index),
             None => {
                 self.by_addresses.remove(addresses);
                 self.touch(index);

@@ -7,8 +7,9 @@ mod slots;
 mod timers;
 
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionEvent, LATE_JOIN, Numbers, PathMeta, Trace, Transmit};
+use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Trace, Transmit};
 use crate::parameter::ParameterError;
+use crate::paths::table::LATE_JOIN;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
@@ -215,7 +216,7 @@ impl Endpoint {
             if subflow == LATE_JOIN {
                 return self.handle_late_join(now, index, ecn, segment);
             }
-            if connection.has_subflow(subflow, &segment.dst, &segment.src) {
+            if connection.table().is_between(subflow, &segment.dst, &segment.src) {
                 connection.handle_segment(now, subflow, ecn, segment);
                 return self.after_input(index);
             }

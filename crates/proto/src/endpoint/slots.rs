@@ -50,7 +50,7 @@ impl Endpoint {
             let by_addresses = &mut self.by_addresses;
             slot.addresses.retain(|known| {
                 let (of, id) = by_addresses.get(&known.0, &known.1).unwrap_or((u32::MAX, SubflowId(0)));
-                let kept = of == index && *known != addresses && connection.has_subflow(id, &known.0, &known.1);
+                let kept = of == index && *known != addresses && connection.table().is_between(id, &known.0, &known.1);
                 if of == index && !kept {
                     by_addresses.remove(*known);
                 }

@@ -28,8 +28,8 @@
 
 use super::forward::is_faster;
 use super::{Event, SubflowView, View};
-use crate::connection::SendMap;
 use crate::parameter::{Kind, Parameter, Values};
+use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 

@@ -4,9 +4,9 @@
 
 use super::testing::{MSS, sub};
 use super::{Assign, BlockedBy, ClippedBy, Decision, Event, LossKind, Scheduler, SubflowView, View, WindowUse};
-use crate::connection::SendMap;
 use crate::parameter::Values;
 use crate::registry::SchedulerEntry;
+use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};

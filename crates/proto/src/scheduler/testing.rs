@@ -4,7 +4,7 @@
 //! are plain values that a test sets. Stream positions in tests are segments of [`MSS`] bytes.
 
 use super::{Assign, Decision, Event, Phase, Scheduler, SubflowView, View, WindowUse};
-use crate::connection::SendMap;
+use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};

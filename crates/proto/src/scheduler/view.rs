@@ -1,6 +1,6 @@
 //! What a scheduler sees.
 
-use crate::connection::SendMap;
+use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};

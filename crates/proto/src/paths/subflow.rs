@@ -1,7 +1,7 @@
 //! A subflow as its connection sees it.
 
-use super::mapping::Mappings;
-use super::probe::Probe;
+use crate::connection::mapping::Mappings;
+use crate::connection::probe::Probe;
 use crate::scheduler::{Phase, SubflowView};
 use crate::seq::SubflowId;
 use crate::tcp::{Counters, Tcp};
@@ -24,7 +24,7 @@ pub struct PathMeta {
 
 /// How far the Multipath TCP handshake of a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Join {
+pub(crate) enum Join {
     /// The first subflow, or plain TCP.
     Initial,
     /// A SYN with MP_JOIN was sent (client), or answered (server).
@@ -35,52 +35,52 @@ pub(super) enum Join {
     Done,
 }
 
-pub(super) struct Subflow {
-    pub(super) id: SubflowId,
-    pub(super) tcp: Tcp,
-    pub(super) join: Join,
-    pub(super) local_id: AddressId,
-    pub(super) remote_id: AddressId,
-    pub(super) meta: PathMeta,
-    pub(super) backup: bool,
+pub(crate) struct Subflow {
+    pub(crate) id: SubflowId,
+    pub(crate) tcp: Tcp,
+    pub(crate) join: Join,
+    pub(crate) local_id: AddressId,
+    pub(crate) remote_id: AddressId,
+    pub(crate) meta: PathMeta,
+    pub(crate) backup: bool,
     /// No sign of life since a timeout: no new data while another subflow lives.
-    pub(super) stale: bool,
+    pub(crate) stale: bool,
     /// Nothing came for longer than a probe waits, while it carries the stream's next byte: others carry that too.
-    pub(super) late: bool,
+    pub(crate) late: bool,
     /// The client's third ACK goes out again at this time, unless the fourth comes (RFC 8684 §3.2).
-    pub(super) third_ack_again: Option<Instant>,
+    pub(crate) third_ack_again: Option<Instant>,
     /// Connection-level timeouts since it last acknowledged anything, and how much that was.
-    pub(super) silent: u32,
-    pub(super) silent_at: u64,
+    pub(crate) silent: u32,
+    pub(crate) silent_at: u64,
     /// Told to scheduler and application as up.
-    pub(super) up: bool,
+    pub(crate) up: bool,
     /// Told as down.
-    pub(super) down: bool,
+    pub(crate) down: bool,
     /// Data bytes that arrived here before they arrived elsewhere.
-    pub(super) first_bytes: u64,
+    pub(crate) first_bytes: u64,
     /// It has carried data since it joined.
-    pub(super) carried: bool,
-    pub(super) penalised_at: Option<Instant>,
+    pub(crate) carried: bool,
+    pub(crate) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
-    pub(super) send_data_fin: bool,
+    pub(crate) send_data_fin: bool,
     /// The last acceptable segment, and probes since then.
-    pub(super) heard_at: Instant,
-    pub(super) probe: Option<Probe>,
+    pub(crate) heard_at: Instant,
+    pub(crate) probe: Option<Probe>,
     /// MP_PRIO that is to be sent.
-    pub(super) send_priority: Option<bool>,
+    pub(crate) send_priority: Option<bool>,
     /// A data sequence signal has come.
-    pub(super) data_signal_seen: bool,
+    pub(crate) data_signal_seen: bool,
     /// The last acknowledgement of new data had none: the peer may be plain TCP by now.
-    pub(super) answered_plainly: bool,
-    pub(super) mappings: Mappings,
+    pub(crate) answered_plainly: bool,
+    pub(crate) mappings: Mappings,
     /// The most that this subflow's acknowledgements offer: it opens as data arrives.
-    pub(super) window_limit: u64,
+    pub(crate) window_limit: u64,
     /// What that may open to, where it is less than the buffer.
-    pub(super) window_clamp: u64,
+    pub(crate) window_clamp: u64,
 }
 
 impl Subflow {
-    pub(super) fn new(id: SubflowId, tcp: Tcp, join: Join, meta: PathMeta) -> Self {
+    pub(crate) fn new(id: SubflowId, tcp: Tcp, join: Join, meta: PathMeta) -> Self {
         Subflow {
             id,
             tcp,
@@ -112,28 +112,28 @@ impl Subflow {
     }
 
     /// Its addresses are these.
-    pub(super) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
+    pub(crate) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
         crate::address_pair::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
     }
 
     /// Both directions have ended, or it was reset: what is left is to wait for old segments, if anything.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.tcp.is_closed() || self.tcp.in_time_wait()
     }
 
     /// Data may be assigned to it.
-    pub(super) fn usable(&self) -> bool {
+    pub(crate) fn usable(&self) -> bool {
         self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)
     }
 
     /// As [`SubflowView::has_space`], without a view.
-    pub(super) fn has_space(&self, send_buffer: u64) -> bool {
+    pub(crate) fn has_space(&self, send_buffer: u64) -> bool {
         let (tcp, queue) = (&self.tcp, self.tcp.queue());
         tcp.window().cwnd > tcp.in_flight().saturating_add(queue.unsent())
             && tcp.send_buffer(send_buffer) > tcp.queued_memory()
     }
 
-    pub(super) fn view(&self, send_buffer: u64) -> SubflowView {
+    pub(crate) fn view(&self, send_buffer: u64) -> SubflowView {
         let tcp = &self.tcp;
         let queue = tcp.queue();
         let window = tcp.window();
@@ -169,7 +169,7 @@ impl Subflow {
         }
     }
 
-    pub(super) fn info(&self) -> SubflowInfo {
+    pub(crate) fn info(&self) -> SubflowInfo {
         SubflowInfo {
             id: self.id,
             local: self.tcp.local,

@@ -18,7 +18,7 @@ impl Held {
 
 /// Data in order for the application, and data that waits for what is missing before it.
 #[derive(Debug, Default)]
-pub(crate) struct ReceiveQueue {
+pub(crate) struct Reassembly {
     next: DataSeq,
     /// Out of order: sorted, disjoint, all beyond `next`.
     held: VecDeque<Held>,
@@ -29,7 +29,7 @@ pub(crate) struct ReceiveQueue {
     end: Option<DataSeq>,
 }
 
-impl ReceiveQueue {
+impl Reassembly {
     /// The first byte that is missing.
     pub(crate) fn next(&self) -> DataSeq {
         self.next
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn prepends_come_out_in_order() {
-        let mut q = ReceiveQueue::default();
+        let mut q = Reassembly::default();
         for start in [300, 200, 100] {
             assert_eq!(q.insert(DataSeq(start), piece(start, 100)), 100);
         }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_first_end_counts() {
-        let mut q = ReceiveQueue::default();
+        let mut q = Reassembly::default();
         q.set_end(DataSeq(10));
         q.set_end(DataSeq(5));
         assert!(!q.complete());
@@ -217,7 +217,7 @@ mod tests {
             real: bool,
         ) {
             let stream: Vec<u8> = (0..160u8).collect();
-            let mut q = ReceiveQueue::default();
+            let mut q = Reassembly::default();
             let mut seen = [false; 160];
             let mut read = Vec::new();
             for (i, (start, len)) in pieces.into_iter().enumerate() {

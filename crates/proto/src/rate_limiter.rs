@@ -4,22 +4,22 @@ use pathweave_units::{Duration, Instant};
 
 /// At most so many times in a period.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Throttle {
+pub(crate) struct RateLimiter {
     limit: u32,
     period: Duration,
     started: Option<Instant>,
     count: u32,
 }
 
-impl Throttle {
-    pub(super) fn new(limit: u32, period: Duration) -> Self {
-        Throttle { limit, period, started: None, count: 0 }
+impl RateLimiter {
+    pub(crate) fn new(limit: u32, period: Duration) -> Self {
+        RateLimiter { limit, period, started: None, count: 0 }
     }
 
     /// Whether it may be done once more now; counts it if so.
     //= RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent"
     //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
-    pub(super) fn allows(&mut self, now: Instant) -> bool {
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
         if self.started.is_none_or(|t| now.since(t) >= self.period) {
             self.started = Some(now);
             self.count = 0;
@@ -35,9 +35,9 @@ mod tests {
 
     #[test]
     fn so_many_times_in_a_period() {
-        let mut throttle = Throttle::new(2, Duration::from_secs(5));
+        let mut limiter = RateLimiter::new(2, Duration::from_secs(5));
         let at = |s| Instant::ZERO + Duration::from_secs(s);
-        let allowed: Vec<bool> = [1, 1, 2, 5, 6, 7, 7].map(|s| throttle.allows(at(s))).to_vec();
+        let allowed: Vec<bool> = [1, 1, 2, 5, 6, 7, 7].map(|s| limiter.allows(at(s))).to_vec();
         assert_eq!(allowed, [true, true, false, false, true, true, false]);
     }
 }

@@ -1,0 +1,131 @@
+//! The subflows of one connection by their names, and the joins that wait for a name.
+
+use super::subflow::Subflow;
+use crate::seq::SubflowId;
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+/// Stands for a join that waits for a name.
+pub(crate) const LATE_JOIN: SubflowId = SubflowId(u8::MAX);
+/// How many joins wait for a name.
+const LATE_JOINS: usize = 64;
+
+/// A connection's subflows. A name is a place in the table; a dead subflow keeps its place until the name is given to another.
+#[derive(Default)]
+pub(crate) struct SubflowTable {
+    places: Vec<Option<Subflow>>,
+    /// Joins that found no free name, oldest first.
+    late_joins: VecDeque<Subflow>,
+}
+
+impl SubflowTable {
+    /// The subflow called `id`.
+    pub(crate) fn get(&self, id: SubflowId) -> Option<&Subflow> {
+        self.places.get(id.index())?.as_ref()
+    }
+
+    /// The subflow called `id`, to change it.
+    pub(crate) fn get_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
+        self.places.get_mut(id.index())?.as_mut()
+    }
+
+    /// All subflows that exist, in order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Subflow> {
+        self.places.iter().flatten()
+    }
+
+    /// The same, to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
+        self.places.iter_mut().flatten()
+    }
+
+    /// Every name given so far, that of a subflow that is gone too: for loops that change the connection as they go.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SubflowId> + use<> {
+        (0..self.places.len() as u8).map(SubflowId)
+    }
+
+    /// The subflows that data may be assigned to.
+    pub(crate) fn usable(&self) -> impl Iterator<Item = &Subflow> {
+        self.iter().filter(|s| s.usable())
+    }
+
+    /// The same, to change them.
+    pub(crate) fn usable_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
+        self.iter_mut().filter(|s| s.usable())
+    }
+
+    /// The subflows whose TCP is not over.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Subflow> {
+        self.iter().filter(|s| !s.tcp.is_closed())
+    }
+
+    /// The subflows whose TCP handshake is complete and that are not over.
+    pub(crate) fn established(&self) -> impl Iterator<Item = &Subflow> {
+        self.iter().filter(|s| s.tcp.is_established())
+    }
+
+    /// The same, to change them.
+    pub(crate) fn established_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
+        self.iter_mut().filter(|s| s.tcp.is_established())
+    }
+
+    /// The name whose turn comes after that of `id`, around the table.
+    pub(crate) fn after(&self, id: SubflowId) -> SubflowId {
+        if id.index() + 1 < self.places.len() { SubflowId(id.0 + 1) } else { SubflowId(0) }
+    }
+
+    /// A name for a new subflow, where `limit` allows one.
+    pub(crate) fn free_name(&mut self, limit: u8) -> Option<SubflowId> {
+        for (i, place) in self.places.iter_mut().enumerate() {
+            // A dead subflow's name is free once no byte refers to it.
+            if place.as_ref().is_some_and(|s| s.down && s.tcp.is_closed()) {
+                *place = None;
+            }
+            if place.is_none() {
+                return Some(SubflowId(i as u8));
+            }
+        }
+        if self.places.len() < usize::from(limit).min(SubflowId::MAX_SUBFLOWS) {
+            self.places.push(None);
+            return Some(SubflowId(self.places.len() as u8 - 1));
+        }
+        None
+    }
+
+    /// Puts a subflow into the place of its name.
+    pub(crate) fn insert(&mut self, subflow: Subflow) {
+        let i = subflow.id.index();
+        if i == self.places.len() {
+            self.places.push(Some(subflow));
+        } else {
+            self.places[i] = Some(subflow);
+        }
+    }
+
+    /// Whether `id` is the subflow between these addresses.
+    pub(crate) fn is_between(&self, id: SubflowId, local: &SocketAddr, remote: &SocketAddr) -> bool {
+        if id == LATE_JOIN {
+            return self.has_late_join(local, remote);
+        }
+        self.get(id).is_some_and(|s| s.is_between(local, remote))
+    }
+
+    /// Whether a join between these addresses waits for a name.
+    pub(crate) fn has_late_join(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
+        self.late_joins.iter().any(|s| s.is_between(local, remote))
+    }
+
+    /// Lets a join wait for a name. The one that has waited longest gives way where too many do.
+    pub(crate) fn add_late_join(&mut self, subflow: Subflow) {
+        if self.late_joins.len() >= LATE_JOINS {
+            self.late_joins.pop_front();
+        }
+        self.late_joins.push_back(subflow);
+    }
+
+    /// Takes out the join between these addresses that waits for a name.
+    pub(crate) fn take_late_join(&mut self, local: &SocketAddr, remote: &SocketAddr) -> Option<Subflow> {
+        let i = self.late_joins.iter().position(|s| s.is_between(local, remote))?;
+        self.late_joins.remove(i)
+    }
+}

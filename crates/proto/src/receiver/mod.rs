@@ -1,0 +1,3 @@
+//! The receiving half of a connection's data stream.
+
+pub(crate) mod reassembly;
