@@ -1,5 +1,6 @@
 //! The project's own chores and checks: `cargo xtask test` runs them all.
 
+mod api;
 mod captures;
 mod decisions;
 mod determinism;
@@ -9,6 +10,7 @@ mod new_scheduler;
 mod page;
 mod peers;
 mod results;
+mod rooms;
 mod run;
 mod schedulers;
 mod setup;
@@ -25,6 +27,8 @@ use steps::Steps;
 const USAGE: &str = "\
 cargo xtask test         everything below, and what it needs is installed first
 cargo xtask decisions    instructions of a decision of each scheduler, under a limit; --write: and docs/decisions.txt
+cargo xtask api          the public interface of each library against docs/api/; --bless writes it anew
+cargo xtask rooms        no file is over 500 lines, and no two rooms of a crate need each other
 cargo xtask digests      the digests of fixed runs against tools/digests/digests.txt; --bless writes it anew
 cargo xtask validation   a part of the measurements of Linux, as close as validation/guard.txt says; --bless writes it anew,
                          --choose takes the part anew from all measurements (validation/guard-6.12.jsonl)
@@ -54,6 +58,15 @@ fn main() -> ExitCode {
             if steps.step("what the checks need", |_| setup::install()) {
                 determinism::check(&mut steps);
             }
+        }
+        ["api"] => {
+            steps.step("public interface", |_| api::check());
+        }
+        ["api", "--bless"] => {
+            steps.step("public interface", |_| api::bless());
+        }
+        ["rooms"] => {
+            steps.step("rooms", |_| rooms::check());
         }
         ["digests"] => {
             steps.step("digests", |_| results::build().and_then(|()| digests::check()));

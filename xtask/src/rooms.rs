@@ -1,0 +1,224 @@
+//! The shape of the code: no file that is too long, and no two rooms of a crate that need each other.
+//!
+//! A room is a folder or a file directly below a crate's `src`. It needs another one when its code names it as `crate::other`,
+//! or names what `lib.rs` takes from it (`pub use other::Thing`). Tests may look everywhere and are left out.
+
+use crate::run::root;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a file.
+const LONGEST: usize = 500;
+
+/// What a room needs.
+type Needs = BTreeMap<String, BTreeSet<String>>;
+
+/// Looks at every crate.
+///
+/// # Errors
+/// The files that are too long, and the circles.
+pub(crate) fn check() -> Result<(), String> {
+    let mut wrong = Vec::new();
+    let mut crates = 0;
+    for folder in ["crates", "tools"] {
+        for package in entries(&root().join(folder))? {
+            let source = package.join("src");
+            if source.is_dir() {
+                crates += 1;
+                let needs = needs(&read_rooms(&source)?);
+                let name = package.strip_prefix(root()).unwrap_or(&package).display();
+                wrong.extend(
+                    circles(&needs).iter().map(|rooms| format!("{name}: {} need each other", rooms.join(", "))),
+                );
+            }
+        }
+    }
+    let mut files = 0;
+    for folder in ["crates", "tools", "benches", "xtask", "fuzz"] {
+        for file in sources(&root().join(folder))? {
+            let lines = read(&file)?.lines().count();
+            files += 1;
+            if lines > LONGEST {
+                let name = file.strip_prefix(root()).unwrap_or(&file).display();
+                wrong.push(format!("{name} has {lines} lines: {LONGEST} are allowed"));
+            }
+        }
+    }
+    if wrong.is_empty() {
+        println!(
+            "{files} files of at most {LONGEST} lines; {crates} crates whose rooms do not need each other in a circle"
+        );
+        return Ok(());
+    }
+    Err(wrong.join("\n"))
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let told = |e| format!("{}: {e}", folder.display());
+    let mut all: Vec<_> =
+        fs::read_dir(folder).map_err(told)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(told)?;
+    all.sort();
+    Ok(all)
+}
+
+/// All Rust files below a folder; what Cargo builds is left out.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for path in entries(folder)? {
+        if path.is_dir() && !path.ends_with("target") {
+            found.extend(sources(&path)?);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// The code of each room of the crate whose `src` this is, and of the crate's root under the name `lib`.
+fn read_rooms(source: &Path) -> Result<BTreeMap<String, String>, String> {
+    let mut rooms = BTreeMap::<String, String>::new();
+    for file in sources(source)? {
+        let inside = file.strip_prefix(source).unwrap_or(&file);
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let is_test = stem.ends_with("tests") || inside.iter().any(|part| part == "tests");
+        if let (Some(room), false) = (inside.iter().next(), is_test) {
+            let room = room.to_string_lossy().trim_end_matches(".rs").to_owned();
+            rooms.entry(room).or_default().push_str(&code(&read(&file)?));
+        }
+    }
+    Ok(rooms)
+}
+
+/// A file without its comments and without the tests at its end.
+fn code(text: &str) -> String {
+    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    let lines = text[..tests].lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Which room needs which.
+fn needs(rooms: &BTreeMap<String, String>) -> Needs {
+    let empty = String::new();
+    let lib = rooms.get("lib").unwrap_or(&empty);
+    // What the crate's root shows of its rooms: the name of the thing, and its room.
+    let mut shown = BTreeMap::new();
+    for room in rooms.keys() {
+        for (at, _) in lib.match_indices(&format!("use {room}::")) {
+            let list = lib[at..].split(';').next().unwrap_or_default();
+            shown.extend(words(list).filter(|word| *word != "use").map(|word| (word, room.as_str())));
+        }
+    }
+    let mut needs = Needs::new();
+    for (room, code) in rooms.iter().filter(|(room, _)| *room != "lib" && *room != "main") {
+        let mine = needs.entry(room.clone()).or_default();
+        for named in named_of_crate(code) {
+            let other = if rooms.contains_key(named) { named } else { shown.get(named).copied().unwrap_or(room) };
+            if other != room {
+                mine.insert(other.to_owned());
+            }
+        }
+    }
+    needs
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// The first names after `crate::`, those of lists in braces too.
+fn named_of_crate(code: &str) -> Vec<&str> {
+    let mut named = Vec::new();
+    for (at, prefix) in code.match_indices("crate::") {
+        let rest = &code[at + prefix.len()..];
+        if let Some(list) = rest.strip_prefix('{') {
+            let mut depth = 1;
+            let mut start = Some(0);
+            for (i, c) in list.char_indices() {
+                match c {
+                    '{' => depth += 1,
+                    '}' => depth -= 1,
+                    _ => {}
+                }
+                let ends = !c.is_alphanumeric() && c != '_' && !c.is_whitespace();
+                if let (Some(from), true) = (start, ends) {
+                    named.extend(words(&list[from..i]).next());
+                    start = None;
+                }
+                if c == ',' && depth == 1 {
+                    start = Some(i + 1);
+                }
+                if depth == 0 {
+                    break;
+                }
+            }
+        } else {
+            named.extend(words(rest).next());
+        }
+    }
+    named
+}
+
+/// The groups of rooms of which each reaches each other one.
+fn circles(needs: &Needs) -> Vec<Vec<String>> {
+    let reached: BTreeMap<&String, BTreeSet<&String>> = needs.keys().map(|room| (room, reach(needs, room))).collect();
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for (room, beyond) in &reached {
+        if beyond.contains(*room) && !found.iter().any(|circle| circle.contains(*room)) {
+            let back = beyond.iter().filter(|other| reached.get(**other).is_some_and(|theirs| theirs.contains(*room)));
+            found.push(back.map(|other| (*other).clone()).collect());
+        }
+    }
+    found
+}
+
+fn reach<'a>(needs: &'a Needs, from: &str) -> BTreeSet<&'a String> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&String> = needs.get(from).into_iter().flatten().collect();
+    while let Some(room) = open.pop() {
+        if found.insert(room) {
+            open.extend(needs.get(room).into_iter().flatten());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rooms(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
+        texts.iter().map(|(name, text)| ((*name).to_owned(), code(text))).collect()
+    }
+
+    #[test]
+    fn a_circle_over_three_rooms_is_found() {
+        let texts = [
+            ("a", "use crate::b::B;\n"),
+            ("b", "use crate::{c, seq::{self, Seq}};\n"),
+            ("c", "fn f() { crate::a::g() }\n"),
+            ("seq", ""),
+        ];
+        assert_eq!(circles(&needs(&rooms(&texts))), [["a", "b", "c"]]);
+    }
+
+    #[test]
+    fn what_the_root_shows_belongs_to_its_room() {
+        let texts = [("lib", "pub use b::{Thing, Other};\n"), ("a", "use crate::Thing;\n"), ("b", "use crate::a;\n")];
+        assert_eq!(circles(&needs(&rooms(&texts))), [["a", "b"]]);
+    }
+
+    #[test]
+    fn comments_and_tests_need_nothing() {
+        let texts = [
+            ("a", "//! See [`crate::b`].\n"),
+            ("b", "use crate::a;\n"),
+            ("a_too", "#[cfg(test)]\nmod tests {\nuse crate::b;\n}\n"),
+        ];
+        assert_eq!(circles(&needs(&rooms(&texts))), Vec::<Vec<String>>::new());
+    }
+}
