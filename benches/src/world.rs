@@ -2,11 +2,13 @@
 
 use crate::pool::{Handle, Pool};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use pathweave_algorithms::Registry;
 use pathweave_netsim::{LinkConfig, LinkRandom, NetEvent, Network, QueueLimit, RouteId};
 use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::congestion::ControllerEntry;
 use pathweave_proto::parameter::Values;
-use pathweave_proto::registry::{ControllerEntry, SchedulerEntry};
-use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Registry};
+use pathweave_proto::scheduler::SchedulerEntry;
+use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
 use pathweave_wire::{Ecn, Payload};

@@ -1,6 +1,6 @@
 //! What a decision of each scheduler costs: instructions counted by Callgrind, held under a limit, and microseconds by criterion.
 //!
-//! Only the scheduler is counted: Callgrind collects inside the two functions of `crates/proto/benches/world` that call it, to
+//! Only the scheduler is counted: Callgrind collects inside the two functions of `crates/algorithms/benches/world` that call it, to
 //! decide and to be told of what happened. The mean is of both; the costliest decision is that of the first alone. The numbers are the
 //! same on every run of one build.
 
@@ -14,11 +14,11 @@ use std::process::Command;
 const LIMIT: u64 = 8000;
 /// Decisions that are counted.
 const DECISIONS: &str = "3000";
-/// As in `crates/proto/benches/decision_times.rs`.
+/// As in `crates/algorithms/benches/decision_times.rs`.
 const DECISIONS_A_MEASUREMENT: f64 = 2000.0;
 const TABLE: &str = "docs/decisions.txt";
 
-/// The connections of `crates/proto/benches/world`, and what the table calls them.
+/// The connections of `crates/algorithms/benches/world`, and what the table calls them.
 const CONNECTIONS: [(&str, &str); 3] = [("2", "2 subflows"), ("2-apart", "2, RTT 1:100"), ("8", "8 subflows")];
 
 /// Instructions of a decision: on average with what the scheduler is told since the one before, and the costliest without.
@@ -64,7 +64,7 @@ fn judge(counts: &Counts, table: &str) -> Result<(), String> {
 /// Where counting or measuring does not work, or a scheduler is over the limit.
 pub(crate) fn write() -> Result<(), String> {
     let counts = count()?;
-    run(&mut cargo("bench --quiet --package pathweave-proto --bench decision_times"))?;
+    run(&mut cargo("bench --quiet --package pathweave-algorithms --bench decision_times"))?;
     let text = table(&counts, &times(&counts));
     print!("{text}");
     std::fs::write(root().join(TABLE), &text).map_err(|e| format!("{TABLE}: {e}"))?;

@@ -10,8 +10,14 @@ use std::fs;
 use std::process::Command;
 
 /// Crates that promise to build for `wasm32-unknown-unknown`.
-const FOR_WASM: [&str; 5] =
-    ["pathweave-units", "pathweave-wire", "pathweave-netsim", "pathweave-proto", "pathweave-lab"];
+const FOR_WASM: [&str; 6] = [
+    "pathweave-units",
+    "pathweave-wire",
+    "pathweave-netsim",
+    "pathweave-proto",
+    "pathweave-algorithms",
+    "pathweave-lab",
+];
 const MODULE: &str = "wasm32-unknown-unknown/release/pathweave_digests.wasm";
 
 /// Builds what promises it for WebAssembly, and the module that computes digests.

@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 
 /// The packages whose programs Callgrind counts, always selected together: Cargo would build what they share anew for each of
 /// them alone.
-pub(crate) const COUNTED: &str = "--package pathweave-benches --package pathweave-proto";
+pub(crate) const COUNTED: &str = "--package pathweave-benches --package pathweave-algorithms";
 
 /// The repository.
 pub(crate) fn root() -> &'static Path {

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 
 const FOLDER: &str = "docs/schedulers";
-const SOURCES: &str = "crates/proto/src/scheduler";
+const SOURCES: &str = "crates/algorithms/src/schedulers";
 /// This far above or below the median scheduler it shines or fails.
 const MARGIN: f64 = 0.05;
 /// Goodputs that differ by less than this are level, whatever their intervals.
@@ -581,8 +581,8 @@ mod tests {
     /// Each scheduler of the registry has its sections.
     #[test]
     fn every_scheduler_says_what_it_does() {
-        let registry = fs::read_to_string(root().join("crates/proto/src/registry.rs")).unwrap();
-        let modules = registry.lines().filter_map(|l| l.trim().strip_prefix("scheduler::")?.strip_suffix("::ENTRY,"));
+        let registry = fs::read_to_string(root().join("crates/algorithms/src/registry.rs")).unwrap();
+        let modules = registry.lines().filter_map(|l| l.trim().strip_prefix("schedulers::")?.strip_suffix("::ENTRY,"));
         let wrong: Vec<String> =
             modules.clone().filter_map(|name| module_doc(name).and_then(|d| d.judge()).err()).collect();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

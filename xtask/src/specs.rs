@@ -105,7 +105,7 @@ pub(crate) fn check() -> Result<(), String> {
 
 fn tables() -> Result<[(&'static str, String); 2], String> {
     let mut files = Vec::new();
-    for krate in ["proto", "wire", "lab"] {
+    for krate in ["proto", "algorithms", "wire", "lab"] {
         collect(&root().join("crates").join(krate), &mut files)?;
     }
     files.sort();

@@ -1,10 +1,10 @@
 //! What makes a result of a run.
 
 use crate::pcap::Capture;
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Manifest, RunResult, SCHEMA_VERSION, Status};
 use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, Files, Scenario, Variant};
-use pathweave_proto::Registry;
 
 /// One run that is to be made.
 pub(crate) struct Run<'a> {

@@ -108,8 +108,8 @@ impl Diagnostic for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pathweave_algorithms::Registry;
     use pathweave_lab::scenario::{Document, Variant};
-    use pathweave_proto::Registry;
 
     #[test]
     fn a_terminal_shows_the_place() {

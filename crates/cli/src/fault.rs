@@ -9,10 +9,11 @@ thread_local! {
 }
 
 /// Parts of the paths of Pathweave's own sources.
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
     "crates/units/src/",
     "crates/wire/src/",
     "crates/proto/src/",
+    "crates/algorithms/src/",
     "crates/netsim/src/",
     "crates/lab/src/",
     "crates/cli/src/",
@@ -44,7 +45,7 @@ pub(crate) fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, 
 /// Whether a source file belongs to a scheduler: one of ours, or anything outside of Pathweave and of the libraries that it uses.
 fn is_a_schedulers(file: &str) -> bool {
     let library = file.contains("/registry/src/") || file.starts_with("/rustc/") || file.contains("/library/");
-    file.contains("crates/proto/src/scheduler/") || !(library || OURS.iter().any(|part| file.contains(part)))
+    file.contains("crates/algorithms/src/schedulers/") || !(library || OURS.iter().any(|part| file.contains(part)))
 }
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod tests {
     #[test]
     fn whose_a_panic_is() {
         for (file, schedulers) in [
-            ("crates/proto/src/scheduler/blest.rs", true),
+            ("crates/algorithms/src/schedulers/blest.rs", true),
             ("src/scheduler.rs", true),
             ("/home/ada/my-rule/src/scheduler.rs", true),
             ("crates/proto/src/connection/schedule.rs", false),

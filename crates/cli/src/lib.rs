@@ -27,7 +27,7 @@ mod pcap;
 mod plan;
 mod validate;
 
-pub use pathweave_proto::Registry;
+pub use pathweave_algorithms::Registry;
 
 use args::{Arguments, Command};
 use clap::Parser;

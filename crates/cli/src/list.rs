@@ -2,8 +2,8 @@
 
 use crate::args::{ListOptions, Listed};
 use crate::failure::Failure;
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{BUILTIN, Variant, builtin};
-use pathweave_proto::Registry;
 use pathweave_proto::parameter::Parameter;
 use serde::Serialize;
 use std::fmt::Write as _;

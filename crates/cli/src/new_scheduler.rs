@@ -2,7 +2,7 @@
 
 use crate::args::NewSchedulerOptions;
 use crate::failure::Failure;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::args::CompareOptions;
 use crate::plan::plans;
+use pathweave_algorithms::Registry;
 use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
-use pathweave_proto::Registry;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::num::NonZero;
 

@@ -3,10 +3,10 @@
 use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::files::Traces;
+use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::scenario::{BUILTIN, Document, Scenario, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 use std::path::Path;
 
 /// The scenario without any argument.

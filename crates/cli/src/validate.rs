@@ -5,11 +5,11 @@ use crate::execute::spread;
 use crate::failure::Failure;
 use crate::fault::caught;
 use crate::plan::schedulers;
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
 use pathweave_lab::validation::{
     self, Alternatives, Comparison, OurRun, Reference, Summary, comparison_table, gain_table, summary_table,
 };
-use pathweave_proto::Registry;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;

@@ -6,9 +6,9 @@
 //! the machine hardly change.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, Scenario, Variant};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 use pathweave_units::Instant;
 
 const PATH: &str = r#"

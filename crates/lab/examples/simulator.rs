@@ -1,9 +1,9 @@
 //! The work of the example `flow` in `pathweave-benches`, with all that the simulator adds to engine and network:
 //! a scenario, metrics, and the digest of every packet. `simulator [tcp|mptcp] [SECONDS] [TIMES]`.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 use pathweave_units::Instant;
 
 const PATH: &str = r#"

@@ -1,7 +1,7 @@
 //! Prints every packet at every link: `trace FILE.toml VARIANT SEED [UNTIL_SECONDS]`; VARIANT is `-` (as written), `tcpN` or a scheduler.
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

@@ -6,9 +6,10 @@
 use crate::run::RunError;
 use crate::scenario::{Document, Files, Scenario, Variant};
 use crate::sim::{Simulation, Traced};
+use pathweave_algorithms::Registry;
 use pathweave_proto::connection::{Carried, Decided, Given, ScheduleError, Trace};
 use pathweave_proto::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, WindowUse};
-use pathweave_proto::{DataSeq, Registry, SubflowId, SubflowSet};
+use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION};
 use crate::scenario::{Document, Files, PathMode, Scenario, ScenarioError, Variant};
 use crate::sim::{BuildError, Simulation};
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 
 /// Why a run could not start.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Settings of endpoints, connections and subflows. Everything that can change a result is here.
 
+use crate::congestion::ControllerEntry;
 use crate::host::Host;
 use crate::parameter::Values;
-use crate::registry::{ControllerEntry, SchedulerEntry};
+use crate::scheduler::SchedulerEntry;
 use pathweave_units::Duration;
 
 /// The receive buffer of a connection, which is also the largest window that it offers.
@@ -112,10 +113,10 @@ impl Default for TcpConfig {
     }
 }
 
-/// An algorithm chosen from the registry, with its parameters.
+/// A chosen algorithm with its parameters.
 #[derive(Clone, Debug)]
 pub struct Chosen<E> {
-    /// The registry's entry.
+    /// What makes it.
     pub entry: E,
     /// Its parameters.
     pub values: Values,

@@ -20,7 +20,6 @@ pub mod parameter;
 mod paths;
 mod rate_limiter;
 mod receiver;
-pub mod registry;
 pub mod scheduler;
 mod sender;
 mod seq;
@@ -28,5 +27,4 @@ mod tcp;
 
 pub use connection::{Connection, ConnectionError, ConnectionEvent};
 pub use endpoint::{ConnectionHandle, Endpoint, LocalAddress};
-pub use registry::Registry;
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -2,10 +2,10 @@
 //!
 //! What is left are the lists of results, which grow with time, and buffers that meet a new maximum.
 
+use pathweave_algorithms::Registry;
 use pathweave_alloc_check::{Counting, allocations};
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 use pathweave_units::Instant;
 
 #[global_allocator]

@@ -5,9 +5,9 @@
 //! `run.mjs` prints the same lines from. `cargo xtask determinism` compares the two, and `cargo xtask digests` holds them
 //! against `digests.txt`: whoever moves code without changing what it does finds the same digests afterwards.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 
 /// How much of each built-in scenario is run. All of it is measured: the start that they discard is longer than this.
 const DURATION: [(&str, &str); 2] = [("measure_from", "0s"), ("duration", "4s")];

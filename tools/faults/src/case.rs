@@ -2,14 +2,14 @@
 
 use crate::apps::Plan;
 use crate::middlebox::Tampering;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{
     Chosen, ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
 };
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::toys;
+use pathweave_proto::scheduler::test_schedulers;
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
@@ -92,9 +92,9 @@ impl Draw {
     }
 }
 
-/// All schedulers: the registry's, and the toys that keep or break the rules.
+/// All schedulers: the registry's, and the test schedulers that keep or break the rules.
 pub(crate) fn registry() -> Registry {
-    toys::GOOD.iter().chain(toys::BAD).fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
+    test_schedulers::GOOD.iter().chain(test_schedulers::BAD).fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
 }
 
 fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {

@@ -1,6 +1,6 @@
 //! A campaign of faults: two hosts, one to four paths, and all that can go wrong between them, drawn from one seed.
 //!
-//! What is drawn ([`Case::draw`]): plain TCP and Multipath TCP, every scheduler (those of the registry, and the toys that keep
+//! What is drawn ([`Case::draw`]): plain TCP and Multipath TCP, every scheduler (those of the registry, and the test schedulers that keep
 //! or break the rules), controller, recovery and failure detection; loss up to 30 %, reordering, duplicates, also of long ago,
 //! outages, changed bytes where checksums are in use; small windows, stalled readers, windows that a middlebox closes or
 //! cuts; middleboxes that take options out of single segments, one kind of them or all, or cut segments; ends and halves of

@@ -4,7 +4,7 @@
 use crate::world::{PATHS, PORT, World, address, path_manager, payload};
 use arbitrary::{Arbitrary, Unstructured};
 use core::net::SocketAddr;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection, LossRecovery, ReceiveBuffer};
 use pathweave_proto::parameter::Values;
 use pathweave_units::Duration;

@@ -2,13 +2,13 @@
 
 use crate::world::{World, path_manager};
 use arbitrary::{Arbitrary, Unstructured};
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::Values;
-use pathweave_proto::registry::SchedulerEntry;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, View, WindowUse};
-use pathweave_proto::{DataSeq, Registry, SubflowId};
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! Scenario files: any text is a scenario or a message, and a scenario's canonical text is the same scenario.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, Link, NoFiles, SchedulerSpec, Variant};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::Registry;
 use pathweave_units::{Duration, Instant};
 
 /// The most links, connections and buffers of a simulation that is begun: others take long without being wrong.

@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use pathweave_algorithms::Registry;
 use pathweave_lab::gates::{Case, Kind, Outcome, Summary, run, table};
-use pathweave_proto::Registry;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     bar.finish_and_clear();
     let mut outcomes = outcomes.into_iter();
     let each = Kind::ALL.len() * options.seeds as usize;
-    let summary = |entry: &&pathweave_proto::registry::SchedulerEntry| {
+    let summary = |entry: &&pathweave_proto::scheduler::SchedulerEntry| {
         Summary::new(entry.name, entry.duplicates, outcomes.by_ref().take(each).collect())
     };
     let summaries: Vec<Summary> = schedulers.iter().map(summary).collect();

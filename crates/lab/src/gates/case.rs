@@ -1,7 +1,7 @@
 //! Cases drawn from a seed.
 
 use core::fmt::Write as _;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_units::random::Random;
 
 /// What a case is for.

@@ -4,7 +4,7 @@ use super::case::{Case, Dark, Kind};
 use crate::results::Status;
 use crate::scenario::{Document, NoFiles, Variant};
 use crate::sim::{HostPacket, Simulation};
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::connection::SubflowInfo;
 use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;

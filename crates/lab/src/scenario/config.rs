@@ -2,7 +2,7 @@
 
 use super::data::{Connection, PathMode};
 use super::spec;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection};
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;

@@ -9,7 +9,7 @@ use super::link::{LinkChange, Rate};
 use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
 use pathweave_proto::parameter::ParameterError;
 use pathweave_units::Duration;

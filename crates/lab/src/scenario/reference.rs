@@ -69,7 +69,7 @@ pub fn reference() -> String {
 fn empty_scenario() -> Scenario {
     let text = "format = 1\nname = \"x\"\nduration = \"1s\"\n[[path]]\nrate = \"1Mbps\"\n";
     let document = Document::parse("reference", text).expect("the text is TOML");
-    let registry = pathweave_proto::Registry::builtin();
+    let registry = pathweave_algorithms::Registry::builtin();
     let scenario = document.scenario(&registry, &super::Variant::AsWritten).expect("the text is a scenario");
     Scenario { name: String::new(), ..scenario }
 }

@@ -5,9 +5,10 @@ use super::error::{Problem, SCHEDULERS, ScenarioError};
 use super::form::Form;
 use super::kinds::AlgorithmForm;
 use super::setting::CONNECTION;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
+use pathweave_proto::congestion::ControllerEntry;
 use pathweave_proto::parameter::{ParameterError, Values};
-use pathweave_proto::registry::{ControllerEntry, SchedulerEntry};
+use pathweave_proto::scheduler::SchedulerEntry;
 
 /// A scheduler of the registry with its parameters and with settings of the connection that it overrides. Both are
 /// written alike; where a parameter and a setting have the same name, the parameter is meant.

@@ -96,7 +96,7 @@ impl Simulation {
     pub fn new(
         scenario: &Scenario,
         seed: u64,
-        registry: &pathweave_proto::Registry,
+        registry: &pathweave_algorithms::Registry,
         files: &dyn crate::scenario::Files,
     ) -> Result<Self, BuildError> {
         let World { network, hosts, host_of_node, apps, middleboxes } = build::build(scenario, seed, registry, files)?;

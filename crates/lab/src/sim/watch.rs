@@ -9,8 +9,8 @@ use crate::results::{LinkSeries, SubflowSeries, TimeSpent};
 use crate::scenario::{Direction, LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
 use pathweave_netsim::{LinkId, Network, Packet, Shaper};
+use pathweave_proto::congestion::Phase;
 use pathweave_proto::connection::{Progress, SubflowInfo};
-use pathweave_proto::scheduler::Phase;
 use pathweave_proto::{Connection, DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 

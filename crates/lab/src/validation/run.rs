@@ -6,8 +6,8 @@ use crate::results::Status;
 use crate::run::RunError;
 use crate::scenario::{Document, NoFiles, Variant};
 use crate::sim::Simulation;
+use pathweave_algorithms::Registry;
 use pathweave_netsim::Fate;
-use pathweave_proto::Registry;
 
 /// What one of our runs gave, as [`LinuxRun`](super::LinuxRun).
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scenario::{Document, Loss, QueueLimit, Rate, Variant};
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{FailureDetection, ReceiveBuffer};
 use pathweave_units::{Bitrate, Duration};
 

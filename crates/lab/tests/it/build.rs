@@ -1,8 +1,8 @@
 //! Scenarios that are right in themselves and still cannot be simulated.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
-use pathweave_proto::Registry;
 
 fn outcome(path: &str) -> Result<(), String> {
     let text = format!("format = 1\nname = \"x\"\nduration = \"10ms\"\n[[path]]\nname = \"p\"\n{path}");

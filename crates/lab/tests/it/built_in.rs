@@ -1,9 +1,9 @@
 //! What the built-in scenarios must show.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Metrics, Status};
 use pathweave_lab::run;
 use pathweave_lab::scenario::{NoFiles, SchedulerSpec, Variant, builtin};
-use pathweave_proto::Registry;
 
 fn metrics(scenario: &str, variant: &Variant, seed: u64, settings: &[(&str, &str)]) -> Metrics {
     let mut document = builtin(scenario).expect("a built-in scenario");

@@ -1,8 +1,8 @@
 //! What DPSAF §IV.A claims of random loss, where it holds here. What does not is in `docs/notes/dpsaf-forward-prediction.md`.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
-use pathweave_proto::Registry;
 
 /// DPSAF Fig. 8, whose delays are one-way; without its background traffic. The buffer of Figs. 9 to 11 is not stated.
 const SCENARIO: &str = r#"

@@ -1,9 +1,9 @@
 //! The examples in `scenarios/examples/` run, and show what their first lines say.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, Files, SchedulerSpec, Variant};
-use pathweave_proto::Registry;
 use std::path::Path;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/examples");

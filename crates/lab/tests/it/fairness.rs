@@ -3,8 +3,8 @@
 //!
 //! `cargo xtask fairness` prints the table of all seeds; the ordinary tests take fewer.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
-use pathweave_proto::Registry;
 use pathweave_units::random::Random;
 
 const SCENARIO: &str = include_str!("fairness/shared-bottleneck.toml");

@@ -1,8 +1,8 @@
 //! Schedulers that must do the same under certain settings, down to the last packet.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{NoFiles, SchedulerSpec, Variant, builtin};
-use pathweave_proto::Registry;
 
 /// Everything that a capture on every link would show of eight seconds.
 fn digest(scenario: &str, scheduler: &str) -> String {

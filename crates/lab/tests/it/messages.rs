@@ -1,11 +1,10 @@
 //! The applications of a scenario tell where their messages end, and schedulers see it.
 
+use pathweave_algorithms::Registry;
+use pathweave_algorithms::schedulers::minrtt::MinRtt;
 use pathweave_lab::results::Status;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
-use pathweave_proto::Registry;
-use pathweave_proto::registry::SchedulerEntry;
-use pathweave_proto::scheduler::minrtt::MinRtt;
-use pathweave_proto::scheduler::{Decision, Scheduler, View};
+use pathweave_proto::scheduler::{Decision, Scheduler, SchedulerEntry, View};
 use std::cell::RefCell;
 
 thread_local! {

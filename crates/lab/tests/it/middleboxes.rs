@@ -2,9 +2,10 @@
 //!
 //! Applications write real bytes here, and every byte that is read is compared with what was written.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::sim::Simulation;
-use pathweave_proto::{ConnectionError, Registry};
+use pathweave_proto::ConnectionError;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};

@@ -6,12 +6,13 @@
 //! another number (a long run: 100000), `PROPTEST_RNG_SEED` which ones.
 
 use core::fmt::Write as _;
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::Status;
 use pathweave_lab::scenario::{Document, NoFiles, Scenario, Variant};
 use pathweave_lab::sim::{Measured, Simulation};
 use pathweave_netsim::Fate;
-use pathweave_proto::scheduler::toys;
-use pathweave_proto::{Registry, SubflowId};
+use pathweave_proto::SubflowId;
+use pathweave_proto::scheduler::test_schedulers;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 use proptest::prelude::*;
@@ -21,9 +22,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-/// All schedulers: the registry's, and the toys that keep or break the rules.
+/// All schedulers: the registry's, and the test schedulers that keep or break the rules.
 fn registry() -> Registry {
-    toys::GOOD.iter().chain(toys::BAD).fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
+    test_schedulers::GOOD.iter().chain(test_schedulers::BAD).fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ impl Case {
     fn sends_in_order(&self, registry: &Registry) -> bool {
         let name = self.scheduler(registry);
         let queues = registry.scheduler(name).is_some_and(|e| e.queues);
-        let from_the_end = ["toy-backwards", "toy-ahead", "dems"].contains(&name);
+        let from_the_end = ["test-backwards", "test-ahead", "dems"].contains(&name);
         let ahead = ["daps", "fps", "fps-daf", "fpdps", "dpsaf", "rems"].contains(&name) && self.recovery % 3 == 2;
         let outages = self.paths.iter().filter(|p| p.outage.is_some()).count();
         !queues && !from_the_end && !ahead && outages <= 1 && !self.slow_detection

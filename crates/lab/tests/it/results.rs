@@ -1,9 +1,9 @@
 //! What a result says beside its metrics, and that it can be run again from itself.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, Files, NoFiles, SchedulerSpec, Variant};
-use pathweave_proto::Registry;
 
 const TWO: &str = r#"
 format = 1

@@ -1,10 +1,10 @@
 //! Whole runs of schedulers that must coincide, byte for byte on every link, and what some must show on the wire.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::Status;
 use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
 use pathweave_netsim::Fate;
-use pathweave_proto::Registry;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

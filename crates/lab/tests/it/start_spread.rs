@@ -1,8 +1,8 @@
 //! `start_spread`: connections start at a time that the seed chooses.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
 use pathweave_lab::{run, sim::Simulation};
-use pathweave_proto::Registry;
 use std::cell::Cell;
 use std::rc::Rc;
 

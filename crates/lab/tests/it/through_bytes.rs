@@ -2,10 +2,10 @@
 //!
 //! `cargo xtask determinism` and `cargo xtask through-bytes` run more of it.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::scenario::{BUILTIN, NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_lab::{run, run_watched};
-use pathweave_proto::Registry;
 
 fn json(result: &RunResult) -> String {
     serde_json::to_string(result).expect("a result has a JSON form")

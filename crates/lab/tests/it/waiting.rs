@@ -1,11 +1,10 @@
 //! A scheduler that waits for no reason is warned about.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
-use pathweave_proto::Registry;
-use pathweave_proto::registry::SchedulerEntry;
-use pathweave_proto::scheduler::{Decision, Scheduler, View};
+use pathweave_proto::scheduler::{Decision, Scheduler, SchedulerEntry, View};
 
 #[derive(Debug)]
 struct Idle;

@@ -2,33 +2,54 @@
 //!
 //! Windows are in segments, as in the kernel and in the papers. A controller belongs to one subflow; coupled ones (RFC
 //! 6356 and its kin) also see the connection's other subflows. Loss detection and recovery are not here: the subflow
-//! calls the controller when its window may grow and when it must shrink. To add one: a file in this folder and a line
-//! in [`Registry::builtin`](crate::Registry::builtin).
+//! calls the controller when its window may grow and when it must shrink. The controllers themselves are in the crate
+//! `pathweave-algorithms`.
 
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod testing;
+mod factory;
 
-pub mod balia;
-pub mod coupled;
-pub mod cubic;
-pub mod dlia;
-pub mod ewtcp;
-pub mod hystart;
-pub mod lia;
-pub mod mptcp_pw;
-pub mod mpveno;
-pub mod mveno;
-pub mod olia;
-pub mod reno;
-pub mod semicoupled;
-pub mod vegas;
-pub mod veno;
-pub mod wvegas;
+pub use factory::ControllerEntry;
 
-use crate::scheduler::Growth;
 use pathweave_units::{Duration, Instant};
+
+/// The phase of a subflow's congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// The window doubles each round.
+    #[default]
+    SlowStart,
+    /// Congestion avoidance.
+    Avoidance,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout, until what was out then is acknowledged.
+    Loss,
+}
+
+/// How a loss was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// By acknowledgements: the start of fast recovery.
+    FastRecovery,
+    /// By the retransmission timer.
+    Timeout,
+}
+
+/// How a controller will grow its window while it is filled and nothing is lost (CP §3.2, eqs. 3–7).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Growth {
+    /// By this many segments each round, once slow start is over (CP eqs. 3–6; a coupled controller's is its share).
+    PerRound(f64),
+    /// To the given window, in segments, one round from now (CP eq. 7: time-based control such as CUBIC).
+    ToWindow(f64),
+    /// The window follows a sending rate, in bytes per second (CP eq. 2: rate-based control such as wVegas).
+    AtRate(f64),
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Growth::PerRound(1.0)
+    }
+}
 
 /// A congestion window and its threshold, segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,112 +163,7 @@ pub fn slow_start(window: &mut Window, acked: u32) -> u32 {
     acked - used
 }
 
-/// Counts acknowledged segments towards the next increase of the window (the kernel's `snd_cwnd_cnt`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AdditiveIncrease {
-    count: u32,
-}
-
-impl AdditiveIncrease {
-    /// Adds one segment to the window for every `per` acknowledged ones.
-    pub fn grow(&mut self, window: &mut Window, per: u32, acked: u32) {
-        let per = per.max(1);
-        // Credits from a time when more were needed give one segment, not several.
-        if self.count >= per {
-            self.count = 0;
-            window.cwnd = window.cwnd.saturating_add(1);
-        }
-        self.count = self.count.saturating_add(acked);
-        window.cwnd = window.cwnd.saturating_add(self.count / per);
-        self.count %= per;
-    }
-
-    /// Forgets what has been counted, as at the start of a recovery.
-    pub fn reset(&mut self) {
-        self.count = 0;
-    }
-}
-
-/// Collects fractions of segments until they make a whole one. Coupled controllers may also shrink a window so.
-///
-/// The window and what is collected are together the window of the equations, which is a real number (in RFC 6356 a number
-/// of bytes). A loss takes its part of both. Discarding the fraction, as kernels that count segments do, costs a window that
-/// grows by a quarter of a segment a round as much at each loss as one that grows by a segment: two subflows would take a
-/// fifth less than one TCP flow at a shared bottleneck.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FractionalIncrease {
-    credit: f64,
-}
-
-impl FractionalIncrease {
-    /// Slow start; then the window changes by `each` for each segment that is left of the acknowledgement.
-    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack, each: impl FnOnce(&Context<'_>) -> f64) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = each(cx);
-            self.add(cx.window, each * f64::from(left));
-        }
-    }
-
-    /// Changes the window by `segments`; what is not a whole segment waits for the next time.
-    pub fn add(&mut self, window: &mut Window, segments: f64) {
-        self.credit += segments;
-        // The tolerance lets ten times 0.1 be one.
-        let whole = libm::trunc(self.credit + if self.credit > 0.0 { 1e-9 } else { -1e-9 });
-        self.credit -= whole;
-        let cwnd = f64::from(window.cwnd) + whole;
-        window.cwnd = cwnd.clamp(1.0, f64::from(Window::NO_THRESHOLD)) as u32;
-    }
-
-    /// The window with what has been collected, in segments.
-    pub fn exact(&self, window: &Window) -> f64 {
-        f64::from(window.cwnd) + self.credit
-    }
-
-    /// The whole segments of a threshold after a loss, at least 2; its fraction goes on to be collected, so that a window
-    /// that grows slowly does not lose most of a segment at each loss.
-    pub fn threshold(&mut self, exact: f64) -> u32 {
-        let whole = libm::floor(exact).max(2.0);
-        self.credit = (exact - whole).max(0.0);
-        whole as u32
-    }
-}
-
-/// A path as the equations of coupled controllers have it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CoupledPath {
-    /// It is the subflow whose controller asks.
-    pub own: bool,
-    /// Congestion window, segments.
-    pub cwnd: f64,
-    /// Smoothed round-trip time, seconds; above zero.
-    pub rtt: f64,
-    /// Smallest round-trip time, seconds; above zero.
-    pub min_rtt: f64,
-    /// Data bytes of a full segment.
-    pub mss: f64,
-    /// The larger of the bytes acknowledged since the last loss and between the last two (OLIA's l).
-    pub loss_interval: f64,
-}
-
 impl Context<'_> {
-    /// The paths with a round-trip time sample, this subflow's with its window of now.
-    pub fn coupled_paths(&self) -> impl Iterator<Item = CoupledPath> + Clone + '_ {
-        let (own, own_cwnd) = (self.own, self.window.cwnd);
-        self.paths.iter().enumerate().filter_map(move |(i, p)| {
-            let rtt = p.srtt.filter(|r| !r.is_zero())?.as_secs_f64();
-            let min_rtt = p.min_rtt.filter(|r| !r.is_zero()).map_or(rtt, Duration::as_secs_f64);
-            Some(CoupledPath {
-                own: i == own,
-                cwnd: f64::from(if i == own { own_cwnd } else { p.cwnd }.max(1)),
-                rtt,
-                min_rtt,
-                mss: f64::from(p.mss.max(1)),
-                loss_interval: p.bytes_since_loss.max(p.bytes_between_losses) as f64,
-            })
-        })
-    }
-
     /// This subflow's window, at least 1.
     pub fn cwnd(&self) -> f64 {
         f64::from(self.window.cwnd.max(1))

@@ -3,9 +3,9 @@
 use super::handshake::{HandshakeStep, Mode, THIRD_ACK_INTERVAL};
 use super::mapping::Trouble;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
-use crate::congestion::PathState;
+use crate::congestion::{LossKind, PathState};
 use crate::paths::subflow::Join;
-use crate::scheduler::{Event, LossKind};
+use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Changes, Peers};
 use pathweave_units::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! A subflow as its connection sees it.
 
+use crate::congestion::Phase;
 use crate::connection::mapping::Mappings;
 use crate::connection::probe::Probe;
-use crate::scheduler::{Phase, SubflowView};
+use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
 use crate::tcp::{Counters, Tcp};
 use core::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! What a scheduler is told.
 
 use super::decision::ClippedBy;
+use crate::congestion::LossKind;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::Duration;
@@ -69,13 +70,4 @@ pub enum BlockedBy {
     SendWindow,
     /// The connection's own send buffer: the application has more, and what is not acknowledged leaves no room.
     SendBuffer,
-}
-
-/// How a loss was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossKind {
-    /// By acknowledgements: the start of fast recovery.
-    FastRecovery,
-    /// By the retransmission timer.
-    Timeout,
 }

@@ -3,7 +3,8 @@
 //! A [`Bench`] is a connection without a network: it carries assignments out as a connection would, and its subflows
 //! are plain values that a test sets. Stream positions in tests are segments of [`MSS`] bytes.
 
-use super::{Assign, Decision, Event, Phase, Scheduler, SubflowView, View, WindowUse};
+use super::{Assign, Decision, Event, Scheduler, SubflowView, View, WindowUse};
+use crate::congestion::Phase;
 use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;

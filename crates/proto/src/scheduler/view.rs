@@ -1,41 +1,11 @@
 //! What a scheduler sees.
 
+use crate::congestion::{Growth, Phase};
 use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
-
-/// The phase of a subflow's congestion control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// The window doubles each round.
-    #[default]
-    SlowStart,
-    /// Congestion avoidance.
-    Avoidance,
-    /// Fast recovery.
-    Recovery,
-    /// After a retransmission timeout, until what was out then is acknowledged.
-    Loss,
-}
-
-/// How a controller will grow its window while it is filled and nothing is lost (CP §3.2, eqs. 3–7).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Growth {
-    /// By this many segments each round, once slow start is over (CP eqs. 3–6; a coupled controller's is its share).
-    PerRound(f64),
-    /// To the given window, in segments, one round from now (CP eq. 7: time-based control such as CUBIC).
-    ToWindow(f64),
-    /// The window follows a sending rate, in bytes per second (CP eq. 2: rate-based control such as wVegas).
-    AtRate(f64),
-}
-
-impl Default for Growth {
-    fn default() -> Self {
-        Growth::PerRound(1.0)
-    }
-}
 
 /// One subflow as a scheduler sees it.
 #[derive(Clone, Debug, Default, PartialEq)]

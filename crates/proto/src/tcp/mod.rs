@@ -17,9 +17,8 @@ pub(crate) use receive::{Arrival, exceeds_memory};
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
-use crate::congestion::{Context, Controller, PathState, Window};
+use crate::congestion::{Context, Controller, Growth, LossKind, PathState, Phase, Window};
 use crate::host::Host;
-use crate::scheduler::{Growth, LossKind, Phase};
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
 use core::cell::Cell;

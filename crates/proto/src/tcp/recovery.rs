@@ -4,8 +4,7 @@
 use super::sent::SentSegment;
 use super::{Peers, Tcp};
 use crate::config::LossRecovery;
-use crate::congestion::Window;
-use crate::scheduler::LossKind;
+use crate::congestion::{LossKind, Window};
 use pathweave_units::{Duration, Instant};
 
 /// The kernel's states of congestion control.

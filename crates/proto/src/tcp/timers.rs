@@ -3,7 +3,7 @@
 use super::recovery::TIMER_SLACK;
 use super::{Changes, Peers, State, Tcp};
 use crate::config::LossRecovery;
-use crate::scheduler::LossKind;
+use crate::congestion::LossKind;
 use pathweave_units::{Duration, Instant};
 
 /// Only one of these runs at a time, as in the kernel.

@@ -2,11 +2,12 @@
 //! data: no event is made by hand.
 
 use crate::pair::*;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::connection::{Decided, Trace};
 use pathweave_proto::parameter::Values;
 use pathweave_proto::scheduler::{BlockedBy, Decision};
-use pathweave_proto::{Registry, SubflowId, SubflowSet};
+use pathweave_proto::{SubflowId, SubflowSet};
 use pathweave_units::Instant;
 
 const FAST: SubflowId = SubflowId(0);

@@ -1,7 +1,7 @@
 //! Segments with anything changed in them: never a panic, a leak, or time that stands still.
 
 use crate::pair::*;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_units::random::Random;
 use pathweave_wire::mptcp::{

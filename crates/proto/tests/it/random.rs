@@ -1,7 +1,7 @@
 //! Real bytes over random networks, both ways at once, for every scheduler and controller.
 
 use crate::pair::*;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, LossRecovery, ReceiveBuffer};
 use pathweave_proto::parameter::Values;
 use pathweave_units::random::Random;

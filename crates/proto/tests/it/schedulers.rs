@@ -1,12 +1,12 @@
 //! Schedulers and subflows that go away, and schedulers that break the rules.
 
 use crate::pair::*;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig};
 use pathweave_proto::connection::ScheduleError;
 use pathweave_proto::parameter::Values;
-use pathweave_proto::registry::SchedulerEntry;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, View, WindowUse};
-use pathweave_proto::{DataSeq, Registry, SubflowId};
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_wire::{Flags, Payload};
 
 /// Bad-input row 32: a subflow is reset in the middle of the transfer, with whatever state its scheduler keeps about it.
@@ -150,7 +150,7 @@ fn a_write_that_is_cut_short_ends_no_message() {
 /// On one subflow data goes in order, whatever the scheduler says: plain TCP has no other, and Multipath TCP may become it.
 #[test]
 fn on_a_single_path_any_scheduler_sends_in_order() {
-    for entry in pathweave_proto::Registry::builtin().schedulers() {
+    for entry in pathweave_algorithms::Registry::builtin().schedulers() {
         for mptcp in [false, true] {
             let settings = pathweave_proto::config::ConnectionConfig { mptcp, ..with_scheduler(config(), entry.name) };
             let mut pair = Pair::new(&[10], settings);

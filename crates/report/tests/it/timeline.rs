@@ -1,8 +1,8 @@
 //! The decisions of a run as text and as a page.
 
+use pathweave_algorithms::Registry;
 use pathweave_lab::explain::{Explanation, explain};
 use pathweave_lab::scenario::{NoFiles, SchedulerSpec, Variant, builtin};
-use pathweave_proto::Registry;
 use pathweave_report::{explain_page, timeline};
 use pathweave_units::{Duration, Instant};
 

@@ -10,7 +10,7 @@ mod units;
 mod variants;
 
 use super::*;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 
 /// A whole file with one path, to which these lines belong.
 fn with_path(lines: &str) -> String {

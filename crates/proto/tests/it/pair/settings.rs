@@ -1,7 +1,7 @@
 //! Settings that tests start from.
 
 use super::secs;
-use pathweave_proto::Registry;
+use pathweave_algorithms::Registry;
 use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::Host;
 use pathweave_proto::parameter::Values;

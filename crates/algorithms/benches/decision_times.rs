@@ -1,0 +1,33 @@
+//! How long a decision takes, with what the scheduler does with the events in between, by scheduler and connection.
+
+mod world;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use pathweave_algorithms::Registry;
+use std::time::Duration;
+use world::{CONNECTIONS, World};
+
+/// Decisions of one measurement.
+const DECISIONS: u64 = 2000;
+
+fn decisions(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decisions");
+    group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(300));
+    group.throughput(Throughput::Elements(DECISIONS));
+    for entry in Registry::builtin().schedulers() {
+        for connection in &CONNECTIONS {
+            let mut world = World::new(entry, connection);
+            world.run(5000);
+            group.bench_function(BenchmarkId::new(entry.name, connection.name), |b| {
+                b.iter(|| {
+                    let end = world.decisions + DECISIONS;
+                    world.run(end);
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, decisions);
+criterion_main!(benches);

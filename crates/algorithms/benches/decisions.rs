@@ -1,0 +1,23 @@
+//! Decisions whose instructions `cargo xtask decisions` counts: `decisions NAME CONNECTION COUNT` takes about so many decisions
+//! of one scheduler and prints how many it were. Without arguments: the names of all.
+
+mod world;
+
+use pathweave_algorithms::Registry;
+use world::{CONNECTIONS, World};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let registry = Registry::builtin();
+    let [name, connection, count] = &arguments[..] else {
+        for entry in registry.schedulers() {
+            CONNECTIONS.iter().for_each(|c| println!("{} {}", entry.name, c.name));
+        }
+        return;
+    };
+    let entry = registry.scheduler(name).unwrap_or_else(|| panic!("there is no {name}"));
+    let found = CONNECTIONS.iter().find(|c| c.name == connection);
+    let mut world = World::new(entry, found.unwrap_or_else(|| panic!("there is no {connection}")));
+    world.run(count.parse().unwrap_or_else(|e| panic!("{count}: {e}")));
+    println!("{}", world.decisions);
+}

@@ -1,0 +1,188 @@
+//! A connection without a network that keeps a scheduler busy: subflows of different round-trip times whose windows are full
+//! and open by a few segments at each acknowledgement, as on a long transfer.
+
+use pathweave_proto::congestion::Phase;
+use pathweave_proto::connection::SendMap;
+use pathweave_proto::parameter::Values;
+use pathweave_proto::scheduler::{Decision, Event, Scheduler, SchedulerEntry, SubflowView, View};
+use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_units::{Duration, Instant};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A connection that is measured.
+pub(crate) struct Connection {
+    pub(crate) name: &'static str,
+    /// Of its subflows, ms.
+    rtts_ms: &'static [u64],
+    /// Part of the segments that each subflow loses.
+    loss: f64,
+}
+
+/// All that are measured. Round trips that are far apart make predictions long, and losses uncertain.
+pub(crate) const CONNECTIONS: [Connection; 3] = [
+    Connection { name: "2", rtts_ms: &[20, 40], loss: 0.01 },
+    Connection { name: "2-apart", rtts_ms: &[20, 2000], loss: 0.05 },
+    Connection { name: "8", rtts_ms: &[20, 40, 60, 80, 100, 120, 140, 160], loss: 0.01 },
+];
+const MSS: u32 = 1428;
+/// What the application has always written ahead, bytes.
+const BACKLOG: u64 = 1 << 20;
+/// The peer's window, bytes: enough for all, so that the rules compare and do not just wait.
+const WINDOW: u64 = 2 << 20;
+
+/// A scheduler, its connection, and what is out on each subflow.
+pub(crate) struct World {
+    scheduler: Box<dyn Scheduler>,
+    now: Instant,
+    rtts_ms: &'static [u64],
+    subflows: Vec<SubflowView>,
+    out: Vec<VecDeque<Range<DataSeq>>>,
+    map: SendMap,
+    turn: usize,
+    duplicates: bool,
+    noise: u64,
+    /// Decisions so far.
+    pub(crate) decisions: u64,
+}
+
+impl World {
+    /// A scheduler with its defaults on a connection.
+    pub(crate) fn new(entry: &SchedulerEntry, connection: &Connection) -> Self {
+        let rtts_ms = connection.rtts_ms;
+        let values = Values::parse(entry.parameters, &[]).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+        let scheduler = (entry.build)(&values).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+        let subflow = |(id, rtt_ms): (usize, &u64)| {
+            let rtt = Duration::from_millis(*rtt_ms);
+            let rate = f64::from(MSS) * 40.0 / rtt.as_secs_f64();
+            SubflowView {
+                id: SubflowId(id as u8),
+                srtt: Some(rtt),
+                rttvar: rtt.div(8),
+                min_rtt: Some(rtt.div(2)),
+                max_rtt: Some(rtt),
+                latest_rtt: Some(rtt),
+                cwnd: 40,
+                ssthresh: 30,
+                mss: MSS,
+                send_buffer_space: 1 << 20,
+                loss: connection.loss,
+                delivery_rate: rate,
+                pacing_rate: rate * 1.2,
+                phase: Phase::Avoidance,
+                ..SubflowView::default()
+            }
+        };
+        let mut map = SendMap::new();
+        map.append(BACKLOG);
+        World {
+            scheduler,
+            now: Instant::from_secs(1),
+            rtts_ms,
+            subflows: rtts_ms.iter().enumerate().map(subflow).collect(),
+            out: rtts_ms.iter().map(|_| VecDeque::new()).collect(),
+            map,
+            turn: 0,
+            duplicates: entry.duplicates,
+            noise: 1,
+            decisions: 0,
+        }
+    }
+
+    /// Decides and carries out until `count` decisions were taken.
+    pub(crate) fn run(&mut self, count: u64) {
+        while self.decisions < count {
+            self.fill();
+            self.acknowledge();
+        }
+    }
+
+    fn fill(&mut self) {
+        loop {
+            let view = view_of(self.now, &self.subflows, &self.map);
+            if view.sendable().is_none() && !(self.duplicates && view.bytes_in_flight() > 0) {
+                return;
+            }
+            self.decisions += 1;
+            let Decision::Assign(assign) = decide(self.scheduler.as_mut(), &view) else { return };
+            let i = assign.subflow.index();
+            let s = &mut self.subflows[i];
+            let start = assign.range.start.max(self.map.first_unacked());
+            let segments = u64::from(s.window_space().max(1)).min(4);
+            let end = assign.range.end.min(start + segments * u64::from(MSS)).min(self.map.written_end());
+            if start >= end {
+                return;
+            }
+            let segments = end.since(start).div_ceil(u64::from(MSS)) as u32;
+            s.in_flight += segments;
+            s.unacked += segments;
+            s.queued_bytes += end.since(start);
+            s.queued_memory = s.queued_bytes * 3 / 2;
+            s.send_buffer_space = (1u64 << 20).saturating_sub(s.queued_memory);
+            s.round_start = s.round_start.or(Some(self.now));
+            s.last_sent = Some(self.now);
+            self.out[i].push_back(start..end);
+            self.map.assign(start..end, assign.subflow);
+            let event = Event::Assigned { subflow: assign.subflow, range: start..end, clipped_by: None };
+            tell(self.scheduler.as_mut(), &event, &view_of(self.now, &self.subflows, &self.map));
+        }
+    }
+
+    /// The next subflow's oldest data is acknowledged, and the application writes as much again.
+    fn acknowledge(&mut self) {
+        self.now += Duration::from_micros(700);
+        let subflows = self.subflows.len();
+        let next = (0..subflows).map(|i| (self.turn + i) % subflows).find(|i| !self.out[*i].is_empty());
+        let Some(i) = next else { return };
+        self.turn = i + 1;
+        let Some(range) = self.out[i].pop_front() else { return };
+        let segments = range.end.since(range.start).div_ceil(u64::from(MSS)) as u32;
+        let s = &mut self.subflows[i];
+        s.in_flight = s.in_flight.saturating_sub(segments);
+        s.unacked = s.unacked.saturating_sub(segments);
+        s.queued_bytes = s.queued_bytes.saturating_sub(range.end.since(range.start));
+        s.queued_memory = s.queued_bytes * 3 / 2;
+        s.send_buffer_space = (1u64 << 20).saturating_sub(s.queued_memory);
+        // Round trips and windows vary, so that nothing which a rule keeps of its last answer stays right for long.
+        self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let sample = Duration::from_micros(900 * self.rtts_ms[i]) + Duration::from_micros((self.noise >> 40) % 4000);
+        s.srtt = s.srtt.map(|srtt| srtt.mul_f64(0.875) + sample.div(8));
+        s.latest_rtt = Some(sample);
+        s.cwnd = 36 + ((self.noise >> 34) % 8) as u32;
+        s.round_start = (s.in_flight > 0).then(|| self.now - s.srtt_or_zero().div(2));
+        let first_out = self.out.iter().flatten().map(|r| r.start).min().unwrap_or(self.map.assigned_end());
+        let newly = self.map.acknowledge(first_out);
+        self.map.append(newly);
+        let event = Event::RttSample { subflow: SubflowId(i as u8), rtt: sample };
+        tell(self.scheduler.as_mut(), &event, &view_of(self.now, &self.subflows, &self.map));
+        let (data_ack, mappings) = (self.map.first_unacked(), [range]);
+        let event = Event::Acked { subflow: SubflowId(i as u8), mappings: &mappings, data_ack, has_sack: false };
+        tell(self.scheduler.as_mut(), &event, &view_of(self.now, &self.subflows, &self.map));
+    }
+}
+
+fn view_of<'a>(now: Instant, subflows: &'a [SubflowView], map: &'a SendMap) -> View<'a> {
+    View {
+        now,
+        subflows,
+        queue: map,
+        send_window_end: map.first_unacked() + WINDOW,
+        send_window: WINDOW,
+        send_buffer_free: 1 << 20,
+        send_buffer: 4 << 20,
+        message_end: None,
+        fragment_ends: None,
+    }
+}
+
+/// What is counted: a decision. Not inlined, so that it can be found by name.
+#[inline(never)]
+fn decide(scheduler: &mut dyn Scheduler, view: &View<'_>) -> Decision {
+    scheduler.decide(view)
+}
+
+/// And what the scheduler does with the events in between.
+#[inline(never)]
+fn tell(scheduler: &mut dyn Scheduler, event: &Event<'_>, view: &View<'_>) {
+    scheduler.on_event(event, view);
+}

@@ -1,0 +1,74 @@
+//! How a window that counts segments grows by fractions of them.
+
+use pathweave_proto::congestion::{Ack, Context, Window, slow_start};
+
+/// Counts acknowledged segments towards the next increase of the window (the kernel's `snd_cwnd_cnt`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdditiveIncrease {
+    count: u32,
+}
+
+impl AdditiveIncrease {
+    /// Adds one segment to the window for every `per` acknowledged ones.
+    pub fn grow(&mut self, window: &mut Window, per: u32, acked: u32) {
+        let per = per.max(1);
+        // Credits from a time when more were needed give one segment, not several.
+        if self.count >= per {
+            self.count = 0;
+            window.cwnd = window.cwnd.saturating_add(1);
+        }
+        self.count = self.count.saturating_add(acked);
+        window.cwnd = window.cwnd.saturating_add(self.count / per);
+        self.count %= per;
+    }
+
+    /// Forgets what has been counted, as at the start of a recovery.
+    pub fn reset(&mut self) {
+        self.count = 0;
+    }
+}
+
+/// Collects fractions of segments until they make a whole one. Coupled controllers may also shrink a window so.
+///
+/// The window and what is collected are together the window of the equations, which is a real number (in RFC 6356 a number
+/// of bytes). A loss takes its part of both. Discarding the fraction, as kernels that count segments do, costs a window that
+/// grows by a quarter of a segment a round as much at each loss as one that grows by a segment: two subflows would take a
+/// fifth less than one TCP flow at a shared bottleneck.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FractionalIncrease {
+    credit: f64,
+}
+
+impl FractionalIncrease {
+    /// Slow start; then the window changes by `each` for each segment that is left of the acknowledgement.
+    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack, each: impl FnOnce(&Context<'_>) -> f64) {
+        let left = slow_start(cx.window, ack.segments);
+        if left > 0 {
+            let each = each(cx);
+            self.add(cx.window, each * f64::from(left));
+        }
+    }
+
+    /// Changes the window by `segments`; what is not a whole segment waits for the next time.
+    pub fn add(&mut self, window: &mut Window, segments: f64) {
+        self.credit += segments;
+        // The tolerance lets ten times 0.1 be one.
+        let whole = libm::trunc(self.credit + if self.credit > 0.0 { 1e-9 } else { -1e-9 });
+        self.credit -= whole;
+        let cwnd = f64::from(window.cwnd) + whole;
+        window.cwnd = cwnd.clamp(1.0, f64::from(Window::NO_THRESHOLD)) as u32;
+    }
+
+    /// The window with what has been collected, in segments.
+    pub fn exact(&self, window: &Window) -> f64 {
+        f64::from(window.cwnd) + self.credit
+    }
+
+    /// The whole segments of a threshold after a loss, at least 2; its fraction goes on to be collected, so that a window
+    /// that grows slowly does not lose most of a segment at each loss.
+    pub fn threshold(&mut self, exact: f64) -> u32 {
+        let whole = libm::floor(exact).max(2.0);
+        self.credit = (exact - whole).max(0.0);
+        whole as u32
+    }
+}

@@ -1,0 +1,93 @@
+//! `reno`: slow start and congestion avoidance of RFC 5681, uncoupled.
+//!
+//! Deviations: the window counts segments, not bytes, as in the kernel: an acknowledgement of several segments counts
+//! as that many (RFC 3465 without its limit). The threshold is half of the congestion window where RFC 5681 eq. 4 has
+//! half of the flight size: the subflow asks only while the window is filled, when both are the same.
+
+use super::AdditiveIncrease;
+use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
+
+pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
+    name: "reno",
+    source: "RFC 5681",
+    summary: "one segment more each round, half on loss; each subflow for itself",
+    parameters: &[],
+    coupled: false,
+    build: |_| Ok(Box::new(Reno::default())),
+};
+
+/// RFC 5681.
+#[derive(Debug, Default)]
+pub struct Reno {
+    increase: AdditiveIncrease,
+}
+
+impl Controller for Reno {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let left = slow_start(cx.window, ack.segments);
+        // RFC 5681 §3.1, congestion avoidance: one full-sized segment per round-trip time.
+        self.increase.grow(cx.window, cx.window.cwnd, left);
+    }
+
+    fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
+        self.increase.reset();
+        // RFC 5681 eq. 4: max(FlightSize / 2, 2·SMSS).
+        (cx.window.cwnd / 2).max(2)
+    }
+
+    fn growth(&self, _cx: &Context<'_>) -> Growth {
+        Growth::PerRound(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Flow;
+    use super::*;
+
+    #[test]
+    fn slow_start_doubles_each_round() {
+        let mut flow = Flow::new(Reno::default(), 10);
+        for expected in [20, 40, 80] {
+            flow.round();
+            assert_eq!(flow.cwnd(), expected);
+        }
+    }
+
+    #[test]
+    fn avoidance_adds_one_each_round() {
+        let mut flow = Flow::new(Reno::default(), 10).threshold(10);
+        for expected in [11, 12, 13, 14] {
+            flow.round();
+            assert_eq!(flow.cwnd(), expected);
+        }
+    }
+
+    #[test]
+    fn a_stretch_acknowledgement_counts_its_segments() {
+        let mut flow = Flow::new(Reno::default(), 10).threshold(10);
+        flow.ack(25);
+        assert_eq!(flow.cwnd(), 12);
+        // Five are left over; the window is 12 now.
+        flow.ack(6);
+        assert_eq!(flow.cwnd(), 12);
+        flow.ack(1);
+        assert_eq!(flow.cwnd(), 13);
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_the_rest_counts_for_avoidance() {
+        let mut flow = Flow::new(Reno::default(), 10).threshold(12);
+        flow.ack(8);
+        assert_eq!(flow.cwnd(), 12);
+        flow.ack(6);
+        assert_eq!(flow.cwnd(), 13, "6 left over and 6 more fill a window of 12");
+    }
+
+    #[test]
+    fn the_threshold_is_half_the_window_and_at_least_two() {
+        for (cwnd, expected) in [(21, 10), (10, 5), (3, 2), (1, 2)] {
+            assert_eq!(Flow::new(Reno::default(), cwnd).lose(), expected);
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! `blest-kernel`: BLEST as in the out-of-tree Linux port (`mptcp_blest.c`).
+//!
+//! # What it does
+//!
+//! The same question as [`super::blest`], with the port's estimates: how long a segment lingers on the slow subflow
+//! is read from the subflow's smallest and largest round-trip time and how full it is, what the fast subflow sends
+//! meanwhile doubles in slow start, and all that is queued on the slow subflow counts against the window. The factor
+//! λ stays between 1.0 and 1.3.
+//!
+//! # Formula
+//!
+//! ```text
+//! linger_S = max(srtt_S, min_S + (max_S − min_S)·min(1, (inflight_S + 1)/cwnd_S))
+//! n        = ⌊linger_S / ((min_F + max_F)/2)⌋ + 1
+//! fast     = MSS_F · cwnd_F · (2^min(n, 16) − 1)                            before F's first loss
+//!            MSS_F · (max(cwnd_F, ssthresh_F + 1) + ⌊(n − 1)/2⌋) · n        later
+//! skip S when  λ·fast > |M| − (segment + queued_S)
+//!
+//! at most once per min_S:  λ += 0.04 if blocked since, else λ −= 0.01;  1.0 ≤ λ ≤ 1.3, from 1.2
+//! ```
+//!
+//! * F: the subflow with the lowest smoothed round-trip time; S: what `minrtt` takes while F is full, of the subflows
+//!   that no timeout has sent into loss recovery; |M|: the total send window, bytes.
+//! * min, max: smallest and largest smoothed round-trip time of the subflow's life; srtt_S: the present one; n: round
+//!   trips.
+//! * inflight, cwnd, ssthresh (slow start threshold): segments; queued_S: bytes given to S and not acknowledged; MSS:
+//!   data bytes of a full segment.
+//! * blocked: there was a subflow to send on that was not skipped, F or S, and the send window let nothing out, or all
+//!   that the send buffer holds was sent. Which subflow carries the first byte does not count, nor whether a
+//!   retransmission or a penalisation followed.
+//!
+//! # Source
+//!
+//! `mptcp_blest.c` of the out-of-tree Multipath TCP for Linux; the idea is that of BLEST §V.
+//!
+//! # Deviations
+//!
+//! * The port asks, and may find itself blocked, with each acknowledgement and each write; here with each event while
+//!   the connection says that it is blocked.
+//! * A segment is a full one, or what is left. The port's is what the application wrote at once, up to 64 KB.
+//! * F is a subflow that may be used: the port also compares with a backup, or with one that has stopped answering,
+//!   when its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never skipped.
+//! * A subflow that comes back begins with new extremes, as a new one.
+//! * Lockout, as in the port: a subflow that carries nothing measures nothing, and linger_S never falls below its last
+//!   round-trip time. One whose queue was deep when it was skipped first may be skipped for good: in `wlan-3g` with a window
+//!   of 8 MiB 3G is given up in two of three runs.
+
+use super::blest::fastest;
+use super::minrtt;
+use pathweave_proto::SubflowId;
+use pathweave_proto::congestion::Window;
+use pathweave_proto::parameter::{Kind, Parameter};
+use pathweave_proto::scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+};
+use pathweave_units::{Duration, Instant};
+
+const fn factor(name: &'static str, default: &'static str, description: &'static str) -> Parameter {
+    let kind = Kind::Number { min: 0.0, max: 100.0 };
+    Parameter { name, kind, unit: "", default, description, source: "mptcp_blest.c" }
+}
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "blest-kernel",
+    source: "Linux out-of-tree, mptcp_blest.c",
+    summary: "BLEST with the kernel port's estimates",
+    parameters: &[
+        factor("lambda", "1.2", "first value of the factor that corrects the estimate"),
+        factor("min_lambda", "1.0", "smallest factor"),
+        factor("max_lambda", "1.3", "largest factor"),
+        factor("increase", "0.04", "step after blocking"),
+        factor("decrease", "0.01", "step without blocking"),
+    ],
+    queues: false,
+    duplicates: false,
+    build: |v| {
+        let mut scheduler = BlestKernel::new(v.number("lambda"));
+        scheduler.limits = (v.number("min_lambda"), v.number("max_lambda").max(v.number("min_lambda")));
+        scheduler.steps = (v.number("increase"), v.number("decrease"));
+        Ok(Box::new(scheduler))
+    },
+};
+
+/// The most round trips of slow start that are counted.
+const MAX_DOUBLINGS: u64 = 16;
+
+/// BLEST of the kernel port.
+#[derive(Debug)]
+pub struct BlestKernel {
+    lambda: f64,
+    limits: (f64, f64),
+    steps: (f64, f64),
+    /// The connection says that the window or the send buffer holds data back.
+    blocking: bool,
+    /// There was a subflow to send on meanwhile, since the last step of λ.
+    blocked: bool,
+    updated: Option<Instant>,
+    /// Smallest and largest smoothed round-trip time of each subflow's life.
+    extremes: [Option<(Duration, Duration)>; SubflowId::MAX_SUBFLOWS],
+}
+
+impl BlestKernel {
+    /// With λ's first value and the port's limits and steps.
+    pub fn new(lambda: f64) -> Self {
+        BlestKernel {
+            lambda,
+            limits: (1.0, 1.3),
+            steps: (0.04, 0.01),
+            blocking: false,
+            blocked: false,
+            updated: None,
+            extremes: [None; SubflowId::MAX_SUBFLOWS],
+        }
+    }
+
+    fn record(&mut self, view: &View<'_>) {
+        for s in view.subflows {
+            if let (Some(srtt), Some(extremes)) = (s.srtt, self.extremes.get_mut(s.id.index())) {
+                let (least, most) = extremes.unwrap_or((srtt, srtt));
+                *extremes = Some((least.min(srtt), most.max(srtt)));
+            }
+        }
+    }
+
+    fn extremes(&self, s: &SubflowView) -> (Duration, Duration) {
+        self.extremes.get(s.id.index()).copied().flatten().unwrap_or((s.srtt_or_zero(), s.srtt_or_zero()))
+    }
+
+    fn update_lambda(&mut self, now: Instant, s: &SubflowView) {
+        let (least, _) = self.extremes(s);
+        let updated = *self.updated.get_or_insert(now);
+        if now.since(updated) < least || now == updated {
+            return;
+        }
+        let (up, down) = self.steps;
+        self.lambda += if self.blocked { up } else { -down };
+        self.lambda = self.lambda.clamp(self.limits.0, self.limits.1);
+        self.blocked = false;
+        self.updated = Some(now);
+    }
+
+    /// How long a segment sent on `s` now takes to be acknowledged.
+    fn linger(&self, s: &SubflowView) -> Duration {
+        let (least, most) = self.extremes(s);
+        let (in_flight, cwnd) = (u64::from(s.in_flight) + 1, u64::from(s.cwnd.max(1)));
+        let estimate = if in_flight >= cwnd {
+            most
+        } else {
+            least + most.saturating_sub(least).saturating_mul(in_flight).div(cwnd)
+        };
+        estimate.max(s.srtt_or_zero())
+    }
+
+    /// Bytes that `f` sends in `time`, before λ.
+    fn bytes_in(&self, f: &SubflowView, time: Duration) -> f64 {
+        let (least, most) = self.extremes(f);
+        let average = (least + most).div(2).as_nanos();
+        let rounds = time.as_nanos().checked_div(average).unwrap_or(0) + 1;
+        let segments = if f.ssthresh >= Window::NO_THRESHOLD {
+            u64::from(f.cwnd) * ((1 << rounds.min(MAX_DOUBLINGS)) - 1)
+        } else {
+            let cwnd = u64::from(f.cwnd.max(f.ssthresh.saturating_add(1)));
+            (cwnd + (rounds - 1) / 2).saturating_mul(rounds)
+        };
+        segments as f64 * f64::from(f.mss)
+    }
+}
+
+/// Whether S is skipped for F, and the numbers compared, bytes.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    linger: Duration,
+    fast: f64,
+    room: f64,
+}
+
+impl BlestKernel {
+    /// What the port computes before it gives `segment` bytes to `s` in place of `f`; moves λ when its time has come.
+    fn estimate(&mut self, view: &View<'_>, f: &SubflowView, s: &SubflowView, segment: u64) -> Estimate {
+        self.update_lambda(view.now, s);
+        let linger = self.linger(s);
+        let fast = self.bytes_in(f, linger) * self.lambda;
+        Estimate { linger, fast, room: view.send_window.saturating_sub(s.queued_bytes + segment) as f64 }
+    }
+
+    /// One of the port's attempts to send while nothing may be sent.
+    fn attempt(&mut self, view: &View<'_>) {
+        self.record(view);
+        let Some(s) = minrtt::pick_outside_loss(view) else { return };
+        let segment = u64::from(s.mss).min(view.queue.unassigned_bytes());
+        let skipped = faster(view, s).is_some_and(|f| {
+            let estimate = self.estimate(view, f, s, segment);
+            estimate.fast > estimate.room
+        });
+        self.blocked |= !skipped;
+    }
+}
+
+/// F, where that is another subflow than `s` and both have a round-trip time.
+fn faster<'v>(view: &'v View<'_>, s: &SubflowView) -> Option<&'v SubflowView> {
+    fastest(view).filter(|f| f.id != s.id && s.srtt.is_some())
+}
+
+impl Scheduler for BlestKernel {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.record(view);
+        let Some(s) = minrtt::pick_outside_loss(view) else { return Decision::no_space() };
+        let f = faster(view, s);
+        let segments = if f.is_some() { 1 } else { s.window_space() };
+        let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
+        let Some(f) = f else { return minrtt::assign(s, range) };
+        let Estimate { linger, fast, room } = self.estimate(view, f, s, range.end.since(range.start));
+        let reason = |rule| {
+            Reason::new(rule)
+                .with("lambda", self.lambda)
+                .with("fast_lambda_bytes", fast)
+                .with("free_bytes", room)
+                .with("linger_ms", linger.as_secs_f64() * 1e3)
+        };
+        if fast > room {
+            let reason = reason("λ·fast = {fast_lambda_bytes} in {linger_ms} > {free_bytes} free");
+            return Decision::Wait { until: None, for_subflow: Some(f.id), reason };
+        }
+        let reason = reason("λ·fast = {fast_lambda_bytes} in {linger_ms} ≤ {free_bytes} free");
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        // The port's clock of λ starts with the connection.
+        self.updated.get_or_insert(view.now);
+        match event {
+            Event::WindowBlocked { .. } => self.blocking = true,
+            Event::WindowUnblocked => self.blocking = false,
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                if let Some(extremes) = self.extremes.get_mut(id.index()) {
+                    *extremes = None;
+                }
+            }
+            _ => {}
+        }
+        if self.blocking {
+            self.attempt(view);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_proto::SubflowSet;
+    use pathweave_proto::congestion::Phase;
+    use pathweave_proto::scheduler::BlockedBy;
+    use pathweave_proto::scheduler::testing::{Bench, sub};
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn avoidance_estimate_in_whole_round_trips() {
+        let scheduler = BlestKernel::new(1.2);
+        let f = sub(0).rtt(20).0;
+        // n = 105/20 + 1 = 6; (11 + 5/2)·6 = 78 segments: the window is 10 and the threshold 10, so 11 is assumed.
+        assert_eq!(scheduler.bytes_in(&f, ms(105)), 78_000.0);
+    }
+
+    #[test]
+    fn slow_start_estimate_doubles_up_to_sixteen_times() {
+        let scheduler = BlestKernel::new(1.2);
+        let f = sub(0).rtt(20).slow_start().0;
+        assert_eq!(scheduler.bytes_in(&f, ms(50)), 70_000.0, "10·(2³ − 1)");
+        assert_eq!(scheduler.bytes_in(&f, ms(5000)), 655_350_000.0, "10·(2¹⁶ − 1)");
+    }
+
+    #[test]
+    fn linger_goes_from_the_smallest_to_the_largest_by_fill() {
+        let mut bench = Bench::new([sub(0).rtt(100)]);
+        let mut scheduler = BlestKernel::new(1.2);
+        scheduler.record(&bench.view());
+        bench.sub(0).srtt = Some(ms(200));
+        scheduler.record(&bench.view());
+        bench.sub(0).srtt = Some(ms(120));
+        scheduler.record(&bench.view());
+        for (in_flight, expected) in [(4, 150), (0, 120), (9, 200), (30, 200)] {
+            bench.sub(0).in_flight = in_flight;
+            assert_eq!(scheduler.linger(bench.sub(0)), ms(expected), "{in_flight} in flight");
+        }
+    }
+
+    #[test]
+    fn the_slow_subflow_is_skipped_when_the_window_is_needed() {
+        // n = 100/20 + 1 = 6; 78,000 · 1.2 = 93,600 and 1000 each.
+        let bench = || Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000);
+        assert_eq!(bench().send_window(97).run(&mut BlestKernel::new(1.2)), [(0, 0..10), (1, 10..13)]);
+        assert_eq!(bench().send_window(94).run(&mut BlestKernel::new(1.2)), [(0, 0..10)]);
+    }
+
+    fn lambda_hundredths(scheduler: &BlestKernel) -> u32 {
+        (scheduler.lambda * 100.0 + 0.5) as u32
+    }
+
+    /// The window blocks with its first byte on subflow `holder`.
+    fn blocked(holder: u8) -> Event<'static> {
+        Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(holder)) }
+    }
+
+    fn ack() -> Event<'static> {
+        Event::RttSample { subflow: SubflowId(1), rtt: ms(100) }
+    }
+
+    /// F is full, and S may be used: 11 segments are assumed for F, (11 + 5/2)·6·1.3 = 101.4 of 500 segments.
+    fn open() -> Bench {
+        Bench::new([sub(0).rtt(20).cwnd(1).in_flight(1), sub(1).rtt(100)]).write(1000).send_window(500)
+    }
+
+    #[test]
+    fn lambda_stays_in_its_limits_and_moves_once_per_slow_round_trip() {
+        let mut bench = open();
+        let mut scheduler = BlestKernel::new(1.2);
+        let at = |bench: &mut Bench, scheduler: &mut BlestKernel, after: u64| {
+            bench.now += ms(after);
+            bench.decide(scheduler);
+            lambda_hundredths(scheduler)
+        };
+        assert_eq!(at(&mut bench, &mut scheduler, 0), 120);
+        assert_eq!(at(&mut bench, &mut scheduler, 99), 120);
+        assert_eq!(at(&mut bench, &mut scheduler, 1), 119);
+        for expected in [123, 127, 130, 130] {
+            bench.event(&mut scheduler, &blocked(1));
+            bench.event(&mut scheduler, &Event::WindowUnblocked);
+            assert_eq!(at(&mut bench, &mut scheduler, 100), expected);
+        }
+        for _ in 0..40 {
+            at(&mut bench, &mut scheduler, 100);
+        }
+        assert_eq!(lambda_hundredths(&scheduler), 100);
+    }
+
+    #[test]
+    fn it_is_blocked_whoever_holds_the_first_byte() {
+        for holder in [0, 1] {
+            let mut bench = open();
+            let mut scheduler = BlestKernel::new(1.1);
+            bench.event(&mut scheduler, &blocked(holder));
+            bench.event(&mut scheduler, &Event::WindowUnblocked);
+            bench.now += ms(100);
+            bench.decide(&mut scheduler);
+            assert_eq!(lambda_hundredths(&scheduler), 114, "held by {holder}");
+        }
+    }
+
+    #[test]
+    fn each_attempt_while_blocked_counts_and_moves_lambda() {
+        let mut bench = open();
+        let mut scheduler = BlestKernel::new(1.0);
+        bench.event(&mut scheduler, &blocked(1));
+        for (after, expected) in [(99, 100), (1, 104), (50, 104), (50, 108), (100, 112)] {
+            bench.now += ms(after);
+            bench.event(&mut scheduler, &ack());
+            assert_eq!(lambda_hundredths(&scheduler), expected);
+        }
+        bench.event(&mut scheduler, &Event::WindowUnblocked);
+        bench.now += ms(100);
+        bench.decide(&mut scheduler);
+        assert_eq!(lambda_hundredths(&scheduler), 116, "blocked until then");
+        bench.now += ms(100);
+        bench.event(&mut scheduler, &ack());
+        bench.decide(&mut scheduler);
+        assert_eq!(lambda_hundredths(&scheduler), 115);
+    }
+
+    /// 78 segments for F against a window of nine: S is skipped, so there is nothing to send on.
+    #[test]
+    fn a_skip_is_no_blocking_but_f_with_room_is() {
+        let mut bench = open();
+        bench.send_window = 9000;
+        let mut scheduler = BlestKernel::new(1.1);
+        bench.event(&mut scheduler, &blocked(1));
+        assert!(!scheduler.blocked);
+        bench.sub(0).cwnd = 2;
+        bench.event(&mut scheduler, &ack());
+        assert!(scheduler.blocked);
+    }
+
+    #[test]
+    fn a_subflow_in_loss_recovery_after_a_timeout_carries_nothing_new() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(30)]).write(5);
+        bench.sub(0).phase = Phase::Loss;
+        assert_eq!(bench.run(&mut BlestKernel::new(1.2)), [(1, 0..5)]);
+        bench.map.append(1000);
+        bench.sub(1).phase = Phase::Loss;
+        let mut scheduler = BlestKernel::new(1.2);
+        assert_eq!(bench.decide(&mut scheduler), Decision::no_space());
+        bench.event(&mut scheduler, &blocked(0));
+        assert!(!scheduler.blocked, "nor can it be blocked");
+    }
+}

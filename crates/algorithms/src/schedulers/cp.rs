@@ -1,0 +1,375 @@
+//! `cp`: constraint-based proactive scheduling.
+//!
+//! # What it does
+//!
+//! The fastest subflow is always filled first. A slower one is used only when the buffer has room for all that the
+//! faster ones will send during its round trip, and, in the conservative mode, for all that is out as well; a delay
+//! constraint can exclude it altogether. A subflow that is denied is probed with one initial window now and then, or
+//! its round-trip time would never be measured again.
+//!
+//! # Formula
+//!
+//! ```text
+//! L_ij  = ⌊RTT_j/RTT_i⌋ − 1, or 0 at a ratio below 2                                       (eq. 3)
+//! D_ij  = Σ P_i·2^(m−1)            m = 1..L   in slow start                                (eq. 4)
+//!         Σ P_i + (m − 1)·g_i      m = 1..L   in avoidance; g_i = 0 while P_i < cwnd_i      (eq. 5)
+//!         Σ w_i(t + m·RTT_i)       m = 0..L   with a window by time, as CUBIC's             (eq. 7)
+//!         w_i(t + m·RTT_i) = cwnd_i + m·(w_i(t + RTT_i) − cwnd_i)
+//! B_1j  = Σ D_ij·MSS_i over all i faster than j; rate_i·RTT_j for a rate-based one    (eqs. 6, 2)
+//! radical:       use j when  B_1j ≤ A
+//! conservative:  and the fastest is not in slow start, 2·P_1·MSS_1 ≤ window,  B_1j + outstanding ≤ A
+//! constraint:    and  RTT_j ≤ D_c
+//! probe a denied j after  T = min(β·RTT_j·N, max_guard),  N = 1 with static probing         (eq. 8)
+//!                         if the first unacknowledged byte has moved since
+//! ```
+//!
+//! * RTT: smoothed round-trip time, ms; P_i: segments outstanding on i; D: segments; L = 0 gives D = 0; B, A: bytes.
+//! * A: the smaller of free receive window and free send buffer; window: the receive window; outstanding: of the
+//!   whole connection.
+//! * g_i: what the controller adds each round trip, segments (its coupled share where it is coupled); N: pauses so
+//!   far.
+//!
+//! # Source
+//!
+//! CP §3, eqs. 1 to 8 and Fig. 3; the defaults of probing from §4.
+//!
+//! # Deviations
+//!
+//! * The available buffer is the smaller of the free receive window and the free send buffer.
+//! * "Do not use" ends the decision for j, also for the delay constraint and the conservative rules, and each counts
+//!   as a pause and is probed, or RTT_j would freeze.
+//! * The first denial makes N one, without a probe. N is never reset.
+//! * The course of the window in eq. 7 is extended linearly from what the controller says of the next round: a curve
+//!   that bends, as CUBIC's, is expected too high or too low after that. With L = 0 nothing is expected there either, as
+//!   in eqs. 4 and 5.
+//! * The increase of eq. 5 is inside of the sum. Where the prose and Fig. 3 differ at equality, Fig. 3 counts.
+//! * A probe begins with the decision that finds the guard time over; Fig. 3 sends the first packet with the next.
+//! * Outstanding is in flight and assigned. After a timeout a subflow is in slow start, for eq. 4 and for the
+//!   conservative mode; in fast recovery it is in avoidance.
+//! * Subflows without a round-trip time sample are used by the rule of `minrtt`. A slower subflow is asked when a
+//!   faster one is denied, each by its own B.
+
+use super::minrtt;
+use pathweave_proto::congestion::{Growth, Phase};
+use pathweave_proto::parameter::{Kind, Parameter, ParameterError, parse_time};
+use pathweave_proto::scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+};
+use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_units::{Duration, Instant};
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "cp",
+    source: "CP §3, Fig. 3",
+    summary: "uses a slower subflow only when what that holds back fits the buffer",
+    parameters: &[
+        Parameter {
+            name: "mode",
+            kind: Kind::Choice(&["radical", "conservative"]),
+            unit: "",
+            default: "radical",
+            description: "whether outstanding data counts against the buffer too",
+            source: "CP §3.3",
+        },
+        Parameter {
+            name: "delay_constraint",
+            kind: Kind::Text,
+            unit: "time, or multiple of the fastest RTT",
+            default: "none",
+            description: "largest RTT that is used: `none`, a time such as `50ms`, or a multiple such as `2x`",
+            source: "CP §3.3",
+        },
+        Parameter {
+            name: "probing",
+            kind: Kind::Choice(&["dynamic", "static"]),
+            unit: "",
+            default: "dynamic",
+            description: "whether the guard time grows with each pause",
+            source: "CP §4",
+        },
+        Parameter {
+            name: "beta",
+            kind: Kind::Number { min: 1.0, max: 1000.0 },
+            unit: "RTT",
+            default: "4",
+            description: "first guard time",
+            source: "CP §4",
+        },
+        Parameter {
+            name: "max_guard",
+            kind: Kind::Time,
+            unit: "time",
+            default: "2s",
+            description: "longest guard time",
+            source: "CP §4",
+        },
+        Parameter {
+            name: "probe",
+            kind: Kind::Integer { min: 1, max: 1000 },
+            unit: "segments",
+            default: "10",
+            description: "size of a probe",
+            source: "CP §3.4: the initial window",
+        },
+    ],
+    queues: false,
+    duplicates: false,
+    build: |v| {
+        let text = v.text("delay_constraint");
+        let delay_constraint = DelayConstraint::parse(text).ok_or_else(|| ParameterError {
+            name: "delay_constraint".into(),
+            value: text.into(),
+            allowed: "none, a time such as 50ms, or a multiple of the fastest round-trip time such as 2x".into(),
+        })?;
+        let config = Config {
+            conservative: v.choice("mode") == "conservative",
+            delay_constraint,
+            dynamic: v.choice("probing") == "dynamic",
+            beta: v.number("beta"),
+            max_guard: v.time("max_guard"),
+            probe: v.integer("probe") as u32,
+        };
+        Ok(Box::new(Cp::new(config)))
+    },
+};
+
+/// The largest round-trip time that is used (D_c).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DelayConstraint {
+    /// No limit.
+    None,
+    /// This much.
+    Time(Duration),
+    /// This many times the fastest subflow's.
+    Multiple(f64),
+}
+
+impl DelayConstraint {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "none" {
+            return Some(DelayConstraint::None);
+        }
+        match text.strip_suffix('x') {
+            Some(number) => {
+                number.parse().ok().filter(|x: &f64| *x > 0.0 && x.is_finite()).map(DelayConstraint::Multiple)
+            }
+            None => parse_time(text).map(DelayConstraint::Time),
+        }
+    }
+
+    fn allows(self, rtt: Duration, fastest: Duration) -> bool {
+        match self {
+            DelayConstraint::None => true,
+            DelayConstraint::Time(limit) => rtt <= limit,
+            DelayConstraint::Multiple(x) => rtt.as_secs_f64() <= fastest.as_secs_f64() * x,
+        }
+    }
+}
+
+/// Settings of [`Cp`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// The conservative method.
+    pub conservative: bool,
+    /// D_c.
+    pub delay_constraint: DelayConstraint,
+    /// Dynamic probing.
+    pub dynamic: bool,
+    /// β of eq. 8.
+    pub beta: f64,
+    /// The longest guard time.
+    pub max_guard: Duration,
+    /// Segments of a probe.
+    pub probe: u32,
+}
+
+/// A subflow's last pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pause {
+    at: Instant,
+    first_unacked: DataSeq,
+    /// N, and C: the segments left of the probe.
+    count: u32,
+    probe_left: u32,
+}
+
+/// Constraint-based proactive scheduling.
+#[derive(Debug)]
+pub struct Cp {
+    config: Config,
+    pauses: [Option<Pause>; SubflowId::MAX_SUBFLOWS],
+    /// The subflow of the last decision, when that was a probe.
+    probing: Option<SubflowId>,
+}
+
+/// Segments outstanding on `s`.
+fn outstanding(s: &SubflowView) -> f64 {
+    f64::from(s.in_flight) + f64::from(s.unsent)
+}
+
+/// CP eq. 3: windows of `i` during one round trip of `j`, less one.
+fn expected_windows(i: Duration, j: Duration) -> f64 {
+    if i.is_zero() {
+        return 0.0;
+    }
+    let ratio = j.as_secs_f64() / i.as_secs_f64();
+    if ratio >= 2.0 { libm::floor(ratio) - 1.0 } else { 0.0 }
+}
+
+/// D_{i,j}·MSS_i: bytes that `i` sends during one round trip of `j` (CP eqs. 2 to 7).
+fn expected_bytes(i: &SubflowView, rtt_i: Duration, rtt_j: Duration) -> f64 {
+    let (mss, out, cwnd) = (f64::from(i.mss), outstanding(i), f64::from(i.cwnd));
+    if let Growth::AtRate(rate) = i.growth {
+        return rate * rtt_j.as_secs_f64();
+    }
+    let l = expected_windows(rtt_i, rtt_j);
+    if l < 1.0 {
+        return 0.0;
+    }
+    let segments = match (i.phase, i.growth) {
+        // Eq. 4: Σ P·2^(m−1) = P·(2^L − 1).
+        (Phase::SlowStart | Phase::Loss, _) => out * (libm::exp2(l.min(60.0)) - 1.0),
+        // Eq. 7: Σ w(t₀ + m·RTT_i) for m from 0 to L.
+        (_, Growth::ToWindow(next)) => (l + 1.0) * cwnd + (next - cwnd) * l * (l + 1.0) / 2.0,
+        // Eq. 5: Σ P + (m − 1)·increase; the increase is none while the window is not filled.
+        (_, Growth::PerRound(increase)) => {
+            let increase = if out < cwnd { 0.0 } else { increase };
+            l * out + increase * l * (l - 1.0) / 2.0
+        }
+        (_, Growth::AtRate(_)) => unreachable!("handled above"),
+    };
+    segments.max(0.0) * mss
+}
+
+/// B_{1,j} of CP eq. 6: what all subflows faster than `j` send during its round trip, bytes.
+fn required_buffer(view: &View<'_>, j: &SubflowView, rtt_j: Duration) -> f64 {
+    let faster = view.candidates().filter(|i| i.id != j.id);
+    faster.filter_map(|i| Some((i, i.srtt.filter(|r| *r < rtt_j)?))).map(|(i, r)| expected_bytes(i, r, rtt_j)).sum()
+}
+
+impl Cp {
+    /// With its settings.
+    pub fn new(config: Config) -> Self {
+        Cp { config, pauses: [None; SubflowId::MAX_SUBFLOWS], probing: None }
+    }
+
+    /// Whether `j` is to be used beside the fastest subflow `f`, and why.
+    fn judge(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (bool, Reason) {
+        let (rtt_f, rtt_j) = (f.srtt_or_zero(), j.srtt_or_zero());
+        let required = required_buffer(view, j, rtt_j);
+        let available = view.available_buffer() as f64;
+        let out = outstanding(f) * f64::from(f.mss);
+        let in_flight = view.bytes_in_flight() as f64;
+        let compared = |rule| Reason::new(rule).with("b_bytes", required).with("available_bytes", available);
+        if self.config.conservative && matches!(f.phase, Phase::SlowStart | Phase::Loss) {
+            (false, compared("the fastest subflow is in slow start"))
+        } else if self.config.conservative && 2.0 * out > view.send_window as f64 {
+            let rule =
+                "the fastest subflow's outstanding {outstanding_bytes} exceed half of the window of {window_bytes}";
+            (false, Reason::new(rule).with("outstanding_bytes", out).with("window_bytes", view.send_window as f64))
+        } else if required > available {
+            (false, compared("B = {b_bytes} > {available_bytes} available"))
+        } else if self.config.conservative && required + in_flight > available {
+            let rule = "B = {b_bytes} and {in_flight_bytes} in flight > {available_bytes} available";
+            (false, compared(rule).with("in_flight_bytes", in_flight))
+        } else if !self.config.delay_constraint.allows(rtt_j, rtt_f) {
+            let rule = "RTT = {rtt_ms} > delay constraint, with a fastest RTT of {fastest_ms}";
+            let ms = |rtt: Duration| rtt.as_secs_f64() * 1e3;
+            (false, Reason::new(rule).with("rtt_ms", ms(rtt_j)).with("fastest_ms", ms(rtt_f)))
+        } else {
+            (true, compared("B = {b_bytes} ≤ {available_bytes} available"))
+        }
+    }
+
+    /// CP eq. 8.
+    fn guard(&self, rtt: Duration, count: u32) -> Duration {
+        let count = if self.config.dynamic { f64::from(count) } else { 1.0 };
+        rtt.mul_f64(self.config.beta * count).min(self.config.max_guard)
+    }
+
+    /// Notes a denial of `j`; whether it is to be probed now, and else when to ask again.
+    fn pause(&mut self, view: &View<'_>, j: &SubflowView) -> Result<(), Option<Instant>> {
+        let (now, first_unacked) = (view.now, view.first_unacked());
+        let Some(slot) = self.pauses.get(j.id.index()).copied() else { return Err(None) };
+        let mut pause = match slot {
+            // "The first denial makes it 1 (no probe)."
+            None => Pause { at: now, first_unacked, count: 1, probe_left: 0 },
+            Some(pause) => pause,
+        };
+        let expired = |p: &Pause, guard| now.since(p.at) > guard;
+        if expired(&pause, self.guard(j.srtt_or_zero(), pause.count)) && pause.first_unacked < first_unacked {
+            let (count, probe_left) = (pause.count.saturating_add(1), self.config.probe);
+            pause = Pause { at: now, first_unacked, count, probe_left };
+        }
+        self.pauses[j.id.index()] = Some(pause);
+        if pause.count > 1 && pause.probe_left > 0 {
+            self.probing = Some(j.id);
+            return Ok(());
+        }
+        let again = pause.at + self.guard(j.srtt_or_zero(), pause.count) + Duration::from_nanos(1);
+        // Once the time is over only an acknowledgement can help.
+        Err(Some(again).filter(|t| *t > now))
+    }
+}
+
+impl Scheduler for Cp {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.probing = None;
+        let Some(f) = super::blest::fastest(view) else { return minrtt::decide(view) };
+        if f.has_space() {
+            return minrtt::decide(view);
+        }
+        if view.sendable().is_none() {
+            return Decision::nothing_to_send();
+        }
+        let mut wait: Option<(Option<Instant>, Reason)> = None;
+        let mut after: Option<(Duration, SubflowId)> = None;
+        // In order of round-trip times, without a sorted list: each time the next one above the last.
+        while let Some(j) = view
+            .candidates()
+            .filter(|s| s.has_space() && after.is_none_or(|last| (minrtt::key(s), s.id) > last))
+            .min_by_key(|s| (minrtt::key(s), s.id))
+        {
+            after = Some((minrtt::key(j), j.id));
+            let (allowed, reason) = match j.srtt {
+                None => (true, Reason::new("no round trip was measured yet")),
+                Some(_) => self.judge(view, f, j),
+            };
+            let denied = if allowed { None } else { self.pause(view, j).err() };
+            if let Some(again) = denied {
+                let earlier = match (wait.as_ref().and_then(|w| w.0), again) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+                wait = Some((earlier, wait.map_or(reason, |w| w.1)));
+                continue;
+            }
+            let reason = if allowed { reason } else { Reason { rule: "probe of a paused subflow", ..reason } };
+            let Some(range) = view.next_for(j, 1) else { return Decision::nothing_to_send() };
+            return Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason });
+        }
+        let Some((until, reason)) = wait else { return Decision::no_space() };
+        Decision::Wait { until, for_subflow: Some(f.id), reason }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, .. } if self.probing == Some(*subflow) => {
+                self.probing = None;
+                if let Some(Some(pause)) = self.pauses.get_mut(subflow.index()) {
+                    pause.probe_left = pause.probe_left.saturating_sub(1);
+                }
+            }
+            Event::SubflowDown(id) | Event::SubflowUp(id) => {
+                if let Some(pause) = self.pauses.get_mut(id.index()) {
+                    *pause = None;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "cp_tests.rs"]
+mod tests;

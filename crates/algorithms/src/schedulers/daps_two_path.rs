@@ -1,0 +1,246 @@
+//! `daps-two-path`: the two-path simplification of delay-aware scheduling.
+//!
+//! # What it does
+//!
+//! When more is waiting than the fast path's window lets out, the fast path takes as many segments as it has round
+//! trips during one of the slow path, and the slow path the segments that follow, a whole free window. So the slow
+//! path's data should arrive when the fast path's has. When the fast path can take all that waits, it does. A new
+//! schedule follows when the last one has been given out. The slow window is full by then, so it has only the fast path
+//! in it, and so on until that window is full too: η orders what is sent, it does not limit it, unless `every=round`.
+//!
+//! # Formula
+//!
+//! ```text
+//! η = ⌊srtt_s / srtt_f⌋
+//! pending > free_f:  f takes the next min(η, free_f) segments, then s the free_s that follow
+//! else               f takes all
+//! the next schedule:  every=given  when all of this one has been given out
+//!                     every=round  and srtt_s has passed since, or nothing is out
+//! ```
+//!
+//! * f, s: the paths with the lower and the higher smoothed round-trip time (srtt, ms); pending: segments that are
+//!   written and not assigned.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments.
+//!
+//! # Source
+//!
+//! EVAL §III.C and Alg. 1, which is what EVAL measures as DAPS; Kuhn et al., "DAPS: intelligent delay-aware packet
+//! scheduling for multipath transport", ICC 2014 (BLEST §IV.A, its reference 8).
+//!
+//! # Deviations
+//!
+//! * η segments as in the algorithm (the prose has one more).
+//! * Alg. 1 makes a schedule and does not say when the next is made. The out-of-tree Linux port of DAPS, which is of the
+//!   scheduler for any number of paths ([`super::daps`]), makes it when the last has been given out, and so is the
+//!   default. EVAL's prose speaks of what each path sends in the next round, which is `every=round`: the fast path then
+//!   sends η segments in a round trip of the slow one, which is one in each of its own. The text of Kuhn et al. was not
+//!   to be had.
+//! * A path that has lost its room meanwhile loses its part of the schedule.
+//! * With more than two paths each slower one gets its free window, in order of round-trip times; with one, all goes
+//!   there. η is that of the two fastest.
+//! * Free windows count segments in flight, not all that are unacknowledged, as everywhere here.
+
+use super::minrtt;
+use arrayvec::ArrayVec;
+use pathweave_proto::SubflowId;
+use pathweave_proto::parameter::{Kind, Parameter};
+use pathweave_proto::scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+};
+use pathweave_units::Instant;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "daps-two-path",
+    source: "EVAL Alg. 1",
+    summary: "as many segments on the fast path as it has round trips during one of the slow path",
+    parameters: &[Parameter {
+        name: "every",
+        kind: Kind::Choice(&["given", "round"]),
+        unit: "",
+        default: "given",
+        description: "a schedule follows when the last is given out, or not before a round trip of the slow path",
+        source: "DAPS's kernel port; EVAL §III.C's prose",
+    }],
+    queues: false,
+    duplicates: false,
+    build: |v| Ok(Box::new(DapsTwoPath::new(v.choice("every") == "round"))),
+};
+
+/// One schedule after the other.
+#[derive(Debug, Default)]
+pub struct DapsTwoPath {
+    /// Who gets how many segments next; the first is the last of the list.
+    schedule: ArrayVec<(SubflowId, u32), { SubflowId::MAX_SUBFLOWS }>,
+    eta: f64,
+    /// One schedule in a round trip of the slow path, and when the next may be made.
+    per_round: bool,
+    next_round: Option<Instant>,
+}
+
+impl DapsTwoPath {
+    /// With one schedule in a round trip of the slow path, or one after the other.
+    pub fn new(per_round: bool) -> Self {
+        DapsTwoPath { per_round, ..DapsTwoPath::default() }
+    }
+
+    /// Makes a schedule, or says when it may be made.
+    fn plan(&mut self, view: &View<'_>) -> Result<(), Instant> {
+        let mut paths: ArrayVec<&SubflowView, { SubflowId::MAX_SUBFLOWS }> = ArrayVec::new();
+        paths.extend(view.candidates().take(SubflowId::MAX_SUBFLOWS));
+        // Not the stable sort, which allocates.
+        paths.sort_unstable_by_key(|s| (minrtt::key(s), s.id));
+        let Some(f) = paths.first() else { return Ok(()) };
+        let space = if f.has_space() { f.window_space() } else { 0 };
+        let pending = view.queue.unassigned_bytes().div_ceil(u64::from(f.mss.max(1)));
+        let slow = paths.get(1).and_then(|s| super::blest::round_trips(f, s)).unwrap_or(1.0);
+        self.eta = libm::floor(slow).clamp(1.0, f64::from(u32::MAX));
+        let on_f = if pending > u64::from(space) { space.min(self.eta as u32) } else { pending as u32 };
+        if pending > u64::from(space) {
+            if let Some(next) = self.round_lasts_until(view) {
+                return Err(next);
+            }
+            for s in paths[1..].iter().rev().filter(|s| s.has_space()) {
+                self.schedule.push((s.id, s.window_space()));
+            }
+        }
+        if on_f > 0 {
+            self.schedule.push((f.id, on_f));
+        }
+        if pending > u64::from(space) && !self.schedule.is_empty() {
+            let slow_round = paths.get(1).and_then(|s| s.srtt).filter(|_| self.per_round);
+            self.next_round = slow_round.map(|srtt| view.now + srtt);
+        }
+        Ok(())
+    }
+
+    /// When the next schedule may be made, while that is not yet.
+    fn round_lasts_until(&self, view: &View<'_>) -> Option<Instant> {
+        let is_out = view.subflows.iter().any(|s| s.unacked + s.unsent > 0);
+        self.next_round.filter(|next| *next > view.now && is_out)
+    }
+}
+
+impl Scheduler for DapsTwoPath {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let given_out = |next, eta| {
+            let reason = Reason::new("the schedule of this round is given out, η = {eta}").with("eta", eta);
+            Decision::Wait { until: Some(next), for_subflow: None, reason }
+        };
+        if self.schedule.is_empty()
+            && let Err(next) = self.plan(view)
+        {
+            return given_out(next, self.eta);
+        }
+        while let Some((id, planned)) = self.schedule.last().copied() {
+            let Some(s) = view.candidates().find(|s| s.id == id && s.has_space()) else {
+                self.schedule.pop();
+                continue;
+            };
+            let Some(range) = view.next_for(s, planned.min(s.window_space())) else {
+                return Decision::nothing_to_send();
+            };
+            let reason = Reason::new("{planned} segments of the schedule are its own, η = {eta}")
+                .with("planned", f64::from(planned))
+                .with("eta", self.eta);
+            return Decision::Assign(Assign { subflow: id, range, window: WindowUse::Respect, reason });
+        }
+        // What was planned has lost its space; a subflow that has some will be in the next plan.
+        match self.round_lasts_until(view) {
+            Some(next) => given_out(next, self.eta),
+            None => minrtt::decide(view),
+        }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        let Event::Assigned { subflow, range, .. } = event else { return };
+        let Some((id, planned)) = self.schedule.last_mut().filter(|(id, _)| id == subflow) else { return };
+        let mss = view.subflow(*id).map_or(1, |s| u64::from(s.mss.max(1)));
+        let given = range.end.since(range.start).div_ceil(mss).min(u64::from(*planned));
+        *planned -= given as u32;
+        if *planned == 0 {
+            self.schedule.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_proto::scheduler::properties;
+    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_units::Duration;
+
+    #[test]
+    fn the_fast_path_gets_eta_segments_and_the_slow_one_its_window() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100).cwnd(6)]).write(100);
+        // η = 4; then the slow window; the next schedules, of 4 and 2, have only the fast path.
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..4), (1, 4..10), (0, 10..16)]);
+    }
+
+    /// EVAL §III.C: in the next round the fast path sends η segments and the slow one a window.
+    #[test]
+    fn a_schedule_per_round_leaves_the_fast_window_open() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100).cwnd(6)]).write(100);
+        let mut scheduler = DapsTwoPath::new(true);
+        let start = bench.now;
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..4), (1, 4..10)]);
+        let next = start + Duration::from_millis(100);
+        assert!(matches!(bench.decide(&mut scheduler), Decision::Wait { until: Some(t), .. } if t == next));
+        bench.now = start + Duration::from_millis(99);
+        bench.acked(0, 4);
+        assert_eq!(bench.run(&mut scheduler), []);
+        bench.now = next;
+        bench.acked(1, 6);
+        assert_eq!(bench.run(&mut scheduler), [(0, 10..14), (1, 14..20)]);
+    }
+
+    #[test]
+    fn a_round_ends_early_when_nothing_is_out_and_what_fits_the_fast_window_needs_none() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100).cwnd(6)]).write(25);
+        let mut scheduler = DapsTwoPath::new(true);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..4), (1, 4..10)]);
+        bench.acked(0, 4);
+        assert_eq!(bench.run(&mut scheduler), []);
+        bench.acked(1, 6);
+        assert_eq!(bench.run(&mut scheduler), [(0, 10..14), (1, 14..20), (0, 20..25)], "five fit the free window of 6");
+    }
+
+    #[test]
+    fn a_schedule_per_round_keeps_the_rules_of_every_scheduler() {
+        properties::holds(&SchedulerEntry { build: |_| Ok(Box::new(DapsTwoPath::new(true))), ..ENTRY });
+    }
+
+    #[test]
+    fn a_large_eta_is_limited_by_the_window() {
+        let mut bench = Bench::new([sub(0).rtt(5).in_flight(3), sub(1).rtt(100).cwnd(6)]).write(100);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..7), (1, 7..13)]);
+    }
+
+    #[test]
+    fn what_fits_the_fast_window_goes_there_alone() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100)]).write(10);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..10)]);
+    }
+
+    #[test]
+    fn eval_figure_2_eleven_packets() {
+        // Windows of 10, 10 and 20 ms: η = 2.
+        let mut bench = Bench::new([sub(0).rtt(10), sub(1).rtt(20)]).write(11);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..2), (1, 2..11)]);
+    }
+
+    #[test]
+    fn a_full_fast_path_leaves_the_slow_one_its_window() {
+        let mut bench = Bench::new([sub(0).rtt(25).in_flight(10), sub(1).rtt(100).cwnd(6)]).write(100);
+        assert_eq!(bench.run(&mut DapsTwoPath::default()), [(1, 0..6)]);
+    }
+
+    #[test]
+    fn a_dead_path_s_part_goes_to_the_others() {
+        let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100)]).write(100);
+        let mut scheduler = DapsTwoPath::default();
+        assert_eq!(bench.step(&mut scheduler), Some((0, 0..4)));
+        bench.down(1, &mut scheduler);
+        assert_eq!(bench.run(&mut scheduler), [(0, 4..10)]);
+    }
+}

@@ -1,0 +1,50 @@
+//! `dpsaf`: forward prediction based dynamic packet scheduling and adjusting with feedback.
+//!
+//! # What it does
+//!
+//! As [`super::fpdps`], a slower subflow takes data as far ahead as the faster ones will most likely deliver
+//! meanwhile with their losses. What the acknowledgements of its last round say of that distance, too far when its
+//! data had to wait at the receiver, too near when it was waited for, corrects the next one by an eighth.
+//!
+//! # Formula
+//!
+//! ```text
+//! N_j      as fpdps
+//! gap_j    = max(0, N_j·MSS + Δ_j), Δ_j rounded to whole segments                          (eq. 10)
+//! Δ_j     ← Δ_j + α·e_j,  e_j ← 0         when F_j, the first segment of j's round, is acked (eq. 11)
+//! too far (situation 1):   the ACK of F_j comes with DATA_ACK < F_j:
+//!            e_j −= what lies between and was left to faster subflows                      (eq. 12)
+//! too near (situation 2):  an ACK on a faster i comes with a DATA_ACK at j's data, F_j or before it:
+//!            e_j += what it acknowledges of i beyond F_j                                   (eq. 13)
+//! j sends its free window from the first unassigned byte behind gap_j unassigned ones
+//! ```
+//!
+//! * N_j: predicted segments of the faster subflows, of MSS bytes each; gap_j, Δ_j (the offset), e_j (the deviation
+//!   of one round): bytes.
+//! * A round counts whatever was lost in it, unless `losses=exempt`: then no round in which j or a faster subflow lost
+//!   something.
+//! * α: the parameter `alpha`, 1/8. At 0 it is `fpdps`.
+//!
+//! # Source
+//!
+//! DPSAF III: the prediction of III.A (Alg. 1, eqs. 1 to 9) with the feedback of III.B (Alg. 2 and 3, eqs. 10 to 13).
+//!
+//! # Deviations
+//!
+//! * Those of [`super::fpdps`], of all schedulers by forward prediction ([`super::forward`]), and of the feedback
+//!   ([`super::daf`]).
+
+use super::daf::{ALPHA, Feedback, LOSSES};
+use super::forward::Forward;
+use super::fpdps::{MostLikely, OUTCOMES};
+use pathweave_proto::scheduler::SchedulerEntry;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "dpsaf",
+    source: "DPSAF III",
+    summary: "fpdps, corrected by what arrived out of order in the last round",
+    parameters: &[OUTCOMES, ALPHA, LOSSES],
+    queues: false,
+    duplicates: false,
+    build: |v| Ok(Box::new(Forward::new(MostLikely::from_values(v), Some(Feedback::from_values(v))))),
+};

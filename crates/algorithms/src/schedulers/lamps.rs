@@ -1,0 +1,359 @@
+//! `lamps`: a loss-aware scheduler.
+//!
+//! # What it does
+//!
+//! As `minrtt`, but by a transfer time that counts losses: the expected time until a segment has arrived, with those sent
+//! again. A subflow that loses more than a threshold turns redundant: it only sends what others send too. It goes on from its own
+//! place in the stream, or from the first unacknowledged byte once that is behind it, and the new data that it sends is given
+//! to another subflow all the same, unless all are redundant.
+//!
+//! # Formula
+//!
+//! ```text
+//! p_i = MSS_i / L_i,  L_i = max(acked_i since i's last loss, L_i);  0 before the first loss
+//! at a loss:  sample = acked_i since the loss before + MSS_i
+//!             L_i = 4·sample for the first, then L_i + weight·(sample − L_i)
+//! T_i = srtt_i/2 · (1 + p_i)/(1 − p_i)
+//! redundant from p_i > threshold until p_i ≤ release
+//! i = arg min T_i   over the i with room that have something to send:
+//!   normal:     from `head`; then head = the end of what it sent
+//!   redundant:  the first byte that i does not carry, from max(what i sent last, first_unacked); head moves on
+//!               only where all are redundant
+//! ```
+//!
+//! * srtt_i: smoothed round-trip time, ms; L_i: bytes that i delivers for each loss; MSS_i: data bytes of a full
+//!   segment; acked_i: bytes acknowledged on i; T_i: transfer time, ms.
+//! * head: the stream's first byte that no normal subflow was given.
+//!
+//! # Source
+//!
+//! Dong, Xu, Fu and Cao, "LAMPS: a loss aware scheduler for multipath TCP over highly lossy networks", LCN 2017 (REMS §2
+//! and Fig. 8, its reference 23, which dates it 2020), by the kernel module of vkirany/mptcp-kau, `mptcp_lamp.c`. The
+//! article itself was not at hand.
+//!
+//! # Deviations
+//!
+//! * REMS speaks of one mode for the connection and of path probing. In the module each subflow has its own mode, and there is
+//!   no probe: a lossy path is measured because it goes on carrying copies.
+//! * The module asks only the subflow with the lowest T whether it has something to send, here the next one is asked where
+//!   it has not. It also retransmits opportunistically, which is the connection's (`pr`).
+//! * A second sign of the same loss, a timeout after a fast retransmission with nothing acknowledged in between, is no
+//!   new loss, in whatever order they come.
+//! * The module's threshold has no hysteresis; `release` is ours and without effect by default.
+
+use core::ops::Range;
+use pathweave_proto::parameter::{Kind, Parameter};
+use pathweave_proto::scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+};
+use pathweave_proto::{DataSeq, SubflowId};
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "lamps",
+    source: "REMS §2, Fig. 8 [23]; mptcp_lamp.c",
+    summary: "the lowest transfer time counting losses; lossy subflows only repeat what others send",
+    parameters: &[
+        Parameter {
+            name: "threshold",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "part of the segments",
+            default: "0.05",
+            description: "loss above which a subflow only sends what others send too",
+            source: "mptcp_lamp.c",
+        },
+        Parameter {
+            name: "release",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "part of the segments",
+            default: "0.05",
+            description: "loss at which that ends; not more than the threshold",
+            source: "ours",
+        },
+        Parameter {
+            name: "weight",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "",
+            default: "1",
+            description: "of the newest interval between losses",
+            source: "mptcp_lamp.c",
+        },
+    ],
+    queues: false,
+    duplicates: true,
+    build: |v| Ok(Box::new(Lamps::new(v.number("threshold"), v.number("release"), v.number("weight")))),
+};
+
+/// What is known of one subflow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    /// Bytes acknowledged on it, in all and when it last lost a segment.
+    acked: u64,
+    acked_at_loss: u64,
+    /// L without what came since the last loss, bytes; nothing before the first one.
+    interval: Option<f64>,
+    redundant: bool,
+    /// The end of what it sent last.
+    place: DataSeq,
+}
+
+impl Path {
+    /// p.
+    fn loss(&self, mss: u32) -> f64 {
+        let Some(interval) = self.interval else { return 0.0 };
+        let bytes = interval.max((self.acked - self.acked_at_loss) as f64);
+        (f64::from(mss) / bytes.max(1.0)).min(1.0)
+    }
+
+    fn lost(&mut self, mss: u32, weight: f64) {
+        let since = self.acked - self.acked_at_loss;
+        let sample = (since + u64::from(mss)) as f64;
+        self.interval = match self.interval {
+            None => Some(4.0 * sample),
+            // Another sign of the loss before.
+            Some(_) if since == 0 => return,
+            Some(interval) => Some(interval + weight * (sample - interval)),
+        };
+        self.acked_at_loss = self.acked;
+    }
+}
+
+/// Loss-aware, redundant on lossy paths.
+#[derive(Debug)]
+pub struct Lamps {
+    threshold: f64,
+    release: f64,
+    weight: f64,
+    paths: [Path; SubflowId::MAX_SUBFLOWS],
+    /// The first byte that no normal subflow was given.
+    head: DataSeq,
+}
+
+impl Lamps {
+    /// With the losses at which a subflow turns redundant and back, and the weight of the newest interval between losses.
+    pub fn new(threshold: f64, release: f64, weight: f64) -> Self {
+        let paths = [Path::default(); SubflowId::MAX_SUBFLOWS];
+        Lamps { threshold, release: release.min(threshold), weight, paths, head: DataSeq(0) }
+    }
+
+    fn path(&self, id: SubflowId) -> Path {
+        self.paths.get(id.index()).copied().unwrap_or_default()
+    }
+
+    fn update_modes(&mut self, view: &View<'_>) {
+        for s in view.subflows {
+            if let Some(path) = self.paths.get_mut(s.id.index()) {
+                let limit = if path.redundant { self.release } else { self.threshold };
+                path.redundant = path.loss(s.mss) > limit;
+            }
+        }
+    }
+
+    /// T, seconds.
+    fn transfer_time(&self, s: &SubflowView) -> f64 {
+        let p = self.path(s.id).loss(s.mss);
+        let srtt = s.srtt.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64());
+        srtt / 2.0 * (1.0 + p) / (1.0 - p).max(f64::EPSILON)
+    }
+
+    /// What `s` would send next.
+    fn next(&self, view: &View<'_>, s: &SubflowView) -> Option<Range<DataSeq>> {
+        let path = self.path(s.id);
+        let range = if path.redundant {
+            view.queue.first_not_carried_by(s.id, path.place.max(view.first_unacked()))?
+        } else {
+            // What a subflow that is gone never sent may lie before the head.
+            let unassigned = view.queue.first_unassigned();
+            unassigned.filter(|r| r.start < self.head).or_else(|| view.queue.first_not_carried_by(s.id, self.head))?
+        };
+        view.inside_window(s, range)
+    }
+}
+
+impl Scheduler for Lamps {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.update_modes(view);
+        let mut best: Option<(&SubflowView, Range<DataSeq>, f64)> = None;
+        for s in view.candidates().filter(|s| s.has_space()) {
+            let time = self.transfer_time(s);
+            if best.as_ref().is_none_or(|(_, _, least)| time < *least)
+                && let Some(range) = self.next(view, s)
+            {
+                best = Some((s, range, time));
+            }
+        }
+        let Some((s, range, time)) = best else { return Decision::no_space() };
+        let most = u64::from(s.mss) * u64::from(s.window_space());
+        let range = range.start..range.end.min(range.start + most);
+        let path = self.path(s.id);
+        let reason = Reason::new(if path.redundant {
+            "redundant: it loses p = {loss}, more than the threshold; transfer time {transfer_time_ms}"
+        } else {
+            "lowest transfer time srtt/2·(1 + p)/(1 − p) with window space: {transfer_time_ms}, p = {loss}"
+        })
+        .with("transfer_time_ms", time * 1e3)
+        .with("loss", path.loss(s.mss))
+        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3);
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Assigned { subflow, range, .. } => {
+                let all_redundant = || view.candidates().all(|s| self.path(s.id).redundant);
+                if !self.path(*subflow).redundant || all_redundant() {
+                    self.head = self.head.max(range.end);
+                }
+                if let Some(path) = self.paths.get_mut(subflow.index()) {
+                    path.place = range.end;
+                }
+            }
+            Event::Acked { subflow, mappings, .. } => {
+                if let Some(path) = self.paths.get_mut(subflow.index()) {
+                    path.acked += mappings.iter().map(|r| r.end.since(r.start)).sum::<u64>();
+                }
+            }
+            Event::Lost { subflow, .. } => {
+                let mss = view.subflow(*subflow).map_or(1, |s| s.mss);
+                if let Some(path) = self.paths.get_mut(subflow.index()) {
+                    path.lost(mss, self.weight);
+                }
+            }
+            Event::SubflowUp(id) | Event::SubflowDown(id) => {
+                if let Some(path) = self.paths.get_mut(id.index()) {
+                    *path = Path::default();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_proto::congestion::LossKind;
+    use pathweave_proto::scheduler::testing::{Bench, MSS, seg, sub};
+
+    fn lamps() -> Lamps {
+        Lamps::new(0.05, 0.05, 1.0)
+    }
+
+    /// Subflow `id` loses one segment in `segments`.
+    fn lossy(mut scheduler: Lamps, id: usize, segments: f64) -> Lamps {
+        scheduler.paths[id].interval = Some(segments * MSS as f64);
+        scheduler
+    }
+
+    fn tell_acked(bench: &Bench, scheduler: &mut Lamps, id: u8, segments: u64) {
+        let (subflow, range) = (SubflowId(id), seg(0)..seg(segments));
+        bench.event(scheduler, &Event::Acked { subflow, mappings: &[range], data_ack: seg(0), has_sack: false });
+    }
+
+    #[test]
+    fn without_loss_it_is_minrtt() {
+        let bench = || Bench::new([sub(0).rtt(90), sub(1).rtt(3), sub(2).no_rtt(), sub(3).rtt(40)]).write(35);
+        assert_eq!(bench().run(&mut lamps()), bench().run(&mut super::super::minrtt::MinRtt));
+    }
+
+    /// One of 25: p = 0.04, 48/2·1.04/0.96 = 26 ms, as long as without losses at 52 ms.
+    #[test]
+    fn losses_lengthen_the_transfer_time() {
+        let bench = |other| Bench::new([sub(0).rtt(48), sub(1).rtt(other)]).write(5);
+        let scheduler = lossy(lamps(), 0, 25.0);
+        assert!((scheduler.transfer_time(&bench(53).subflows[0]) - 0.026).abs() < 1e-12);
+        assert_eq!(bench(53).run(&mut lossy(lamps(), 0, 25.0)), [(0, 0..5)]);
+        assert_eq!(bench(51).run(&mut lossy(lamps(), 0, 25.0)), [(1, 0..5)]);
+    }
+
+    /// The first loss after 9 segments: 4·(9 + 1) = 40. Then 49 more arrive: 49 > 40. The second loss: 49 + 1. The third
+    /// after 4: 5.
+    #[test]
+    fn the_interval_between_losses_gives_the_loss() {
+        let bench = Bench::new([sub(0)]);
+        let mut scheduler = lamps();
+        let mut losses = Vec::new();
+        let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
+        for (acked, lose) in [(9, false), (0, true), (49, false), (0, true), (4, true)] {
+            tell_acked(&bench, &mut scheduler, 0, acked);
+            if lose {
+                bench.event(&mut scheduler, &lost);
+            }
+            losses.push(scheduler.paths[0].loss(MSS as u32));
+        }
+        assert_eq!(losses, [0.0, 1.0 / 40.0, 1.0 / 49.0, 1.0 / 50.0, 1.0 / 5.0]);
+        // The timeout of what was found lost already.
+        bench.event(&mut scheduler, &Event::Lost { subflow: SubflowId(0), kind: LossKind::Timeout });
+        assert_eq!(scheduler.paths[0].loss(MSS as u32), 1.0 / 5.0);
+    }
+
+    /// Half of the newest: 40 + ½·(10 − 40) = 25.
+    #[test]
+    fn intervals_can_be_smoothed() {
+        let bench = Bench::new([sub(0)]);
+        let mut scheduler = lossy(Lamps::new(0.05, 0.05, 0.5), 0, 40.0);
+        tell_acked(&bench, &mut scheduler, 0, 9);
+        bench.event(&mut scheduler, &Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery });
+        assert_eq!(scheduler.paths[0].loss(MSS as u32), 1.0 / 25.0);
+    }
+
+    /// Subflow 0 loses one of 16 and is still the first: its new data goes on the other one too.
+    #[test]
+    fn what_a_lossy_subflow_sends_another_one_sends_too() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100).cwnd(14)]).write(100);
+        let mut scheduler = lossy(lamps(), 0, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..14)]);
+        bench.acked(0, 4);
+        // From its own place: what the other one sent after it, and nothing new.
+        assert_eq!(bench.run(&mut scheduler), [(0, 10..14)]);
+    }
+
+    #[test]
+    fn a_lossy_subflow_goes_on_from_its_place_or_from_what_is_unacknowledged() {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(20), sub(1).rtt(100).cwnd(4)]).write(100);
+        let mut scheduler = lossy(lamps(), 1, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..20), (1, 0..4)]);
+        bench.acked(1, 2);
+        assert_eq!(bench.run(&mut scheduler), [(1, 4..6)]);
+        bench.map.acknowledge(seg(9));
+        bench.acked(1, 2);
+        assert_eq!(bench.run(&mut scheduler), [(1, 9..11)]);
+    }
+
+    /// Nobody repeats everything where all are lossy: new data is given once, as in `redundant` then to each in turn.
+    #[test]
+    fn where_all_are_lossy_each_sends_everything() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(10);
+        let mut scheduler = lossy(lossy(lamps(), 0, 16.0), 1, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..10)]);
+        assert_eq!(scheduler.head, seg(10));
+    }
+
+    #[test]
+    fn the_threshold_is_one_of_twenty_and_can_have_hysteresis() {
+        let modes = |release: f64| {
+            let bench = Bench::new([sub(0)]);
+            let mut scheduler = Lamps::new(0.05, release, 1.0);
+            [20.0, 19.0, 25.0, 40.0, 30.0].map(|segments| {
+                scheduler = lossy(core::mem::replace(&mut scheduler, lamps()), 0, segments);
+                scheduler.update_modes(&bench.view());
+                scheduler.paths[0].redundant
+            })
+        };
+        assert_eq!(modes(0.05), [false, true, false, false, false]);
+        assert_eq!(modes(0.025), [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_path_that_loses_everything_is_still_a_path() {
+        let mut bench = Bench::new([sub(0).rtt(20)]).write(5);
+        assert_eq!(bench.run(&mut lossy(lamps(), 0, 0.5)), [(0, 0..5)]);
+    }
+
+    #[test]
+    fn a_subflow_that_comes_back_begins_anew() {
+        let mut bench = Bench::new([sub(0), sub(1)]).write(5);
+        let mut scheduler = lossy(lamps(), 1, 2.0);
+        bench.down(1, &mut scheduler);
+        assert_eq!(scheduler.paths[1].loss(MSS as u32), 0.0);
+    }
+}

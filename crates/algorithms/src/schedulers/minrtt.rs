@@ -1,0 +1,140 @@
+//! `minrtt`: lowest round-trip time first, the papers' default scheduler.
+//!
+//! # What it does
+//!
+//! Of the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the
+//! next data, until its window is full; then the next lowest. Delay is all that counts: not losses, nor how long the
+//! receiver must hold what arrives before a slower subflow's data. Backups are used only while there is no other
+//! subflow.
+//!
+//! # Formula
+//!
+//! ```text
+//! free_i = cwnd_i − in_flight_i − unsent_i
+//! i      = arg min srtt_i  over all i with free_i > 0
+//! send the next free_i · MSS_i bytes of the stream on i
+//! ```
+//!
+//! * cwnd_i, in_flight_i: congestion window and what is out of it, segments; unsent_i: given to i and not yet sent,
+//!   segments.
+//! * srtt_i: smoothed round-trip time, ms; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! BLEST §II, EVAL §III.B ("LowRTT"), CP §3.1 ("lowest-RTT-first").
+//!
+//! # Deviations
+//!
+//! * All that the window lets out is given in one decision. Nothing that the rule reads can change before that is
+//!   sent, so the result is that of one decision for each segment.
+//! * Lockout: a subflow that carries nothing measures nothing. Where the window is no larger than what one path takes,
+//!   a subflow that was slow once is not tried again, also when it would be the faster one by now.
+//! * A subflow without a round-trip time sample comes after those with one, in order of the names; equal round-trip
+//!   times keep that order too.
+
+use core::ops::Range;
+use pathweave_proto::DataSeq;
+use pathweave_proto::congestion::Phase;
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_units::Duration;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "minrtt",
+    source: "BLEST §II; EVAL §III.B; CP §3.1",
+    summary: "the lowest round-trip time among the subflows with window space",
+    parameters: &[],
+    queues: false,
+    duplicates: false,
+    build: |_| Ok(Box::new(MinRtt)),
+};
+
+/// Lowest round-trip time first.
+#[derive(Debug, Default)]
+pub struct MinRtt;
+
+/// What `minrtt` orders by; ties keep the order of the names.
+pub(crate) fn key(s: &SubflowView) -> Duration {
+    s.srtt.unwrap_or(Duration::MAX)
+}
+
+/// The subflow that `minrtt` takes.
+pub(crate) fn pick<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
+    view.candidates().filter(|s| s.has_space()).min_by_key(|s| key(s))
+}
+
+/// The subflow that the out-of-tree kernel's default scheduler takes: none that a timeout has sent into loss recovery.
+pub(crate) fn pick_outside_loss<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
+    view.candidates().filter(|s| s.has_space() && s.phase != Phase::Loss).min_by_key(|s| key(s))
+}
+
+/// The whole decision of `minrtt`, for schedulers that fall back to it.
+pub(crate) fn decide(view: &View<'_>) -> Decision {
+    let Some(s) = pick(view) else { return Decision::no_space() };
+    let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
+    assign(s, range)
+}
+
+/// Gives `range` to `s` for the reason of `minrtt`.
+pub(crate) fn assign(s: &SubflowView, range: Range<DataSeq>) -> Decision {
+    let reason = Reason::new("lowest srtt with window space: {srtt_ms}, window space {window_space}")
+        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
+        .with("window_space", f64::from(s.window_space()));
+    Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+}
+
+impl Scheduler for MinRtt {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        decide(view)
+    }
+
+    fn wants_events(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_proto::scheduler::testing::{Bench, sub};
+
+    #[test]
+    fn the_faster_subflow_is_filled_first() {
+        let mut bench = Bench::new([sub(0).rtt(50), sub(1).rtt(20)]).write(100);
+        assert_eq!(bench.run(&mut MinRtt), [(1, 0..10), (0, 10..20)]);
+        assert_eq!(bench.decide(&mut MinRtt), Decision::no_space());
+    }
+
+    /// EVAL Fig. 2: windows of 10, round trips of 10 and 20 ms, 11 packets: the last one goes on the slow path and takes as
+    /// long as two rounds of the fast one.
+    #[test]
+    fn eval_figure_2_eleven_packets() {
+        let mut bench = Bench::new([sub(0).rtt(10), sub(1).rtt(20)]).write(11);
+        assert_eq!(bench.run(&mut MinRtt), [(0, 0..10), (1, 10..11)]);
+    }
+
+    #[test]
+    fn subflows_without_a_sample_follow_in_default_order() {
+        let mut bench = Bench::new([sub(0).no_rtt(), sub(1).no_rtt(), sub(2).rtt(900)]).write(100);
+        assert_eq!(bench.run(&mut MinRtt), [(2, 0..10), (0, 10..20), (1, 20..30)]);
+    }
+
+    #[test]
+    fn equal_round_trip_times_keep_the_order_of_names() {
+        let mut bench = Bench::new([sub(3).rtt(20), sub(7).rtt(20)]).write(5);
+        assert_eq!(bench.run(&mut MinRtt), [(3, 0..5)]);
+    }
+
+    #[test]
+    fn backups_and_stale_subflows_wait_for_the_others_to_go() {
+        let mut bench = Bench::new([sub(0).rtt(10).backup(), sub(1).rtt(90), sub(2).rtt(20).stale()]).write(50);
+        assert_eq!(bench.run(&mut MinRtt), [(1, 0..10)]);
+        let mut bench = Bench::new([sub(0).rtt(10).backup(), sub(2).rtt(5).stale()]).write(50);
+        assert_eq!(bench.run(&mut MinRtt), [(0, 0..10)]);
+    }
+
+    #[test]
+    fn the_send_window_ends_it() {
+        let mut bench = Bench::new([sub(0).rtt(50)]).write(100).send_window(7);
+        assert_eq!(bench.run(&mut MinRtt), [(0, 0..7)]);
+    }
+}

@@ -1,0 +1,122 @@
+//! `otias`: out-of-order transmission for in-order arrival.
+//!
+//! # What it does
+//!
+//! Each segment goes to the subflow on which it should arrive first, and queues there when the window is full: a full
+//! fast subflow still wins against an idle slow one as long as waiting there takes less time. What is queued on a
+//! subflow stays there, so an estimate that turns out wrong, as after a loss, is not taken back.
+//!
+//! # Formula
+//!
+//! ```text
+//! wait_i = max(0, ⌊(unsent_i − (cwnd_i − unacked_i)) / cwnd_i⌋)
+//! T_i    = (wait_i + 1/2) · srtt_i
+//! i      = arg min T_i        over the i whose send buffer has space
+//! ```
+//!
+//! * wait_i: round trips until the segment can be sent; T_i: time until it arrives, ms; srtt_i: smoothed round-trip
+//!   time, ms.
+//! * unsent_i: given to i and not yet sent ("not yet sent" in the paper); unacked_i: sent and not acknowledged;
+//!   cwnd_i: all in segments.
+//!
+//! # Source
+//!
+//! Yang, Wang and Amer, "Out-of-order transmission for in-order arrival scheduling policy for multipath TCP", WAINA
+//! 2014, as in BLEST §IV.B and Alg. 2, EVAL §III.D.
+//!
+//! # Deviations
+//!
+//! * The paper's floor is negative while the window has room, and would favour the slowest subflow, while its text
+//!   says that arrival is then after about RTT/2: the wait is at least 0.
+//! * A subflow without send-buffer space is not available. Ties keep the order of the names; subflows without a
+//!   round-trip time sample come last.
+
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "otias",
+    source: "BLEST Alg. 2; EVAL §III.D",
+    summary: "the earliest arrival, queueing on subflows beyond their windows",
+    parameters: &[],
+    queues: true,
+    duplicates: false,
+    build: |_| Ok(Box::new(Otias)),
+};
+
+/// Earliest arrival, as the papers have it.
+#[derive(Debug, Default)]
+pub struct Otias;
+
+/// Round trips that a segment waits on `s` before it is sent, as in BLEST Alg. 2 line 3.
+fn rtt_to_wait(s: &SubflowView) -> i64 {
+    let can_be_sent = i64::from(s.cwnd) - i64::from(s.unacked);
+    (i64::from(s.unsent) - can_be_sent).div_euclid(i64::from(s.cwnd.max(1))).max(0)
+}
+
+/// Picks by earliest arrival among the `available`, given the round trips that a segment waits.
+pub(crate) fn decide(
+    view: &View<'_>,
+    available: impl Fn(&SubflowView) -> bool,
+    rtt_to_wait: impl Fn(&SubflowView) -> i64,
+) -> Decision {
+    let mut best: Option<(&SubflowView, f64)> = None;
+    for s in view.candidates().filter(|s| available(s)) {
+        let srtt = s.srtt.map_or(f64::INFINITY, |r| r.as_secs_f64());
+        let arrival = (rtt_to_wait(s) as f64 + 0.5) * srtt;
+        if best.is_none_or(|(_, least)| arrival < least) {
+            best = Some((s, arrival));
+        }
+    }
+    let Some((s, arrival)) = best else { return Decision::no_space() };
+    let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
+    let reason = Reason::new("earliest arrival: ({rtt_to_wait} + 1/2)·srtt = {arrival_ms}")
+        .with("arrival_ms", arrival * 1e3)
+        .with("rtt_to_wait", rtt_to_wait(s) as f64)
+        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3);
+    Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Queue, reason })
+}
+
+impl Scheduler for Otias {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        decide(view, |s| s.send_buffer_space > 0, rtt_to_wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_proto::scheduler::testing::{Bench, sub};
+
+    #[test]
+    fn the_wait_by_hand() {
+        // (unsent, unacked) at a window of 10.
+        for (unsent, unacked, wait) in
+            [(0, 0, 0), (0, 10, 0), (9, 10, 0), (10, 10, 1), (19, 10, 1), (20, 10, 2), (5, 0, 0)]
+        {
+            let mut s = sub(0).0;
+            (s.unsent, s.unacked) = (unsent, unacked);
+            assert_eq!(rtt_to_wait(&s), wait, "{unsent} unsent, {unacked} unacknowledged");
+        }
+    }
+
+    #[test]
+    fn the_fast_subflow_queues_until_the_slow_one_is_as_early() {
+        // Fast: 0.5, 1.5, 2.5 · 20 ms = 10, 30, 50 ms. Slow: 50 ms. The tie goes to the first.
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(10), sub(1).rtt(100).cwnd(10)]).write(1000);
+        let first = bench.run_for(&mut Otias, 41);
+        assert_eq!(first, [(0, 0..40), (1, 40..41)]);
+        assert_eq!((bench.sub(0).in_flight, bench.sub(0).unsent), (10, 30));
+    }
+
+    #[test]
+    fn a_full_send_buffer_is_not_available() {
+        let mut bench = Bench::new([sub(0).rtt(20).buffer_space(3000), sub(1).rtt(100).buffer_space(2000)]).write(1000);
+        assert_eq!(bench.run(&mut Otias), [(0, 0..3), (1, 3..5)]);
+    }
+
+    #[test]
+    fn without_samples_the_default_order_holds() {
+        let mut bench = Bench::new([sub(0).no_rtt(), sub(1).no_rtt()]).write(3);
+        assert_eq!(bench.run(&mut Otias), [(0, 0..3)]);
+    }
+}

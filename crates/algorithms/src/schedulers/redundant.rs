@@ -1,0 +1,107 @@
+//! `redundant`: every subflow sends every byte.
+//!
+//! # What it does
+//!
+//! Each subflow sends the whole stream, from its own next byte that it has not carried on; what was acknowledged
+//! meanwhile is skipped, so a slow subflow jumps forward to what is still missing. The receiver has each byte as soon
+//! as the first copy arrives, at the price of all capacity but one path's. Backups are used only while there is no
+//! other subflow.
+//!
+//! # Formula
+//!
+//! ```text
+//! next_i = first byte ≥ first_unacked that i does not carry
+//! i      = arg min srtt_i  over the i with room whose next_i is in the send window
+//! send free_i · MSS_i bytes from next_i on i
+//! ```
+//!
+//! * first_unacked: first byte of the stream without a DATA_ACK; srtt_i: smoothed round-trip time, ms.
+//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//!
+//! # Source
+//!
+//! ReMP TCP: Frömmgen et al., ICC 2016; REMS §2, its reference 21.
+//!
+//! # Deviations
+//!
+//! * A subflow's place is found in the send map, not kept here: what a subflow carries is what the connection says,
+//!   also after a reinjection or when a name is given again.
+
+use super::minrtt;
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "redundant",
+    source: "REMS §2 [21]",
+    summary: "every subflow sends every byte",
+    parameters: &[],
+    queues: false,
+    duplicates: true,
+    build: |_| Ok(Box::new(Redundant)),
+};
+
+/// Everything everywhere.
+#[derive(Debug, Default)]
+pub struct Redundant;
+
+impl Scheduler for Redundant {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let with_data = view.candidates().filter(|s| s.has_space()).filter_map(|s| {
+            let missing = view.queue.first_not_carried_by(s.id, view.first_unacked())?;
+            Some((s, view.inside_window(s, missing)?))
+        });
+        let Some((s, missing)) = with_data.min_by_key(|(s, _)| minrtt::key(s)) else { return Decision::no_space() };
+        let most = u64::from(s.mss) * u64::from(s.window_space());
+        let range = missing.start..missing.end.min(missing.start + most);
+        let duplicate = view.queue.span_at(range.start).is_some();
+        let reason = Reason::new(if duplicate {
+            "sent by others, not yet on this subflow"
+        } else {
+            "new data, for every subflow"
+        });
+        Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_proto::scheduler::testing::{Bench, seg, sub};
+
+    #[test]
+    fn both_subflows_carry_everything() {
+        let mut bench = Bench::new([sub(0).rtt(50), sub(1).rtt(20)]).write(6);
+        assert_eq!(bench.run(&mut Redundant), [(1, 0..6), (0, 0..6)]);
+        assert_eq!(bench.decide(&mut Redundant), Decision::no_space());
+    }
+
+    #[test]
+    fn each_goes_on_from_its_own_place() {
+        let mut bench = Bench::new([sub(0).rtt(50).cwnd(2), sub(1).rtt(20).cwnd(5)]).write(100);
+        assert_eq!(bench.run(&mut Redundant), [(1, 0..5), (0, 0..2)]);
+        bench.acked(1, 2);
+        bench.acked(0, 1);
+        assert_eq!(bench.run(&mut Redundant), [(1, 5..7), (0, 2..3)]);
+    }
+
+    #[test]
+    fn acknowledged_data_is_skipped() {
+        let mut bench = Bench::new([sub(0).rtt(50).cwnd(1), sub(1).rtt(20)]).write(20);
+        assert_eq!(bench.run(&mut Redundant), [(1, 0..10), (0, 0..1)]);
+        bench.map.acknowledge(seg(8));
+        bench.acked(0, 1);
+        assert_eq!(bench.run(&mut Redundant), [(0, 8..9)]);
+    }
+
+    #[test]
+    fn the_send_window_ends_it() {
+        let mut bench = Bench::new([sub(0), sub(1)]).write(20).send_window(3);
+        assert_eq!(bench.run(&mut Redundant), [(0, 0..3), (1, 0..3)]);
+    }
+
+    #[test]
+    fn a_backup_repeats_nothing() {
+        let mut bench = Bench::new([sub(0), sub(1).backup()]).write(5);
+        assert_eq!(bench.run(&mut Redundant), [(0, 0..5)]);
+    }
+}
