@@ -10,12 +10,13 @@ use std::fs;
 use std::process::Command;
 
 /// Crates that promise to build for `wasm32-unknown-unknown`.
-const FOR_WASM: [&str; 6] = [
+const FOR_WASM: [&str; 7] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-netsim",
     "pathweave-proto",
     "pathweave-algorithms",
+    "pathweave-driver",
     "pathweave-lab",
 ];
 const MODULE: &str = "wasm32-unknown-unknown/release/pathweave_digests.wasm";

@@ -1,0 +1,157 @@
+//! The loop.
+
+use crate::{PacketIo, Received};
+use pathweave_proto::Endpoint;
+use pathweave_units::Instant;
+
+/// What runs behind the endpoints: it opens and accepts connections, writes, reads and closes.
+pub trait Applications {
+    /// Acts on what an endpoint tells: [`Endpoint::poll_accept`] and [`Endpoint::poll_event`] until they give nothing. The
+    /// answer is whether anything was done; then what that lets leave leaves, and this is called again.
+    fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool;
+
+    /// A host has become quiet: its segments have left and its applications have nothing more to do. For what looks at the
+    /// endpoint's state between two changes.
+    fn quiet(&mut self, _now: Instant, _host: usize, _endpoint: &mut Endpoint) {}
+
+    /// When an application wants to do something by itself.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The next application whose time has come acts; the answer is the host that it acted on. Called until it answers
+    /// `None`, which ends its turn: an application that is due again at once waits for the next round.
+    fn handle_timeout(&mut self, _now: Instant, _endpoints: &mut [Endpoint]) -> Option<usize> {
+        None
+    }
+}
+
+/// Endpoints, the device that carries their packets, and the applications behind them.
+///
+/// One round ([`Driver::step`]) does these things, always in this order:
+///
+/// 1. Packets in the order of their arrival. What an endpoint sends in answer leaves at once; the applications of a host act
+///    when all packets of this time have arrived, as behind a kernel's interrupt, on the host first that was the last to get
+///    its first packet.
+/// 2. The timers of each endpoint, in the order of [`Driver::endpoints`].
+/// 3. Applications that want to do something by themselves, in their own order.
+///
+/// After each change of an endpoint, that host is drained: its segments leave, its applications act, until both have nothing
+/// more. Segments go first, so that what the engine sends at once is ahead of what an application causes.
+#[derive(Debug)]
+pub struct Driver<I, A> {
+    /// The endpoints. A host's number is its place here. After a command that is given from outside of the applications,
+    /// [`Driver::drain`] lets out what it has caused.
+    pub endpoints: Vec<Endpoint>,
+    /// The device.
+    pub io: I,
+    /// The applications.
+    pub applications: A,
+    /// Hosts that took packets in this round; their applications have not run yet.
+    touched: Vec<usize>,
+}
+
+impl<I: PacketIo, A: Applications> Driver<I, A> {
+    /// Puts them together. Nothing has happened yet.
+    pub fn new(endpoints: Vec<Endpoint>, io: I, applications: A) -> Self {
+        Driver { endpoints, io, applications, touched: Vec::new() }
+    }
+
+    /// Rounds until nothing is left to do at `now`. The answer is when something happens next, as [`Driver::poll_timeout`].
+    ///
+    /// # Errors
+    /// Where the device fails. What was not done yet is done by the next call.
+    #[inline]
+    pub fn settle(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
+        loop {
+            let next = self.step(now)?;
+            if next.is_none_or(|next| next > now) {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// One round of all that happens at `now`. The answer is when something happens next, as [`Driver::poll_timeout`]: where
+    /// that is not after `now`, another round has something to do.
+    ///
+    /// # Errors
+    /// As [`Driver::settle`].
+    #[inline]
+    pub fn step(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
+        self.handle_packets(now)?;
+        self.handle_timeout(now)?;
+        Ok(self.poll_timeout())
+    }
+
+    /// The first part of a round: all packets that have arrived, then the applications of those who got them.
+    ///
+    /// # Errors
+    /// As [`Driver::settle`].
+    #[inline]
+    pub fn handle_packets(&mut self, now: Instant) -> Result<(), I::Error> {
+        while let Some(Received { host, ecn, segment }) = self.io.receive(now)? {
+            self.endpoints[host].handle_segment(now, ecn, segment);
+            if !self.touched.contains(&host) {
+                self.touched.push(host);
+            }
+            self.send_all(now, host)?;
+        }
+        while let Some(host) = self.touched.pop() {
+            self.drain(now, host)?;
+        }
+        Ok(())
+    }
+
+    /// The rest of a round: timers, then applications by themselves.
+    ///
+    /// # Errors
+    /// As [`Driver::settle`].
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), I::Error> {
+        for host in 0..self.endpoints.len() {
+            let endpoint = &mut self.endpoints[host];
+            if endpoint.poll_timeout().is_some_and(|t| t <= now) {
+                endpoint.handle_timeout(now);
+                self.drain(now, host)?;
+            }
+        }
+        while let Some(host) = self.applications.handle_timeout(now, &mut self.endpoints) {
+            self.drain(now, host)?;
+        }
+        Ok(())
+    }
+
+    /// When something happens next, as far as that is known: a timer of an endpoint or of an application, or a packet where
+    /// the device knows when it comes.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let endpoints = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
+        endpoints.chain(self.io.poll_timeout()).chain(self.applications.poll_timeout()).min()
+    }
+
+    /// Lets a host's segments leave and its applications act, until it is quiet.
+    ///
+    /// # Errors
+    /// As [`Driver::settle`].
+    pub fn drain(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
+        loop {
+            let sent = self.send_all(now, host)?;
+            let acted = self.applications.serve(now, host, &mut self.endpoints[host]);
+            if !acted && !sent {
+                break;
+            }
+        }
+        self.applications.quiet(now, host, &mut self.endpoints[host]);
+        Ok(())
+    }
+
+    /// Whether there was anything to send.
+    fn send_all(&mut self, now: Instant, host: usize) -> Result<bool, I::Error> {
+        let endpoint = &mut self.endpoints[host];
+        let mut sent = false;
+        while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, segment))? {
+            sent = true;
+        }
+        Ok(sent)
+    }
+}

@@ -1,0 +1,157 @@
+//! The loop between endpoints, the applications behind them, and whatever carries their packets.
+//!
+//! The engine (`pathweave-proto`) does no input or output. Somebody has to take packets from a device and give them to an
+//! [`Endpoint`](pathweave_proto::Endpoint), let its answers leave, run the applications, and come back when a timer is due;
+//! and the order of these things decides what the engine does. [`Driver`] is that somebody. It does no input or output
+//! either: a device is a [`PacketIo`], applications are [`Applications`], and the time is an argument. The simulator, the
+//! benchmarks, the fuzzers and the engine's own tests all run on it, so that a real device gets the order that they were
+//! measured with.
+//!
+//! # A program
+//!
+//! Copy this one and replace `Memory` with your device. Here it joins two hosts, so that the example can run by itself; a
+//! program with a TUN device or a UDP socket has one endpoint, whose number is 0 everywhere.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use pathweave_driver::{Applications, Driver, PacketIo, Received};
+//! use pathweave_proto::config::{Chosen, ConnectionConfig};
+//! use pathweave_proto::parameter::Values;
+//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, Registry};
+//! use pathweave_units::random::Random;
+//! use pathweave_units::{Duration, Instant};
+//! use pathweave_wire::codec::{EncodeError, decode_into, encode};
+//! use pathweave_wire::{Ecn, Payload, Segment};
+//! use std::collections::VecDeque;
+//!
+//! const CLIENT: usize = 0;
+//! const SERVER: usize = 1;
+//!
+//! /// The device: IP packets on their way from one host to the other, each with the time of its arrival.
+//! #[derive(Default)]
+//! struct Memory {
+//!     packets: VecDeque<(Instant, usize, Bytes)>,
+//!     /// Read and written again and again, so that no packet allocates one.
+//!     segment: Segment,
+//! }
+//!
+//! impl PacketIo for Memory {
+//!     type Error = EncodeError;
+//!
+//!     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, EncodeError> {
+//!         // A real device reads a batch of packets into memory here once it has handed out the last one, and answers
+//!         // `None` where there is none to read or where it has handed out a whole batch: applications act in between.
+//!         while self.packets.front().is_some_and(|(at, ..)| *at <= now) {
+//!             let Some((_, host, packet)) = self.packets.pop_front() else { break };
+//!             // The segment's data stays where it is: it shares the packet's memory. What is no TCP, or is damaged, is
+//!             // dropped, as a host drops it.
+//!             if let Ok(ecn) = decode_into(&packet, 0..packet.len(), &mut self.segment) {
+//!                 return Ok(Some(Received { host, ecn, segment: &mut self.segment }));
+//!             }
+//!         }
+//!         Ok(None)
+//!     }
+//!
+//!     fn send(
+//!         &mut self,
+//!         now: Instant,
+//!         host: usize,
+//!         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+//!     ) -> Result<bool, EncodeError> {
+//!         let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
+//!         // A real device writes `encode_header` and the payload's bytes as two pieces, without copying the data.
+//!         let mut packet = Vec::new();
+//!         encode(&self.segment, ecn, &mut packet)?;
+//!         self.packets.push_back((now + Duration::from_millis(10), 1 - host, packet.into()));
+//!         Ok(true)
+//!     }
+//!
+//!     /// A device that does not know when packets come, as every real one, leaves this method out.
+//!     fn poll_timeout(&self) -> Option<Instant> {
+//!         self.packets.front().map(|(at, ..)| *at)
+//!     }
+//! }
+//!
+//! /// The applications: the client sends a text, the server keeps it.
+//! struct Programs {
+//!     to_send: Bytes,
+//!     received: Vec<u8>,
+//!     ended: bool,
+//! }
+//!
+//! impl Applications for Programs {
+//!     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
+//!         let mut acted = false;
+//!         // A server that wants to know its connections keeps these handles.
+//!         while endpoint.poll_accept().is_some() {
+//!             acted = true;
+//!         }
+//!         while let Some((connection, event)) = endpoint.poll_event() {
+//!             acted = true;
+//!             match event {
+//!                 // `Writable` comes when there is room again after a write that was not taken as a whole.
+//!                 ConnectionEvent::Connected | ConnectionEvent::Writable if host == CLIENT => {
+//!                     let taken = endpoint.write(now, connection, Payload::Bytes(self.to_send.clone()));
+//!                     let _ = self.to_send.split_to(taken as usize);
+//!                     if self.to_send.is_empty() {
+//!                         endpoint.with(connection, |c| c.close(now));
+//!                     }
+//!                 }
+//!                 // All that is there is read: the next `Readable` comes with new data, and what is not read keeps the
+//!                 // peer's window closed.
+//!                 ConnectionEvent::Readable => {
+//!                     while let Some(payload) = endpoint.read(now, connection, u64::MAX) {
+//!                         let Payload::Bytes(bytes) = payload else { unreachable!("packets have bytes") };
+//!                         self.received.extend_from_slice(&bytes);
+//!                     }
+//!                     self.ended |= endpoint.connection(connection).is_none_or(|c| c.at_end());
+//!                 }
+//!                 ConnectionEvent::Failed(error) => panic!("{error:?}"),
+//!                 _ => {}
+//!             }
+//!         }
+//!         acted
+//!     }
+//! }
+//!
+//! // The engine's randomness decides its keys: a real program seeds it from its operating system.
+//! let mut endpoints = [1, 2].map(|seed| Endpoint::new(Random::substream(seed, "an example")));
+//! let registry = Registry::builtin();
+//! let (scheduler, controller) = (registry.scheduler("minrtt").unwrap(), registry.controller("cubic").unwrap());
+//! let config = ConnectionConfig::new(
+//!     Chosen { entry: *scheduler, values: Values::parse(scheduler.parameters, &[])? },
+//!     Chosen { entry: *controller, values: Values::parse(controller.parameters, &[])? },
+//! );
+//! let ours = |address: &str| LocalAddress { address: address.parse().unwrap(), meta: Default::default() };
+//! endpoints[SERVER].listen(80, config.clone(), &[ours("10.0.0.2")]);
+//!
+//! let text = Bytes::from("Two paths, or one. ".repeat(1000));
+//! let programs = Programs { to_send: text.clone(), received: Vec::new(), ended: false };
+//! let mut driver = Driver::new(endpoints.into(), Memory::default(), programs);
+//!
+//! // Time is a number that only grows. A real program takes the nanoseconds since its start from a clock, anew each time.
+//! let mut now = Instant::ZERO;
+//!
+//! // A command that is given outside of the loop: what it lets leave has to be let out.
+//! let (from, to) = ("10.0.0.1:0".parse()?, "10.0.0.2:80".parse()?);
+//! driver.endpoints[CLIENT].connect(now, from, to, config, &[ours("10.0.0.1")])?;
+//! driver.drain(now, CLIENT)?;
+//!
+//! while !driver.applications.ended {
+//!     // Packets, timers and applications, until nothing is left to do at this time.
+//!     let next = driver.settle(now)?;
+//!     // A device that collects packets writes them now, as a batch: `driver.io.flush()`. Then a real program sleeps until
+//!     // `next` or until its device has a packet, whichever is first, and looks at its clock.
+//!     now = next.expect("a connection that is open has timers or packets on their way");
+//! }
+//! assert_eq!(driver.applications.received, text);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod driver;
+mod observed;
+mod packet_io;
+
+pub use driver::{Applications, Driver};
+pub use observed::{HostPacket, Observed, Observer};
+pub use packet_io::{PacketIo, Received};

@@ -1,0 +1,69 @@
+//! A device whose packets somebody looks at.
+
+use crate::{PacketIo, Received};
+use pathweave_units::Instant;
+use pathweave_wire::{Ecn, Segment};
+
+/// A packet as its host sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPacket<'a> {
+    /// When.
+    pub at: Instant,
+    /// The host, as in [`Received::host`].
+    pub host: usize,
+    /// The host sends it; otherwise it receives it.
+    pub sent: bool,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// Its segment.
+    pub segment: &'a Segment,
+}
+
+/// Looks at packets.
+pub trait Observer {
+    /// A host sends a packet, or has received one that its endpoint takes next.
+    fn observe(&mut self, packet: &HostPacket<'_>);
+}
+
+/// A device that shows every packet to an observer, as a capture on the hosts would: before any queue where a host sends it,
+/// and not at all where it is lost on its way to the host.
+#[derive(Debug)]
+pub struct Observed<I, O> {
+    /// The device.
+    pub io: I,
+    /// Who looks.
+    pub observer: O,
+}
+
+impl<I: PacketIo, O: Observer> PacketIo for Observed<I, O> {
+    type Error = I::Error;
+
+    #[inline]
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, I::Error> {
+        let received = self.io.receive(now)?;
+        if let Some(Received { host, ecn, segment }) = &received {
+            self.observer.observe(&HostPacket { at: now, host: *host, sent: false, ecn: *ecn, segment });
+        }
+        Ok(received)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        now: Instant,
+        host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Result<bool, I::Error> {
+        let observer = &mut self.observer;
+        self.io.send(now, host, |segment| {
+            let ecn = fill(segment)?;
+            observer.observe(&HostPacket { at: now, host, sent: true, ecn, segment });
+            Some(ecn)
+        })
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.io.poll_timeout()
+    }
+}

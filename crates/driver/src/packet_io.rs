@@ -1,0 +1,55 @@
+//! What a device is.
+
+use pathweave_units::Instant;
+use pathweave_wire::{Ecn, Segment};
+
+/// A packet that has arrived.
+#[derive(Debug)]
+pub struct Received<'a> {
+    /// The host that it is for: an index into [`crate::Driver::endpoints`].
+    pub host: usize,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// Its segment. It stays the device's: the endpoint takes the data out of it, and the device reads the next one into it.
+    pub segment: &'a mut Segment,
+}
+
+/// A device that carries packets of one host or of several: a simulated network, a wire in memory, a TUN device.
+///
+/// Segments are made and read in places that belong to the device, so that none is copied on its way: a simulator passes
+/// structs with virtual payload, and a device of bytes encodes a segment's header next to data that it shares. A device that
+/// reads or writes many packets with one call of the operating system keeps them in memory of its own: [`PacketIo::receive`]
+/// hands them out one by one, [`PacketIo::send`] collects them, and the program writes them out when the driver is done.
+/// A device that composes wraps another one and passes both calls on, as [`crate::Observed`] does.
+pub trait PacketIo {
+    /// What can go wrong with the device itself. A packet that is lost or damaged on its way is no error.
+    type Error;
+
+    /// The next packet that has arrived by `now`, in the order of arrival. `None`: the applications' turn has come, because
+    /// there is none, or because the device has handed out as many as it wants to at a time.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Self::Error>;
+
+    /// Has the next packet of `host` made and takes it: `fill` puts a segment into the place that it is given, whatever that
+    /// held before, and answers with the packet's ECN codepoint, or with `None` where the host has nothing to send. The answer
+    /// is whether there was a packet.
+    ///
+    /// A device whose queue is full drops the packet, as any queue on the way would.
+    ///
+    /// # Errors
+    /// Where the device fails. The packet is lost.
+    fn send(
+        &mut self,
+        now: Instant,
+        host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Result<bool, Self::Error>;
+
+    /// When [`PacketIo::receive`] wants to be called, where the device knows that by itself. A real one does not: the program
+    /// waits for it beside the driver's timers.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
