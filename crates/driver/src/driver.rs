@@ -38,7 +38,6 @@ pub trait Applications {
 ///
 /// After each change of an endpoint, that host is drained: its segments leave, its applications act, until both have nothing
 /// more. Segments go first, so that what the engine sends at once is ahead of what an application causes.
-#[derive(Debug)]
 pub struct Driver<I, A> {
     /// The endpoints. A host's number is its place here. After a command that is given from outside of the applications,
     /// [`Driver::drain`] lets out what it has caused.

@@ -14,10 +14,11 @@
 //!
 //! ```
 //! use bytes::Bytes;
+//! use pathweave_algorithms::Registry;
 //! use pathweave_driver::{Applications, Driver, PacketIo, Received};
 //! use pathweave_proto::config::{Chosen, ConnectionConfig};
 //! use pathweave_proto::parameter::Values;
-//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, Registry};
+//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress};
 //! use pathweave_units::random::Random;
 //! use pathweave_units::{Duration, Instant};
 //! use pathweave_wire::codec::{EncodeError, decode_into, encode};

@@ -28,19 +28,19 @@ pub trait Observer {
 /// A device that shows every packet to an observer, as a capture on the hosts would: before any queue where a host sends it,
 /// and not at all where it is lost on its way to the host.
 #[derive(Debug)]
-pub struct Observed<I, O> {
+pub struct Observed<D, O> {
     /// The device.
-    pub io: I,
+    pub device: D,
     /// Who looks.
     pub observer: O,
 }
 
-impl<I: PacketIo, O: Observer> PacketIo for Observed<I, O> {
-    type Error = I::Error;
+impl<D: PacketIo, O: Observer> PacketIo for Observed<D, O> {
+    type Error = D::Error;
 
     #[inline]
-    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, I::Error> {
-        let received = self.io.receive(now)?;
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, D::Error> {
+        let received = self.device.receive(now)?;
         if let Some(Received { host, ecn, segment }) = &received {
             self.observer.observe(&HostPacket { at: now, host: *host, sent: false, ecn: *ecn, segment });
         }
@@ -53,9 +53,9 @@ impl<I: PacketIo, O: Observer> PacketIo for Observed<I, O> {
         now: Instant,
         host: usize,
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
-    ) -> Result<bool, I::Error> {
+    ) -> Result<bool, D::Error> {
         let observer = &mut self.observer;
-        self.io.send(now, host, |segment| {
+        self.device.send(now, host, |segment| {
             let ecn = fill(segment)?;
             observer.observe(&HostPacket { at: now, host, sent: true, ecn, segment });
             Some(ecn)
@@ -64,6 +64,6 @@ impl<I: PacketIo, O: Observer> PacketIo for Observed<I, O> {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.io.poll_timeout()
+        self.device.poll_timeout()
     }
 }

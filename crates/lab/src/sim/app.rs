@@ -2,12 +2,11 @@
 
 use super::Traced;
 use super::contents::Contents;
-use super::hosts::Host;
 use super::meter::Meter;
 use crate::scenario::{self, Direction, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, LocalAddress};
+use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
@@ -119,10 +118,10 @@ impl App {
         }
     }
 
-    /// Has the sender's decisions recorded where that is wanted; `host` is an end that has just got its connection.
-    fn start_trace(&self, host: &mut Host) {
+    /// Has the sender's decisions recorded where that is wanted; `endpoint` is that of an end that has just got its connection.
+    fn start_trace(&self, endpoint: &mut Endpoint) {
         if let (true, Some(handle)) = (self.trace, self.sender().handle) {
-            host.endpoint.trace_decisions(handle);
+            endpoint.trace_decisions(handle);
         }
     }
 
@@ -152,7 +151,7 @@ impl App {
         }
     }
 
-    fn write(&mut self, now: Instant, host: &mut Host) {
+    fn write(&mut self, now: Instant, endpoint: &mut Endpoint) {
         let Some(handle) = self.sender().handle.filter(|_| self.wakes == Instant::FAR_FUTURE) else { return };
         while self.available() > 0 && !self.closed {
             // A writer on a kernel's send buffer writes block by block, and each block is pushed.
@@ -161,9 +160,9 @@ impl App {
             let payload = self.contents.from(self.written, self.available().min(block).min(left));
             let len = u64::from(payload.len());
             let taken = if len == left {
-                host.endpoint.write_message(now, handle, payload)
+                endpoint.write_message(now, handle, payload)
             } else {
-                host.endpoint.write(now, handle, payload)
+                endpoint.write(now, handle, payload)
             };
             self.written += taken;
             self.pending = self.pending.saturating_sub(taken);
@@ -173,16 +172,16 @@ impl App {
         }
         if self.workload.size() == Some(self.written) && !self.closed {
             self.closed = true;
-            host.endpoint.with(handle, |c| c.close(now));
+            endpoint.with(handle, |c| c.close(now));
         }
     }
 
     /// Reads one block; the next comes once what this one lets leave has left. The answer is whether there may be one.
-    fn read(&mut self, now: Instant, host: &mut Host, meter: &mut Meter) -> bool {
+    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
         while left > 0
-            && let Some(payload) = host.endpoint.read(now, handle, left)
+            && let Some(payload) = endpoint.read(now, handle, left)
         {
             left -= u64::from(payload.len());
             if let Payload::Virtual { start, .. } = payload {
@@ -194,10 +193,10 @@ impl App {
                 meter.delivered(now, u64::from(payload.len()));
             }
         }
-        if self.finished.is_none() && host.endpoint.connection(handle).is_some_and(|c| c.at_end()) {
+        if self.finished.is_none() && endpoint.connection(handle).is_some_and(|c| c.at_end()) {
             self.finished = Some(now);
             // The reader has all it wants: it closes its own direction.
-            host.endpoint.with(handle, |c| c.close(now));
+            endpoint.with(handle, |c| c.close(now));
         }
         left == 0
     }
@@ -208,11 +207,13 @@ pub(super) struct Apps {
     pub(super) list: Vec<App>,
     /// Those that have something to read.
     unread: Vec<usize>,
+    /// The next one to be asked whether its time has come.
+    turn: usize,
 }
 
 impl Apps {
     pub(super) fn new(list: Vec<App>) -> Self {
-        Apps { list, unread: Vec::new() }
+        Apps { list, unread: Vec::new(), turn: 0 }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -220,14 +221,14 @@ impl Apps {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Applications whose time has come.
-    pub(super) fn due(&self, now: Instant) -> Vec<usize> {
-        let due = |a: &App| a.next_time() <= now;
-        if self.list.iter().any(due) {
-            (0..self.list.len()).filter(|i| due(&self.list[*i])).collect()
-        } else {
-            Vec::new()
-        }
+    /// The next application whose time has come acts, each at most once in a turn. Returns the host that acted.
+    pub(super) fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
+        let Some(due) = (self.turn..self.list.len()).find(|i| self.list[*i].next_time() <= now) else {
+            self.turn = 0;
+            return None;
+        };
+        self.turn = due + 1;
+        Some(self.start_or_write(now, due, endpoints))
     }
 
     /// Whether every measured transfer has ended, well or badly.
@@ -242,19 +243,19 @@ impl Apps {
     }
 
     /// Records the decisions of the measured connections' senders.
-    pub(super) fn trace_decisions(&mut self, hosts: &mut [Host]) {
+    pub(super) fn trace_decisions(&mut self, endpoints: &mut [Endpoint]) {
         for app in self.list.iter_mut().filter(|a| a.measured) {
             app.trace = true;
-            app.start_trace(&mut hosts[app.sender().host]);
+            app.start_trace(&mut endpoints[app.sender().host]);
         }
     }
 
     /// Moves what a host's senders have recorded to `trace`.
-    pub(super) fn collect_trace(&self, index: usize, host: &mut Host, trace: &mut VecDeque<Traced>) {
+    pub(super) fn collect_trace(&self, index: usize, endpoint: &mut Endpoint, trace: &mut VecDeque<Traced>) {
         for (connection, app) in self.list.iter().enumerate().filter(|(_, a)| a.trace && a.sender().host == index) {
             let Some(handle) = app.sender().handle else { continue };
-            while let Some(entry) = host.endpoint.poll_trace(handle) {
-                let subflows = host.endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
+            while let Some(entry) = endpoint.poll_trace(handle) {
+                let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
                 let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
                 trace.push_back(Traced { connection, paths, entry });
             }
@@ -262,22 +263,22 @@ impl Apps {
     }
 
     /// Opens an application's connection, or writes its next message. Returns the host that acted.
-    pub(super) fn start_or_write(&mut self, now: Instant, index: usize, hosts: &mut [Host]) -> usize {
+    fn start_or_write(&mut self, now: Instant, index: usize, endpoints: &mut [Endpoint]) -> usize {
         let app = &mut self.list[index];
         if app.wakes <= now {
             app.wakes = Instant::FAR_FUTURE;
             let host = app.sender().host;
-            app.write(now, &mut hosts[host]);
+            app.write(now, &mut endpoints[host]);
             return host;
         }
         app.timer = None;
         if app.client.handle.is_none() && app.error.is_none() {
             let (local, remote) = (app.client.address, app.server.address);
-            let endpoint = &mut hosts[app.client.host].endpoint;
+            let endpoint = &mut endpoints[app.client.host];
             match endpoint.connect(now, local, remote, app.config.clone(), &app.local_addresses) {
                 Ok(handle) => {
                     app.client.handle = Some(handle);
-                    app.start_trace(&mut hosts[app.client.host]);
+                    app.start_trace(&mut endpoints[app.client.host]);
                 }
                 Err(_) => app.error = Some(ConnectionError::Aborted),
             }
@@ -295,25 +296,25 @@ impl Apps {
             app.timer = more.then(|| now + interval);
         }
         let host = app.sender().host;
-        app.write(now, &mut hosts[host]);
+        app.write(now, &mut endpoints[host]);
         host
     }
 
     /// Handles what a host's engine tells. Returns whether anything was done.
-    pub(super) fn serve(&mut self, now: Instant, index: usize, host: &mut Host, meter: &mut Meter) -> bool {
+    pub(super) fn serve(&mut self, now: Instant, index: usize, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
         let mut acted = false;
-        while let Some(handle) = host.endpoint.poll_accept() {
+        while let Some(handle) = endpoint.poll_accept() {
             acted = true;
-            let port = host.endpoint.connection(handle).and_then(|c| c.subflows().next()).map(|s| s.local.port());
+            let port = endpoint.connection(handle).and_then(|c| c.subflows().next()).map(|s| s.local.port());
             let app = self.list.iter_mut().find(|a| a.server.host == index && Some(a.server.address.port()) == port);
             if let Some(app) = app
                 && app.server.handle.is_none()
             {
                 app.server.handle = Some(handle);
-                app.start_trace(host);
+                app.start_trace(endpoint);
             }
         }
-        while let Some((handle, event)) = host.endpoint.poll_event() {
+        while let Some((handle, event)) = endpoint.poll_event() {
             acted = true;
             let of_client = |a: &App| a.client.host == index && a.client.handle == Some(handle);
             let of_server = |a: &App| a.server.host == index && a.server.handle == Some(handle);
@@ -325,7 +326,7 @@ impl Apps {
                     match event {
                         _ if !is_sender => {}
                         ConnectionEvent::Connected => app.wakes = now + WAKE_UP,
-                        _ => app.write(now, host),
+                        _ => app.write(now, endpoint),
                     }
                 }
                 ConnectionEvent::Readable => {
@@ -345,7 +346,7 @@ impl Apps {
             let app = &mut self.list[i];
             let is_here = app.receiver().host == index;
             acted |= is_here;
-            if is_here && !app.read(now, host, meter) {
+            if is_here && !app.read(now, endpoint, meter) {
                 self.unread.remove(at);
             } else {
                 at += 1;

@@ -1,9 +1,9 @@
 //! From a scenario to a network, hosts and applications.
 
 use super::app::{App, Apps};
-use super::hosts::Host;
 use super::middlebox::Middleboxes;
 use super::pool::Handle;
+use super::wires::Routes;
 use crate::scenario::{self, Files, Path, Rate, Scenario, TraceStart};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_algorithms::Registry;
@@ -14,7 +14,6 @@ use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
-use std::collections::BTreeMap;
 
 /// Why a scenario could not be built: what [`scenario::Document::scenario`] cannot know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +34,8 @@ impl core::error::Error for BuildError {}
 
 pub(super) struct World {
     pub(super) network: Network<Handle>,
-    pub(super) hosts: Vec<Host>,
+    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) routes: Vec<Routes>,
     pub(super) host_of_node: Vec<Option<usize>>,
     pub(super) apps: Apps,
     pub(super) middleboxes: Option<Middleboxes>,
@@ -81,16 +81,17 @@ pub(super) fn build(
         }
     }
     let mut host_of_node = vec![None; nodes.len()];
-    let mut hosts: Vec<Host> = Vec::new();
+    let mut endpoints: Vec<Endpoint> = Vec::new();
     for path in &scenario.paths {
         for node in [path.client, path.server] {
             if host_of_node[node].is_none() {
-                host_of_node[node] = Some(hosts.len());
+                host_of_node[node] = Some(endpoints.len());
                 let random = Random::substream(seed, &format!("host {}", scenario.nodes[node].name));
-                hosts.push(Host { endpoint: Endpoint::new(random), routes: BTreeMap::new() });
+                endpoints.push(Endpoint::new(random));
             }
         }
     }
+    let mut routes = vec![Routes::new(); endpoints.len()];
     for (i, path) in scenario.paths.iter().enumerate() {
         let (client, server) = addresses(i);
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
@@ -105,23 +106,23 @@ pub(super) fn build(
         let up = network.add_route(&links(&path.up)).map_err(error)?;
         let down = network.add_route(&links(&path.down)).map_err(error)?;
         if let Some(h) = host_of_node[path.client] {
-            hosts[h].routes.insert((client, server), up);
+            routes[h].insert((client, server), up);
         }
         if let Some(h) = host_of_node[path.server] {
-            hosts[h].routes.insert((server, client), down);
+            routes[h].insert((server, client), down);
         }
     }
-    for host in &mut hosts {
-        host.endpoint.set_routes(host.routes.keys().copied());
+    for (endpoint, routes) in endpoints.iter_mut().zip(&routes) {
+        endpoint.set_routes(routes.keys().copied());
     }
     let mut apps = Vec::new();
     for (i, connection) in scenario.connections.iter().enumerate() {
-        let mut app = build_app(scenario, connection, i, registry, &host_of_node, &mut hosts)?;
+        let mut app = build_app(scenario, connection, i, registry, &host_of_node, &mut endpoints)?;
         app.start_at(start_of(connection, seed));
         apps.push(app);
     }
     let middleboxes = Middleboxes::new(&scenario.paths, seed);
-    Ok(World { network, hosts, host_of_node, apps: Apps::new(apps), middleboxes })
+    Ok(World { network, endpoints, routes, host_of_node, apps: Apps::new(apps), middleboxes })
 }
 
 /// When a connection starts. Every variant of a scenario has the same one for a seed.
@@ -141,7 +142,7 @@ fn build_app(
     index: usize,
     registry: &Registry,
     host_of_node: &[Option<usize>],
-    hosts: &mut [Host],
+    endpoints: &mut [Endpoint],
 ) -> Result<App, BuildError> {
     let error = |message: String| BuildError { place: connection.name.clone(), message };
     let config = connection.config(registry).map_err(|e| error(e.to_string()))?;
@@ -160,7 +161,7 @@ fn build_app(
     let server = host_of_node[path.server].ok_or_else(no_host)?;
     let (client_address, server_address) = addresses(first);
     let remote = SocketAddr::new(server_address, port(index));
-    hosts[server].endpoint.listen(port(index), config.clone(), &local(|a| a.1));
+    endpoints[server].listen(port(index), config.clone(), &local(|a| a.1));
     Ok(App::new(connection, config, (client, SocketAddr::new(client_address, 0)), (server, remote), local(|a| a.0)))
 }
 

@@ -1,11 +1,11 @@
 //! What a run measures, at the receiver of the measured connections.
 
 use super::app::{App, Apps};
-use super::hosts::Host;
 use super::totals::{Totals, path_of};
 use crate::results::{ConnectionResult, Metrics, OutOfOrder, PathMetrics, Series, Status};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
+use pathweave_proto::Endpoint;
 use pathweave_units::{Duration, Instant};
 
 /// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
@@ -140,9 +140,9 @@ impl Meter {
     }
 
     /// Time is about to go on to `next`: the measured time begins before anything that happens in it.
-    pub(super) fn go_on(&mut self, next: Instant, hosts: &[Host], apps: &Apps) {
+    pub(super) fn go_on(&mut self, next: Instant, endpoints: &[Endpoint], apps: &Apps) {
         if self.before.is_none() && next >= self.measure_from {
-            self.before = Some(Totals::of(hosts, apps, self.paths));
+            self.before = Some(Totals::of(endpoints, apps, self.paths));
         }
     }
 
@@ -152,11 +152,11 @@ impl Meter {
     }
 
     /// After something happened on a host.
-    pub(super) fn observe(&mut self, now: Instant, host: usize, state: &Host, apps: &Apps) {
+    pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
         for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
-            let Some(connection) = app.receiver().handle.and_then(|h| state.endpoint.connection(h)) else { continue };
+            let Some(connection) = app.receiver().handle.and_then(|h| endpoint.connection(h)) else { continue };
             seen = true;
             received += connection.received_bytes();
             out_of_order += connection.out_of_order_bytes();
@@ -169,7 +169,7 @@ impl Meter {
         }
         self.last_seen = Some(seen_now);
         held += out_of_order;
-        self.observe_paths(now, host, state, apps);
+        self.observe_paths(now, host, endpoint, apps);
         self.out_of_order.set(now, held);
         self.out_of_order_series.set(now, held);
         match (held > 0, self.blocked_since) {
@@ -182,10 +182,10 @@ impl Meter {
         }
     }
 
-    fn observe_paths(&mut self, now: Instant, host: usize, state: &Host, apps: &Apps) {
+    fn observe_paths(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let mut totals = [0u64; 64];
         for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
-            let Some(connection) = app.receiver().handle.and_then(|h| state.endpoint.connection(h)) else { continue };
+            let Some(connection) = app.receiver().handle.and_then(|h| endpoint.connection(h)) else { continue };
             for subflow in connection.subflows() {
                 if let Some(path) = path_of(app, &subflow) {
                     totals[path.min(63)] += subflow.first_bytes;
@@ -201,7 +201,7 @@ impl Meter {
         }
     }
 
-    pub(super) fn finish(mut self, end: Instant, hosts: &[Host], apps: &Apps, digest: String) -> Measured {
+    pub(super) fn finish(mut self, end: Instant, endpoints: &[Endpoint], apps: &Apps, digest: String) -> Measured {
         if let Some(since) = self.blocked_since {
             self.blocked += end.since(since.max(self.measure_from));
         }
@@ -209,7 +209,7 @@ impl Meter {
         let from = measured.iter().map(|a| a.start).min().unwrap_or(Instant::ZERO).max(self.measure_from);
         let seconds = end.since(from).as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 };
-        let total = Totals::of(hosts, apps, self.paths);
+        let total = Totals::of(endpoints, apps, self.paths);
         // A run that ended before its measured time has nothing to show.
         let before = self.before.take().unwrap_or_else(|| total.clone());
         let mut metrics = total.counters_since(&before);
@@ -227,7 +227,7 @@ impl Meter {
             .collect();
         let delivered = total.apps.iter().zip(&before.apps).map(|(now, then)| now.read_since(then));
         let connections: Vec<_> = (apps.list.iter().zip(delivered))
-            .map(|(app, bytes)| connection_result(app, end, self.measure_from, bytes, hosts))
+            .map(|(app, bytes)| connection_result(app, end, self.measure_from, bytes, endpoints))
             .collect();
         metrics.fairness = jain(&connections.iter().map(|c| c.goodput_mbps).collect::<Vec<_>>());
         metrics.head_of_line_blocked_s = self.blocked.as_secs_f64();
@@ -256,10 +256,16 @@ impl Meter {
 }
 
 /// What one connection delivered, of which `bytes` within its measured time.
-fn connection_result(app: &App, end: Instant, measure_from: Instant, bytes: u64, hosts: &[Host]) -> ConnectionResult {
+fn connection_result(
+    app: &App,
+    end: Instant,
+    measure_from: Instant,
+    bytes: u64,
+    endpoints: &[Endpoint],
+) -> ConnectionResult {
     let seconds = app.finished.unwrap_or(end).since(app.start.max(measure_from)).as_secs_f64();
     let sender = app.sender();
-    let connection = sender.handle.and_then(|h| hosts[sender.host].endpoint.connection(h));
+    let connection = sender.handle.and_then(|h| endpoints[sender.host].connection(h));
     ConnectionResult {
         name: app.name.clone(),
         measured: app.measured,

@@ -2,10 +2,9 @@
 //! the measured time, tell what was sent and what arrived in between.
 
 use super::app::{App, Apps};
-use super::hosts::Host;
 use crate::results::Metrics;
-use pathweave_proto::ConnectionHandle;
 use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
+use pathweave_proto::{Connection, ConnectionHandle, Endpoint};
 
 /// Counted since the start of the run.
 #[derive(Clone, Debug, Default)]
@@ -41,12 +40,12 @@ pub(super) struct PathTotals {
 
 impl Totals {
     /// Of all measured connections.
-    pub(super) fn of(hosts: &[Host], apps: &Apps, paths: usize) -> Self {
+    pub(super) fn of(endpoints: &[Endpoint], apps: &Apps, paths: usize) -> Self {
         let mut totals = Totals { apps: Vec::with_capacity(apps.list.len()), ..Totals::nothing(0, paths) };
         for app in &apps.list {
-            totals.add_receiver(app, hosts);
+            totals.add_receiver(app, endpoints);
             if app.measured {
-                totals.add_sender(app, hosts);
+                totals.add_sender(app, endpoints);
             }
         }
         totals
@@ -61,9 +60,9 @@ impl Totals {
         }
     }
 
-    fn add_receiver(&mut self, app: &App, hosts: &[Host]) {
+    fn add_receiver(&mut self, app: &App, endpoints: &[Endpoint]) {
         let receiver = app.receiver();
-        let found = connection(hosts, receiver.host, receiver.handle);
+        let found = connection(endpoints, receiver.host, receiver.handle);
         let waiting = found.map_or(0, |c| c.out_of_order_bytes() + c.held_bytes());
         self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
         let Some(connection) = found.filter(|_| app.measured) else { return };
@@ -75,9 +74,9 @@ impl Totals {
         }
     }
 
-    fn add_sender(&mut self, app: &App, hosts: &[Host]) {
+    fn add_sender(&mut self, app: &App, endpoints: &[Endpoint]) {
         let sender = app.sender();
-        let Some(connection) = connection(hosts, sender.host, sender.handle) else { return };
+        let Some(connection) = connection(endpoints, sender.host, sender.handle) else { return };
         let ConnectionCounters {
             reinjected_segments,
             opportunistic_retransmissions,
@@ -134,8 +133,8 @@ impl PathTotals {
     }
 }
 
-fn connection(hosts: &[Host], host: usize, handle: Option<ConnectionHandle>) -> Option<&pathweave_proto::Connection> {
-    hosts[host].endpoint.connection(handle?)
+fn connection(endpoints: &[Endpoint], host: usize, handle: Option<ConnectionHandle>) -> Option<&Connection> {
+    endpoints[host].connection(handle?)
 }
 
 /// The path of a scenario that a subflow runs over: that of its client's address.

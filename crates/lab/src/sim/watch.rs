@@ -3,7 +3,6 @@
 //! Between two events nothing changes, so a look at any time sees the state that the event before it left.
 
 use super::app::{App, Apps};
-use super::hosts::Host;
 use super::totals::path_of;
 use crate::results::{LinkSeries, SubflowSeries, TimeSpent};
 use crate::scenario::{Direction, LinkChange, Scenario};
@@ -11,7 +10,7 @@ use pathweave_netsim::trace::OPPORTUNITY_BYTES;
 use pathweave_netsim::{LinkId, Network, Packet, Shaper};
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::connection::{Progress, SubflowInfo};
-use pathweave_proto::{Connection, DataSeq, SubflowId};
+use pathweave_proto::{Connection, DataSeq, Endpoint, SubflowId};
 use pathweave_units::{Duration, Instant};
 
 /// How often the senders are asked what they are doing: often enough for a tenth of a second, seldom enough to cost a run some
@@ -104,17 +103,17 @@ impl Watch {
     }
 
     /// Looks at [`Watch::next`]'s time.
-    pub(super) fn look<P: Packet + Clone>(&mut self, hosts: &[Host], apps: &Apps, network: &mut Network<P>) {
+    pub(super) fn look<P: Packet + Clone>(&mut self, endpoints: &[Endpoint], apps: &Apps, network: &mut Network<P>) {
         let now = self.next();
         if now == self.next_look {
             self.next_look += self.look;
             if now > self.measure_from {
-                self.count(hosts, apps);
+                self.count(endpoints, apps);
             }
         }
         if now == self.next_step {
             self.next_step += self.step;
-            self.sample(now, hosts, apps, network);
+            self.sample(now, endpoints, apps, network);
         }
     }
 
@@ -122,12 +121,12 @@ impl Watch {
     pub(super) fn finish<P: Packet + Clone>(
         mut self,
         end: Instant,
-        hosts: &[Host],
+        endpoints: &[Endpoint],
         apps: &Apps,
         network: &mut Network<P>,
     ) -> Watched {
         if end > self.last_step {
-            self.sample(end, hosts, apps, network);
+            self.sample(end, endpoints, apps, network);
         }
         Watched {
             time: self.time,
@@ -138,10 +137,10 @@ impl Watch {
     }
 
     /// Adds the time since the last look to what the senders are doing.
-    fn count(&mut self, hosts: &[Host], apps: &Apps) {
+    fn count(&mut self, endpoints: &[Endpoint], apps: &Apps) {
         let seconds = self.look.as_secs_f64();
         for app in apps.list.iter().filter(|a| a.measured && a.finished.is_none()) {
-            let end = |e: &super::app::End| hosts[e.host].endpoint.connection(e.handle?);
+            let end = |e: &super::app::End| endpoints[e.host].connection(e.handle?);
             let Some(sender) = end(app.sender()) else {
                 self.time.no_data_s += seconds;
                 continue;
@@ -188,11 +187,17 @@ impl Watch {
     }
 
     /// A value of each series.
-    fn sample<P: Packet + Clone>(&mut self, now: Instant, hosts: &[Host], apps: &Apps, network: &mut Network<P>) {
+    fn sample<P: Packet + Clone>(
+        &mut self,
+        now: Instant,
+        endpoints: &[Endpoint],
+        apps: &Apps,
+        network: &mut Network<P>,
+    ) {
         for (connection, series) in &mut self.subflows {
             let app = &apps.list[*connection];
             let sender = app.sender();
-            let sender = sender.handle.and_then(|h| hosts[sender.host].endpoint.connection(h));
+            let sender = sender.handle.and_then(|h| endpoints[sender.host].connection(h));
             let of_path = |s: &SubflowInfo| !s.closed && path_of(app, s) == Some(series.path);
             let subflow = sender.and_then(|c| c.subflows().filter(of_path).last());
             series.cwnd_segments.push(subflow.map_or(0, |s| s.cwnd));

@@ -1,0 +1,221 @@
+//! What carries the hosts' packets: the network, the middleboxes at its ends, and what looks at packets on their way.
+
+use super::build;
+use super::digest::Digest;
+use super::middlebox::{Direction, Middleboxes, Passing};
+use super::pool::{Handle, Pool};
+use super::through_bytes::ThroughBytes;
+use core::convert::Infallible;
+use core::net::{IpAddr, SocketAddr};
+use pathweave_driver::{HostPacket as Seen, Observer, PacketIo, Received};
+use pathweave_netsim::{NetEvent, Network, RouteId, Tap};
+use pathweave_units::Instant;
+use pathweave_wire::{Ecn, Segment};
+use std::collections::BTreeMap;
+
+/// Sees every packet at every link, as a capture would.
+pub type Capture = Box<dyn FnMut(&Tap, &Segment)>;
+
+/// A packet that a host sends or receives.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPacket<'a> {
+    /// When.
+    pub at: Instant,
+    /// Index of its path in the scenario.
+    pub path: usize,
+    /// The host sends it; otherwise it receives it.
+    pub sent: bool,
+    /// The packet.
+    pub segment: &'a Segment,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+}
+
+/// Sees what one host sends and receives, as a capture on it would.
+pub type HostCapture = Box<dyn FnMut(&HostPacket<'_>)>;
+
+/// The capture on one host, if there is one, and the host.
+#[derive(Default)]
+pub(super) struct OneHost(pub(super) Option<(usize, HostCapture)>);
+
+impl Observer for OneHost {
+    #[inline]
+    fn observe(&mut self, packet: &Seen<'_>) {
+        let Some((_, capture)) = self.0.as_mut().filter(|(host, _)| *host == packet.host) else { return };
+        let Seen { at, sent, ecn, segment, .. } = *packet;
+        let own = if sent { segment.src } else { segment.dst };
+        if let Some(path) = build::path_of(own.ip()) {
+            capture(&HostPacket { at, path, sent, segment, ecn });
+        }
+    }
+}
+
+/// A host's routes, by source and destination address.
+pub(super) type Routes = BTreeMap<(IpAddr, IpAddr), RouteId>;
+
+/// The network with all that is on the way between it and the hosts' engines.
+pub(super) struct Wires {
+    pub(super) network: Network<Handle>,
+    pool: Pool,
+    /// By host.
+    routes: Vec<Routes>,
+    /// The host that lives on each node of the network.
+    host_of_node: Vec<Option<usize>>,
+    /// Of all paths; nothing where no path has one.
+    middleboxes: Option<Middleboxes>,
+    /// Middleboxes have done what they do by themselves, which ends the packets' turn.
+    middleboxes_acted: bool,
+    /// What has left a middlebox towards its host.
+    from_middlebox: Segment,
+    pub(super) digest: Digest,
+    pub(super) capture: Option<Capture>,
+    pub(super) through_bytes: Option<ThroughBytes>,
+}
+
+impl Wires {
+    pub(super) fn new(
+        network: Network<Handle>,
+        routes: Vec<Routes>,
+        host_of_node: Vec<Option<usize>>,
+        middleboxes: Option<Middleboxes>,
+    ) -> Self {
+        Wires {
+            network,
+            pool: Pool::default(),
+            routes,
+            host_of_node,
+            middleboxes,
+            middleboxes_acted: false,
+            from_middlebox: Segment::default(),
+            digest: Digest::default(),
+            capture: None,
+            through_bytes: None,
+        }
+    }
+
+    /// What a capture shows of an event.
+    #[inline]
+    fn record(&mut self, event: &NetEvent<Handle>) {
+        let segment = self.pool.get(event.packet().tag);
+        self.digest.record(event.tap(), segment, event.packet().ecn);
+        if let Some(capture) = &mut self.capture {
+            capture(event.tap(), segment);
+        }
+    }
+
+    /// Sends on what has left middleboxes towards a server.
+    fn send_past_middleboxes(&mut self, now: Instant) {
+        while let Some(Passing { segment, ecn, .. }) = self.middleboxes.as_mut().and_then(Middleboxes::poll_up) {
+            let addresses = (segment.src.ip(), segment.dst.ip());
+            let Some(route) = self.routes.iter().find_map(|r| r.get(&addresses).copied()) else { continue };
+            let (slot, place) = self.pool.next();
+            *place = segment;
+            let handle = self.pool.fill(slot, ecn);
+            self.network.send(now, route, handle);
+        }
+    }
+
+    /// The next segment that has left middleboxes towards its host.
+    fn receive_past_middleboxes(&mut self) -> Option<(usize, Ecn)> {
+        loop {
+            let Passing { segment, ecn, .. } = self.middleboxes.as_mut()?.poll_down()?;
+            let addresses = (segment.dst.ip(), segment.src.ip());
+            if let Some(host) = self.routes.iter().position(|r| r.contains_key(&addresses)) {
+                self.from_middlebox = segment;
+                return Some((host, ecn));
+            }
+        }
+    }
+
+    /// Lets middleboxes do what is due by themselves; whether anything was.
+    fn run_middleboxes(&mut self, now: Instant) -> bool {
+        let Some(middleboxes) = &mut self.middleboxes else { return false };
+        let due = !self.middleboxes_acted && middleboxes.poll_timeout().is_some_and(|t| t <= now);
+        if due {
+            middleboxes.handle_timeout(now);
+            self.send_past_middleboxes(now);
+        }
+        self.middleboxes_acted = due;
+        due
+    }
+}
+
+impl PacketIo for Wires {
+    type Error = Infallible;
+
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Infallible> {
+        loop {
+            if let Some((host, ecn)) = self.receive_past_middleboxes() {
+                return Ok(Some(Received { host, ecn, segment: &mut self.from_middlebox }));
+            }
+            let event = if self.middleboxes_acted { None } else { self.network.poll(now) };
+            let Some(event) = event else {
+                match self.run_middleboxes(now) {
+                    true => continue,
+                    false => return Ok(None),
+                }
+            };
+            self.record(&event);
+            match event {
+                NetEvent::Delivered { node, packet, .. } => {
+                    // A damaged packet fails its checksum at the receiver.
+                    let host = self.host_of_node[node.index()].filter(|_| !packet.corrupted);
+                    let Some(host) = host else {
+                        self.pool.release(packet.tag);
+                        continue;
+                    };
+                    let (ecn, dst) = (packet.ecn, self.pool.get(packet.tag).dst);
+                    let Some((middleboxes, path)) = on_the_way(&mut self.middleboxes, dst) else {
+                        return Ok(Some(Received { host, ecn, segment: self.pool.take(packet.tag) }));
+                    };
+                    let segment = self.pool.take(packet.tag).clone();
+                    middleboxes.pass(now, path, Passing { direction: Direction::Down, segment, ecn });
+                    self.send_past_middleboxes(now);
+                }
+                NetEvent::Dropped { packet, .. } => self.pool.release(packet.tag),
+                NetEvent::Duplicated { packet, .. } => self.pool.share(packet.tag),
+                NetEvent::Forwarded { .. } => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        now: Instant,
+        host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Result<bool, Infallible> {
+        let (slot, segment) = self.pool.next();
+        let Some(ecn) = fill(segment) else { return Ok(false) };
+        let Some(&route) = self.routes[host].get(&(segment.src.ip(), segment.dst.ip())) else { return Ok(true) };
+        if let Some(codec) = &mut self.through_bytes {
+            codec.pass(segment, ecn);
+        }
+        if let Some((middleboxes, path)) = on_the_way(&mut self.middleboxes, segment.src) {
+            let passing = Passing { direction: Direction::Up, segment: core::mem::take(segment), ecn };
+            middleboxes.pass(now, path, passing);
+            self.send_past_middleboxes(now);
+            return Ok(true);
+        }
+        let handle = self.pool.fill(slot, ecn);
+        self.network.send(now, route, handle);
+        Ok(true)
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        let middleboxes = self.middleboxes.as_ref().and_then(Middleboxes::poll_timeout);
+        self.network.poll_timeout().into_iter().chain(middleboxes).min()
+    }
+}
+
+/// The middleboxes, and the path that they are on, of a packet that leaves or reaches this address: where it is the address
+/// of a path's client.
+#[inline]
+fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Option<(&mut Middleboxes, usize)> {
+    let middleboxes = middleboxes.as_mut()?;
+    let path = build::path_of(address.ip())?;
+    let is_client = build::addresses(path).0 == address.ip();
+    (is_client && middleboxes.are_on(path)).then_some((middleboxes, path))
+}
