@@ -81,17 +81,35 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// The code of each room of the crate whose `src` this is, and of the crate's root under the name `lib`.
 fn read_rooms(source: &Path) -> Result<BTreeMap<String, String>, String> {
+    let files: Vec<(PathBuf, String)> =
+        sources(source)?.into_iter().map(|file| read(&file).map(|text| (file, text))).collect::<Result<_, _>>()?;
+    let tests: BTreeSet<PathBuf> = files.iter().flat_map(|(file, text)| test_modules(file, text)).collect();
     let mut rooms = BTreeMap::<String, String>::new();
-    for file in sources(source)? {
-        let inside = file.strip_prefix(source).unwrap_or(&file);
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let is_test = stem.ends_with("tests") || inside.iter().any(|part| part == "tests");
+    for (file, text) in &files {
+        let inside = file.strip_prefix(source).unwrap_or(file);
+        let is_test = inside.ancestors().any(|part| tests.contains(&source.join(part).with_extension("")));
         if let (Some(room), false) = (inside.iter().next(), is_test) {
             let room = room.to_string_lossy().trim_end_matches(".rs").to_owned();
-            rooms.entry(room).or_default().push_str(&code(&read(&file)?));
+            rooms.entry(room).or_default().push_str(&code(text));
         }
     }
     Ok(rooms)
+}
+
+/// The modules that a file declares for tests alone, as paths without an ending.
+fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
+    let stem = file.file_stem().unwrap_or_default();
+    let folder = match stem == "mod" || stem == "lib" || stem == "main" {
+        true => file.parent().unwrap_or(file).to_path_buf(),
+        false => file.with_extension(""),
+    };
+    let declared = text.match_indices("#[cfg(").filter_map(|(at, _)| {
+        let (condition, after) = text[at..].split_once('\n')?;
+        let line = after.lines().next()?;
+        let name = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')?;
+        words(condition).any(|word| word == "test").then(|| folder.join(name))
+    });
+    declared.collect()
 }
 
 /// A file without its comments and without the tests at its end.
@@ -210,6 +228,14 @@ mod tests {
     fn what_the_root_shows_belongs_to_its_room() {
         let texts = [("lib", "pub use b::{Thing, Other};\n"), ("a", "use crate::Thing;\n"), ("b", "use crate::a;\n")];
         assert_eq!(circles(&needs(&rooms(&texts))), [["a", "b"]]);
+    }
+
+    #[test]
+    fn modules_for_tests_are_known_by_their_declaration() {
+        let text = "#[cfg(test)]\nmod a;\n#[cfg(any(test, feature = \"testing\"))]\npub mod b;\npub mod c;\n";
+        let of = |file: &str| test_modules(Path::new(file), text);
+        assert_eq!(of("src/x/mod.rs"), [Path::new("src/x/a"), Path::new("src/x/b")]);
+        assert_eq!(of("src/x.rs"), [Path::new("src/x/a"), Path::new("src/x/b")]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the application at one end does: writes, reads, closes.
 
-use crate::case::Draw;
+use crate::draw::Draw;
 use pathweave_units::{Duration, Instant};
 
 /// When an application closes its direction.

@@ -13,11 +13,13 @@
 
 mod apps;
 mod case;
+mod draw;
 mod middlebox;
 mod network;
 mod run;
 mod show;
 mod world;
 
-pub use case::{Case, LIMIT};
+pub use case::Case;
+pub use draw::LIMIT;
 pub use run::{Ending, Fault, Outcome, run};

@@ -1,7 +1,7 @@
 //! What a middlebox does to segments: options taken out, windows changed, data cut.
 
 use crate::apps::CHANGED;
-use crate::case::Draw;
+use crate::draw::{Draw, LIMIT};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::MptcpOption;
@@ -50,7 +50,7 @@ impl Tampering {
             _ => Change::Split(d.between(100, 1400) as u32, d.chance(0.5)),
         };
         let from = if d.chance(0.5) { Instant::ZERO } else { d.at_millis(1, 20_000) };
-        let length = if d.chance(0.2) { crate::LIMIT } else { d.millis(10, 30_000) };
+        let length = if d.chance(0.2) { LIMIT } else { d.millis(10, 30_000) };
         // Single segments, or all of them.
         let chance = if d.chance(0.15) { 1.0 } else { d.one(&[0.003, 0.02, 0.1, 0.5]) };
         Tampering { change, chance, from, until: from + length }

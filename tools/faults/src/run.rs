@@ -1,6 +1,7 @@
 //! One run, and what must hold of it.
 
-use crate::case::{Case, LIMIT};
+use crate::case::Case;
+use crate::draw::LIMIT;
 use crate::world::World;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
 use pathweave_units::Instant;
