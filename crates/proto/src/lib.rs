@@ -21,6 +21,7 @@ mod paths;
 mod rate_limiter;
 mod receiver;
 pub mod scheduler;
+mod send_queue;
 mod sender;
 mod seq;
 mod tcp;

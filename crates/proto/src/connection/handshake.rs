@@ -523,7 +523,6 @@ impl Connection {
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) =
             (self.is_mptcp(), self.window.first(self.config.host.has_kernel_windows()), self.config.nagle);
-        let tunes = self.config.host.tunes_send_buffer();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
@@ -535,7 +534,6 @@ impl Connection {
         let peer_window = subflow.tcp.peer_window();
         subflow.window_limit = first_window;
         subflow.tcp.set_nagle(nagle);
-        subflow.tcp.tunes_send_buffer = tunes;
         if subflow.join == Join::Initial && !self.connected {
             self.connected = true;
             self.window.begin(now);

@@ -35,7 +35,7 @@ impl Connection {
         }
         let unassigned = self.send.unassigned_bytes();
         let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
-        queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
+        queued + self.subflows.iter().map(|s| s.tcp.buffer_size().memory_of(unassigned)).max().unwrap_or(unassigned)
     }
 
     /// Bytes that [`Connection::write`] takes now.
@@ -59,7 +59,7 @@ impl Connection {
             return self.host.fragments.fills(self.send_memory(), self.send_buffer(), self.send.unassigned_bytes() > 0);
         }
         let unassigned = self.send.unassigned_bytes();
-        self.subflows.iter().map(|s| s.tcp.fills(unassigned, free)).max().unwrap_or(free)
+        self.subflows.iter().map(|s| s.tcp.buffer_size().fills(unassigned, free)).max().unwrap_or(free)
     }
 
     /// The stream's first fragment is all that was written, and none of it is out.

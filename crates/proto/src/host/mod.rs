@@ -5,6 +5,9 @@
 //! settings) and [`HostState`] (what a host remembers of one connection).
 
 pub mod linux;
+mod subflow;
+
+pub(crate) use subflow::{Sending, SubflowHost};
 
 use linux::LinuxHost;
 use linux::fragments::Fragments;

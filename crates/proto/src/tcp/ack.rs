@@ -3,6 +3,7 @@
 use super::recovery::Delivered;
 use super::{Changes, Peers, Tcp};
 use crate::congestion::Ack;
+use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
 use core::ops::Range;
@@ -57,7 +58,7 @@ impl Tcp {
         let echo = segment.flags.contains(Flags::ECE);
         if ack == self.una && !echo && segment.options.sack.is_empty() && self.nothing_is_out() {
             self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
-            self.update_pacing_rate();
+            self.update_pacing();
             return true;
         }
         let mut d = Delivered {
@@ -121,12 +122,8 @@ impl Tcp {
             }
         }
         self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
-        if self.tunes_send_buffer {
-            self.space_check_due = true;
-        } else {
-            self.largest_cwnd = self.largest_cwnd.max(self.window.cwnd);
-        }
-        self.update_pacing_rate();
+        self.host.acknowledged(self.window.cwnd);
+        self.update_pacing();
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         true
     }
@@ -303,7 +300,7 @@ impl Tcp {
     }
 
     /// The delivery rate since this segment was sent (draft-ietf-ccwg-bbr §4.1, without its send-rate bound).
-    fn note_delivery(&mut self, now: Instant, s: &super::sent::SentSegment) {
+    fn note_delivery(&mut self, now: Instant, s: &SentSegment) {
         self.delivered_bytes += u64::from(s.len);
         let interval = now.since(s.delivered_at);
         if !interval.is_zero() {
@@ -321,30 +318,15 @@ impl Tcp {
         self.loss_estimate -= self.loss_estimate * f64::from(d.segments.min(64)) / 128.0;
     }
 
-    /// See [`Tcp::pacing_rate`].
-    pub(super) fn update_pacing_rate(&mut self) {
-        let Some(srtt) = self.rtt.srtt() else { return };
-        let packets = self.window.cwnd.max(self.queue.packets_out());
-        let factor = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
-        self.paced = Some((packets, factor, srtt));
-        self.pacing_rate.set(None);
+    /// The rate at which the host sends follows the window and the round trip.
+    pub(super) fn update_pacing(&mut self) {
+        let window = self.window;
+        self.host.update_pacing(window.cwnd, window.ssthresh, self.queue.packets_out(), self.rtt.srtt());
     }
 
     /// Whether the window is, or lately was, what limits sending: only then it may grow.
     fn is_cwnd_limited(&self) -> bool {
         self.cwnd_limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
-    }
-
-    /// After each buffer sent and, when `idle`, after all that an acknowledgement let out: the kernel's send buffer grows with
-    /// the window (`tcp_check_space`) where the writer waits for room and the window is not what holds back. Says whether it
-    /// grew.
-    pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool) -> bool {
-        let due = core::mem::take(&mut self.buffer_was_sent) | (idle && core::mem::take(&mut self.space_check_due));
-        let grows = due && writer_waits && self.in_flight() < self.window.cwnd && self.window.cwnd > self.largest_cwnd;
-        if grows {
-            self.largest_cwnd = self.window.cwnd;
-        }
-        grows
     }
 
     /// After a burst of sending: was it the window that ended it?

@@ -3,11 +3,11 @@
 use super::receive::{Arrival, Receiver};
 use super::recovery::Recovery;
 use super::rtt::Rtt;
-use super::sent::SentQueue;
 use super::{Changes, Counters, Peers, State, Tcp};
 use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Controller, Growth, Window};
-use crate::host::Host;
+use crate::host::{Host, SubflowHost};
+use crate::send_queue::SendQueue;
 use arrayvec::ArrayVec;
 use core::cell::Cell;
 use core::net::SocketAddr;
@@ -49,7 +49,7 @@ impl Tcp {
             ecn_ok: false,
             window_shift,
             peer_window_shift: 0,
-            queue: SentQueue::default(),
+            queue: SendQueue::default(),
             una: 0,
             nxt: 0,
             queued_end: 1,
@@ -63,8 +63,6 @@ impl Tcp {
             delivered_at: Instant::ZERO,
             delivered_in: (0, Duration::ZERO),
             delivery_rate: Cell::new(None),
-            paced: None,
-            pacing_rate: Cell::new(None),
             loss_estimate: 0.0,
             bytes_since_loss: 0,
             bytes_between_losses: 0,
@@ -79,16 +77,7 @@ impl Tcp {
             window_seq: 0,
             window_ack: 0,
             fin_queued: false,
-            largest_cwnd: cwnd,
-            space_check_due: false,
-            buffer_was_sent: false,
-            tunes_send_buffer: false,
             queues: false,
-            plain_mss: DEFAULT_MSS,
-            burst_left: 0,
-            burst_is_long: false,
-            burst_deferred: false,
-            in_burst: false,
             small_end: 0,
             backlog: false,
             idle_for: None,
@@ -109,7 +98,7 @@ impl Tcp {
             time_wait_end: None,
             counters: Counters::default(),
             config,
-            host,
+            host: SubflowHost::new(&host, cwnd, DEFAULT_MSS),
         }
     }
 
@@ -171,7 +160,7 @@ impl Tcp {
         let agrees = syn.flags.contains(Flags::ECE | Flags::ACK) && !syn.flags.contains(Flags::CWR);
         self.ecn_ok = self.config.ecn && (asks || agrees);
         self.mss = self.largest_segment().saturating_sub(if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 });
-        self.plain_mss = self.mss;
+        self.host.set_plain_mss(self.mss);
     }
 
     /// Largest TCP payload plus options that path and peer take.
@@ -213,7 +202,7 @@ impl Tcp {
         peers: Peers<'_>,
         changes: &mut Changes,
     ) {
-        self.burst_deferred = false;
+        self.host.look_again();
         match self.state {
             State::Closed => {}
             State::SynSent => self.handle_in_syn_sent(now, segment, peers, changes),
@@ -297,7 +286,7 @@ impl Tcp {
         self.rtt.reset_backoff();
         self.delivered_at = now;
         self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
-        self.update_pacing_rate();
+        self.update_pacing();
         changes.established = true;
     }
 

@@ -9,7 +9,6 @@ mod handshake;
 mod receive;
 mod recovery;
 mod rtt;
-mod sent;
 mod timers;
 mod transmit;
 
@@ -18,7 +17,9 @@ pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Context, Controller, Growth, LossKind, PathState, Phase, Window};
-use crate::host::Host;
+use crate::host::SubflowHost;
+use crate::host::linux::send_memory::BufferSize;
+use crate::send_queue::{SendQueue, SentSegment};
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
 use core::cell::Cell;
@@ -29,7 +30,6 @@ use pathweave_wire::{Flags, Payload, Segment};
 use receive::Receiver;
 use recovery::Recovery;
 use rtt::Rtt;
-use sent::{SentQueue, SentSegment};
 
 /// The states of RFC 9293 §3.3.2. LISTEN is the endpoint's, CLOSED includes what follows a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +114,6 @@ impl Changes {
     }
 }
 
-/// Bytes of management for each buffer of the send queue, as Linux counts them.
-const BUFFER_OVERHEAD: u64 = 960;
-/// What the kernel's send buffer allows for each segment of the window: twice a full segment with its overhead.
-const SEND_BUFFER_PER_SEGMENT: u64 = 2 * 4352;
-
 /// What counts over a subflow's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -144,7 +139,7 @@ pub struct Counters {
 
 pub(crate) struct Tcp {
     pub(crate) config: TcpConfig,
-    host: Host,
+    host: SubflowHost,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     state: State,
@@ -166,7 +161,7 @@ pub(crate) struct Tcp {
     peer_window_shift: u8,
 
     // Sending.
-    queue: SentQueue,
+    queue: SendQueue,
     /// First sequence number not acknowledged; next one to send; the end of what is queued.
     una: u64,
     nxt: u64,
@@ -181,12 +176,10 @@ pub(crate) struct Tcp {
     /// Bytes delivered to the peer in all, and when that last changed.
     delivered_bytes: u64,
     delivered_at: Instant,
-    /// The last interval of the delivery rate and what was delivered in it; window, factor and round-trip time that give the
-    /// pacing rate. Rates are divided out where they are asked for, and then known until they change.
+    /// The last interval of the delivery rate and what was delivered in it. The rate is divided out where it is asked for, and
+    /// then known until it changes.
     delivered_in: (u64, Duration),
     delivery_rate: Cell<Option<f64>>,
-    paced: Option<(u32, f64, Duration)>,
-    pacing_rate: Cell<Option<f64>>,
     loss_estimate: f64,
     bytes_since_loss: u64,
     bytes_between_losses: u64,
@@ -209,21 +202,6 @@ pub(crate) struct Tcp {
     send_cwr: bool,
     /// Data is queued beyond the congestion window: buffers are what schedulers' grants made them, as in the kernel.
     queues: bool,
-    /// The window that the send buffer was last made for, and what may have made it too small since: an acknowledgement, or
-    /// a buffer that went out.
-    largest_cwnd: u32,
-    space_check_due: bool,
-    buffer_was_sent: bool,
-    /// The send buffer grows when the kernel's would; else at once.
-    pub(crate) tunes_send_buffer: bool,
-    /// Data bytes of a full segment of plain TCP: what the kernel's pacing rate counts with.
-    plain_mss: u32,
-    /// Segments left of the buffer being sent, and whether it has several.
-    burst_left: u32,
-    burst_is_long: bool,
-    /// A burst was held back: until a segment, data or a timer comes to this subflow.
-    burst_deferred: bool,
-    in_burst: bool,
     /// End of the last segment sent that was not full (Minshall's variant of Nagle).
     small_end: u64,
     /// The stream goes on behind what is queued here.
@@ -300,7 +278,7 @@ impl Tcp {
     pub(crate) fn growth(&self) -> Growth {
         self.growth
     }
-    pub(crate) fn queue(&self) -> &SentQueue {
+    pub(crate) fn queue(&self) -> &SendQueue {
         &self.queue
     }
     pub(crate) fn rtt(&self) -> &Rtt {
@@ -311,17 +289,16 @@ impl Tcp {
     }
     /// Bytes per second; 0 before the first.
     pub(crate) fn delivery_rate(&self) -> f64 {
-        known(&self.delivery_rate, || {
+        self.delivery_rate.get().unwrap_or_else(|| {
             let (bytes, interval) = self.delivered_in;
-            if interval.is_zero() { 0.0 } else { bytes as f64 / interval.as_secs_f64() }
+            let rate = if interval.is_zero() { 0.0 } else { bytes as f64 / interval.as_secs_f64() };
+            self.delivery_rate.set(Some(rate));
+            rate
         })
     }
-    /// The kernel's sk_pacing_rate, bytes per second: the window over the round trip, doubled in slow start, 1.2-fold after.
+    /// The rate at which the host sends, bytes per second; 0 before the first round trip was measured.
     pub(crate) fn pacing_rate(&self) -> f64 {
-        known(&self.pacing_rate, || {
-            let Some((packets, factor, srtt)) = self.paced else { return 0.0 };
-            f64::from(packets) * f64::from(self.plain_mss) * factor / srtt.as_secs_f64().max(1e-6)
-        })
+        self.host.pacing_rate()
     }
     pub(crate) fn loss_estimate(&self) -> f64 {
         self.loss_estimate
@@ -372,9 +349,9 @@ impl Tcp {
         self.state == State::TimeWait
     }
 
-    /// What a kernel counts as queued on the socket: data plus its buffer overhead.
+    /// What the queue takes of the host's memory.
     pub(crate) fn queued_memory(&self) -> u64 {
-        self.queue.queued_bytes() + u64::from(self.queue.buffers()) * BUFFER_OVERHEAD
+        self.host.memory(&self.queue)
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -421,10 +398,15 @@ impl Tcp {
         self.sack_ok && self.config.recovery != LossRecovery::NewReno
     }
 
-    /// The kernel's auto-tuned send buffer, at most `max`: it grows with the window and never shrinks.
+    /// What of the host's memory the queue may take, at most `max` bytes.
     pub(crate) fn send_buffer(&self, max: u64) -> u64 {
-        let wanted = SEND_BUFFER_PER_SEGMENT * u64::from(self.largest_cwnd.max(10));
-        wanted.min(max)
+        self.host.send_buffer(max)
+    }
+
+    /// The send buffer may have become too small for the window, where a writer waits for room. Says whether it grew.
+    pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool) -> bool {
+        let in_flight = self.in_flight();
+        self.host.grow_send_buffer(writer_waits, idle, self.window.cwnd, in_flight)
     }
 
     /// Bytes that still fit the last segment, where data from `at` on goes on there and nothing of its buffer was sent.
@@ -438,32 +420,12 @@ impl Tcp {
     /// [`Tcp::queued_memory`] once `bytes` more from `at` on are queued.
     pub(crate) fn memory_with(&self, at: DataSeq, bytes: u64) -> u64 {
         let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == at);
-        let open = self.queue.open_buffer().filter(|_| goes_on).unwrap_or(self.buffer_segments());
-        let in_last = u64::from(self.buffer_segments().saturating_sub(open)) * u64::from(self.mss);
-        let buffers = bytes.saturating_sub(in_last).div_ceil(self.buffer_bytes());
-        self.queued_memory() + bytes + buffers * BUFFER_OVERHEAD
+        self.buffer_size().memory_with(&self.queue, goes_on, bytes)
     }
 
-    /// What `bytes` not yet queued here take of a plain TCP's send buffer.
-    pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
-        bytes + bytes.div_ceil(self.buffer_bytes()) * BUFFER_OVERHEAD
-    }
-
-    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
-    pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
-        let buffer = self.buffer_bytes();
-        let in_last = unassigned.next_multiple_of(buffer) - unassigned;
-        in_last + free.saturating_sub(in_last).div_ceil(buffer + BUFFER_OVERHEAD) * buffer
-    }
-
-    fn buffer_bytes(&self) -> u64 {
-        u64::from(self.buffer_segments()) * u64::from(self.mss.max(1))
-    }
-
-    /// Segments that the kernel puts into one buffer: 64 KiB, or half of the largest window that the peer has offered.
-    fn buffer_segments(&self) -> u32 {
-        let half = u32::try_from(self.largest_peer_window / 2).unwrap_or(u32::MAX);
-        (transmit::MAX_BURST_BYTES.min(half) / self.mss.max(1)).max(1)
+    /// How data of this subflow is put into the host's buffers.
+    pub(crate) fn buffer_size(&self) -> BufferSize {
+        BufferSize::new(self.mss, self.largest_peer_window)
     }
 
     /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as
@@ -471,13 +433,17 @@ impl Tcp {
     pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = payload.len();
-        self.burst_deferred = false;
+        self.host.look_again();
         if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload) {
             self.queued_end += u64::from(len);
             return;
         }
         let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == dsn);
-        let starts_buffer = !goes_on || self.queue.open_buffer().is_none_or(|n| n >= self.buffer_segments());
+        let starts_buffer = !goes_on
+            || self
+                .queue
+                .open_buffer()
+                .is_none_or(|n| n >= self.host.buffer_segments(self.mss, self.largest_peer_window));
         let segment = SentSegment {
             ssn: self.queued_end,
             len,
@@ -665,16 +631,6 @@ impl Tcp {
         self.window.ssthresh = self.window.cwnd.max(2);
     }
 }
-
-/// What is known, or becomes so now.
-fn known(value: &Cell<Option<f64>>, compute: impl FnOnce() -> f64) -> f64 {
-    value.get().unwrap_or_else(|| {
-        let computed = compute();
-        value.set(Some(computed));
-        computed
-    })
-}
-
 /// All subflows as a coupled controller sees them, and which one this is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peers<'a> {

@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, acknowledgement policy, SACK blocks.
 
 use crate::config::TcpConfig;
-use crate::host::Host;
+use crate::host::SubflowHost;
 use arrayvec::ArrayVec;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::Mapping;
@@ -398,7 +398,7 @@ impl Receiver {
         window: u64,
         around: &Surroundings,
         config: &TcpConfig,
-        host: &Host,
+        host: &SubflowHost,
     ) {
         let Some((received, fin, _)) = self.noted.take() else { return };
         if !self.started {

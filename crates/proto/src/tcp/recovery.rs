@@ -1,10 +1,10 @@
 //! Loss detection and recovery: RACK (RFC 8985), SACK (RFC 6675), NewReno (RFC 6582), PRR (RFC 9937), undo (RFC 4015,
 //! RFC 5682).
 
-use super::sent::SentSegment;
 use super::{Peers, Tcp};
 use crate::config::LossRecovery;
 use crate::congestion::{LossKind, Window};
+use crate::send_queue::SentSegment;
 use pathweave_units::{Duration, Instant};
 
 /// The kernel's states of congestion control.

@@ -137,7 +137,7 @@ impl Tcp {
     pub(crate) fn handle_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         self.receiver.handle_timeout(now);
-        self.burst_deferred = false;
+        self.host.look_again();
         if self.time_wait_end.is_some_and(|t| t <= now) {
             self.time_wait_end = None;
             self.abort();

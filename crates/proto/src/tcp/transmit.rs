@@ -2,9 +2,10 @@
 
 use super::ack::timestamp;
 use super::{State, Tcp};
+use crate::host::Sending;
 use crate::seq::DataSeq;
 use core::ops::Range;
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment, Timestamps};
 
 /// One transmission, decided and accounted for; the connection adds window and Multipath TCP options.
@@ -19,11 +20,6 @@ pub(crate) enum Outgoing {
     /// An acknowledgement with an old sequence number, which the peer must answer.
     WindowProbe,
 }
-
-/// The most bytes of one buffer.
-pub(super) const MAX_BURST_BYTES: u32 = 65_215;
-/// A burst is held back only this soon after the last one, and when the next acknowledgement is this near.
-const DEFER_WITHIN: Duration = Duration::from_millis(1);
 
 impl Tcp {
     /// Decides what goes out next and accounts for it.
@@ -95,75 +91,34 @@ impl Tcp {
         if !self.limited_transmit_allows() {
             return false;
         }
-        if self.burst_left == 0 {
-            self.burst_deferred = (self.queues && self.burst_deferred) || self.defers_burst(now);
-            if self.burst_deferred {
-                return false;
-            }
-            self.start_burst();
-        }
-        true
+        self.host.is_in_burst() || self.begin_burst(now)
     }
 
-    /// Segments that the kernel sends as one buffer: what the pacing rate sends in about a millisecond, at least two.
-    fn burst_segments(&self) -> u32 {
-        let rtt_micros = self.rtt.min().map_or(u64::MAX, |m| m.as_micros());
-        let near =
-            u32::try_from(rtt_micros >> 9).ok().and_then(|shift| MAX_BURST_BYTES.checked_shr(shift)).unwrap_or(0);
-        let bytes = (self.pacing_rate() / 1024.0) as u64 + u64::from(near);
-        (bytes.min(u64::from(MAX_BURST_BYTES)) as u32 / self.mss.max(1)).max(2)
-    }
-
-    fn start_burst(&mut self) {
-        let room = self.window.cwnd.saturating_sub(self.in_flight());
-        let quota = (self.window.cwnd / 2).max(1).min(room);
-        let most = self.burst_segments().min(quota);
-        let unsent = if self.queues { self.queue.unsent_in_buffer(most) } else { self.queue.unsent() };
-        self.burst_left = most.min(unsent).max(1);
-        let tail = self.queue.last_queued().is_some_and(|s| s.len < self.mss && !s.fin) && !self.fin_queued;
-        if self.burst_left > 1
-            && self.burst_left == self.queue.unsent()
-            && tail
-            && self.nagle
-            && self.small_outstanding()
-        {
-            // A tail that Nagle's rule holds back gets a buffer of its own.
-            self.burst_left -= 1;
-        }
-        self.burst_is_long = self.burst_left > 1;
-    }
-
-    /// The kernel waits for the next acknowledgement when that is near and makes the burst a full one.
-    fn defers_burst(&self, now: Instant) -> bool {
-        let recovering = self.recovery.in_reduction() || self.recovery.state == super::recovery::State::Loss;
-        let recently = self.last_sent.is_some_and(|t| now.since(t) <= DEFER_WITHIN);
-        // A buffer with one segment has nothing to wait for, unless the stream goes on in it. Where data is queued only once
-        // it may go, the stream's rest counts.
-        let several = match self.queues {
-            true => self.queue.unsent_in_buffer(2) > 1,
-            false => self.backlog,
-        };
-        if recovering || !recently || !several || self.fin_queued {
-            return false;
-        }
-        let mss = u64::from(self.plain_mss);
-        let cwnd = u64::from(self.window.cwnd) * mss;
-        let room = u64::from(self.window.cwnd.saturating_sub(self.in_flight())) * mss;
+    /// Whether the host lets the first unsent segment begin a burst. What leaves with the one before is not asked for.
+    fn begin_burst(&mut self, now: Instant) -> bool {
+        use super::recovery::State as R;
         // What was queued beyond the window of this subflow's last acknowledgement may go: another one has offered it.
-        let offered = (self.una + self.peer_window).max(self.queued_end).saturating_sub(self.nxt);
-        let room = room.min(offered);
-        if room >= u64::from(self.burst_segments()) * mss || room >= cwnd.min(self.peer_window) / 3 {
-            return false;
-        }
-        if self.queues && self.queue.is_sendable_before_others(room) {
-            // A buffer with others behind it gets no longer.
-            return false;
-        }
-        let (Some(head), Some(srtt)) = (self.queue.head(), self.rtt.srtt()) else { return false };
-        (head.last_sent + srtt).since(now) <= DEFER_WITHIN.min(srtt.div(2))
+        let edge = (self.una + self.peer_window).max(self.queued_end);
+        let sending = Sending {
+            queue: &self.queue,
+            min_rtt: self.rtt.min(),
+            srtt: self.rtt.srtt(),
+            cwnd: self.window.cwnd,
+            in_flight: self.in_flight(),
+            mss: self.mss,
+            recovering: matches!(self.recovery.state, R::Reduction | R::Recovery | R::Loss),
+            last_sent: self.last_sent,
+            offered: edge.saturating_sub(self.nxt),
+            peer_window: self.peer_window,
+            nagle_holds: self.nagle && self.small_outstanding(),
+            fin_queued: self.fin_queued,
+            backlog: self.backlog,
+            queues: self.queues,
+        };
+        self.host.begin_burst(now, &sending)
     }
 
-    /// RFC 5681 §4.1, as the kernel has it: the window halves for each timeout that passed, down to the initial one, and the
+    /// RFC 5681 §4.1, as RFC 2861 has it: the window halves for each timeout that passed, down to the initial one, and the
     /// threshold remembers three quarters of it.
     #[inline(never)]
     fn restart_after_idle(&mut self, now: Instant) {
@@ -178,9 +133,7 @@ impl Tcp {
         if idle <= rto {
             return;
         }
-        // The kernel looks at this for each buffer that is queued while nothing is out.
-        let buffers = if self.queues { self.queue.unsent_buffers() } else { 1 };
-        for _ in 0..buffers {
+        for _ in 0..self.host.restarts(&self.queue, self.queues) {
             self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd - self.window.cwnd / 4);
             let mut idle = idle;
             while idle > rto && self.window.cwnd > least {
@@ -200,13 +153,10 @@ impl Tcp {
                 self.delivered_at = now;
             }
         }
-        let first = !self.in_burst;
-        self.in_burst = self.burst_left > 1;
-        self.burst_left = self.burst_left.saturating_sub(1);
-        self.buffer_was_sent = self.tunes_send_buffer && self.burst_left == 0;
+        let left = self.host.sent();
         // What is queued leaves its buffer with the burst; the rest has one of its own.
-        let splits = self.queues && self.burst_left == 0;
-        let name = self.queue.mark_sent(now, first, splits, self.delivered_bytes, self.delivered_at);
+        let splits = self.queues && left.last;
+        let name = self.queue.mark_sent(now, left.first, splits, self.delivered_bytes, self.delivered_at);
         if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.mss) {
             self.small_end = self.queue.get(name).map_or(0, |s| s.end());
         }
@@ -311,7 +261,7 @@ impl Tcp {
                 // The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there.
                 let pushed = self.queues && self.queue.last_sent_is_pushed();
                 let at_end = self.queue.unsent() == 0 && !self.backlog;
-                if (self.burst_left == 0 && self.burst_is_long) || at_end || pushed {
+                if self.host.pushes_burst() || at_end || pushed {
                     segment.flags |= Flags::PSH;
                 }
                 if self.send_cwr {

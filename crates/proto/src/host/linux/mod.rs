@@ -2,10 +2,16 @@
 
 pub(crate) mod fragments;
 pub(crate) mod memory;
+pub(crate) mod pacing;
 pub(crate) mod push;
+pub(crate) mod send_memory;
+pub(crate) mod tso;
 pub(crate) mod wheel;
 
+use pacing::PacingRate;
 use pathweave_units::Duration;
+use send_memory::SendMemory;
+use tso::Bursts;
 
 /// Which of a Linux kernel's habits a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,5 +35,26 @@ impl Default for LinuxHost {
     /// All of them, and a clock of 1000 ticks a second.
     fn default() -> Self {
         LinuxHost { kernel_windows: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(1) }
+    }
+}
+
+/// What the kernel remembers of one subflow.
+#[derive(Debug)]
+pub(crate) struct LinuxSubflow {
+    pub(crate) timer_tick: Duration,
+    pub(crate) bursts: Bursts,
+    pub(crate) memory: SendMemory,
+    pub(crate) pacing: PacingRate,
+}
+
+impl LinuxSubflow {
+    /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
+    pub(crate) fn new(host: &LinuxHost, cwnd: u32, mss: u32) -> Self {
+        LinuxSubflow {
+            timer_tick: host.timer_tick,
+            bursts: Bursts::default(),
+            memory: SendMemory::new(host.send_buffer_tuning, cwnd),
+            pacing: PacingRate::new(mss),
+        }
     }
 }

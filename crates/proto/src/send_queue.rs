@@ -47,7 +47,7 @@ impl SentSegment {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct SentQueue {
+pub(crate) struct SendQueue {
     segments: VecDeque<SentSegment>,
     /// The data of each segment: kept until the subflow's own acknowledgement, which may come after the DATA_ACK.
     payloads: VecDeque<Payload>,
@@ -71,7 +71,7 @@ pub(crate) struct SentQueue {
     retransmit_hint: u64,
 }
 
-impl SentQueue {
+impl SendQueue {
     pub(crate) fn push(&mut self, mut segment: SentSegment, payload: Payload) {
         debug_assert_eq!(segment.len, payload.len(), "a segment is as long as its data");
         self.queued_bytes += u64::from(segment.len);

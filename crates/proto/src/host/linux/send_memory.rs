@@ -1,0 +1,109 @@
+//! What a subflow's send queue takes of a kernel's memory, and how much it may take (`tcp_sndbuf_expand`,
+//! `docs/notes/linux-6.12-send-buffer-and-segments.md`).
+
+use super::tso::MAX_BURST_BYTES;
+use crate::send_queue::SendQueue;
+
+/// Bytes of management for each buffer of the send queue.
+const BUFFER_OVERHEAD: u64 = 960;
+/// What the send buffer allows for each segment of the window: twice a full segment with its overhead.
+const PER_SEGMENT: u64 = 2 * 4352;
+
+/// The send buffer of one subflow.
+#[derive(Debug)]
+pub(crate) struct SendMemory {
+    /// It grows when the kernel's would; else at once.
+    tunes: bool,
+    /// The window that it was last made for.
+    largest_cwnd: u32,
+    /// What may have made it too small since: an acknowledgement, or a buffer that went out.
+    check_due: bool,
+    buffer_was_sent: bool,
+}
+
+impl SendMemory {
+    pub(crate) fn new(tunes: bool, cwnd: u32) -> Self {
+        SendMemory { tunes, largest_cwnd: cwnd, check_due: false, buffer_was_sent: false }
+    }
+
+    /// The send buffer, bytes of memory, at most `max`: it grows with the window and never shrinks.
+    pub(crate) fn limit(&self, max: u64) -> u64 {
+        (PER_SEGMENT * u64::from(self.largest_cwnd.max(10))).min(max)
+    }
+
+    /// An acknowledgement was taken, after which the window is `cwnd`.
+    pub(crate) fn acknowledged(&mut self, cwnd: u32) {
+        if self.tunes {
+            self.check_due = true;
+        } else {
+            self.largest_cwnd = self.largest_cwnd.max(cwnd);
+        }
+    }
+
+    /// A segment went out; `whole`: its buffer has left with it.
+    pub(crate) fn sent(&mut self, whole: bool) {
+        self.buffer_was_sent = self.tunes && whole;
+    }
+
+    /// After each buffer sent and, when `idle`, after all that an acknowledgement let out: the send buffer grows with the
+    /// window (`tcp_check_space`) where the writer waits for room and the window is not what holds back. Says whether it
+    /// grew.
+    pub(crate) fn grow(&mut self, writer_waits: bool, idle: bool, cwnd: u32, in_flight: u32) -> bool {
+        let due = core::mem::take(&mut self.buffer_was_sent) | (idle && core::mem::take(&mut self.check_due));
+        let grows = due && writer_waits && in_flight < cwnd && cwnd > self.largest_cwnd;
+        if grows {
+            self.largest_cwnd = cwnd;
+        }
+        grows
+    }
+}
+
+/// How data is put into buffers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BufferSize {
+    /// Segments of one buffer, and bytes of one segment.
+    segments: u32,
+    mss: u32,
+}
+
+impl BufferSize {
+    /// A buffer has 64 KiB, or half of the largest window that the peer has offered.
+    pub(crate) fn new(mss: u32, largest_peer_window: u64) -> Self {
+        let half = u32::try_from(largest_peer_window / 2).unwrap_or(u32::MAX);
+        let segments = (MAX_BURST_BYTES.min(half) / mss.max(1)).max(1);
+        BufferSize { segments, mss: mss.max(1) }
+    }
+
+    pub(crate) fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.segments) * u64::from(self.mss)
+    }
+
+    /// What `queue` takes once `bytes` more are queued, which go on where its last segment ends, or not.
+    pub(crate) fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64) -> u64 {
+        let open = queue.open_buffer().filter(|_| goes_on).unwrap_or(self.segments);
+        let in_last = u64::from(self.segments.saturating_sub(open)) * u64::from(self.mss);
+        let buffers = bytes.saturating_sub(in_last).div_ceil(self.bytes());
+        queued(queue) + bytes + buffers * BUFFER_OVERHEAD
+    }
+
+    /// What `bytes` not yet queued here take of a plain TCP's send buffer.
+    pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
+        bytes + bytes.div_ceil(self.bytes()) * BUFFER_OVERHEAD
+    }
+
+    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
+    pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
+        let buffer = self.bytes();
+        let in_last = unassigned.next_multiple_of(buffer) - unassigned;
+        in_last + free.saturating_sub(in_last).div_ceil(buffer + BUFFER_OVERHEAD) * buffer
+    }
+}
+
+/// What is queued on the socket: data and the overhead of its buffers.
+pub(crate) fn queued(queue: &SendQueue) -> u64 {
+    queue.queued_bytes() + u64::from(queue.buffers()) * BUFFER_OVERHEAD
+}

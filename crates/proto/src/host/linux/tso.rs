@@ -1,0 +1,109 @@
+//! Segments that leave together (`tcp_tso_autosize`, `tcp_tso_should_defer`): the kernel hands its network card buffers of
+//! several segments, and holds a buffer back where the next acknowledgement is near and makes it a full one.
+
+use super::pacing::PacingRate;
+use crate::host::Sending;
+use pathweave_units::{Duration, Instant};
+
+/// The most bytes of one buffer.
+pub(crate) const MAX_BURST_BYTES: u32 = 65_215;
+/// A burst is held back only this soon after the last one, and when the next acknowledgement is this near.
+const DEFER_WITHIN: Duration = Duration::from_millis(1);
+
+/// The buffer that is being sent.
+#[derive(Debug, Default)]
+pub(crate) struct Bursts {
+    /// Segments left of it, and whether it has several.
+    left: u32,
+    is_long: bool,
+    /// The next one was held back: until a segment, data or a timer comes to this subflow.
+    deferred: bool,
+    /// Its first segment has left and its last one has not.
+    inside: bool,
+}
+
+impl Bursts {
+    /// Something came to this subflow: what was held back is looked at again.
+    pub(crate) fn look_again(&mut self) {
+        self.deferred = false;
+    }
+
+    /// All of the buffer at hand has left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The buffer that has just left had several segments.
+    pub(crate) fn was_long(&self) -> bool {
+        self.left == 0 && self.is_long
+    }
+
+    /// Begins a buffer with what is unsent, unless that is held back.
+    pub(crate) fn begin(&mut self, now: Instant, sending: &Sending<'_>, pacing: &PacingRate) -> bool {
+        let segments = || burst_segments(sending, pacing);
+        self.deferred = (sending.queues && self.deferred) || defers(now, sending, pacing.plain_mss(), segments);
+        if self.deferred {
+            return false;
+        }
+        let room = sending.cwnd.saturating_sub(sending.in_flight);
+        let quota = (sending.cwnd / 2).max(1).min(room);
+        let most = segments().min(quota);
+        let queue = sending.queue;
+        let unsent = if sending.queues { queue.unsent_in_buffer(most) } else { queue.unsent() };
+        self.left = most.min(unsent).max(1);
+        let tail = queue.last_queued().is_some_and(|s| s.len < sending.mss && !s.fin) && !sending.fin_queued;
+        if self.left > 1 && self.left == queue.unsent() && tail && sending.nagle_holds {
+            // A tail that Nagle's rule holds back gets a buffer of its own.
+            self.left -= 1;
+        }
+        self.is_long = self.left > 1;
+        true
+    }
+
+    /// A segment of it leaves; the answer is whether that is its first one.
+    pub(crate) fn sent(&mut self) -> bool {
+        let first = !self.inside;
+        self.inside = self.left > 1;
+        self.left = self.left.saturating_sub(1);
+        first
+    }
+}
+
+/// Segments that the kernel sends as one buffer: what the pacing rate sends in about a millisecond, at least two.
+fn burst_segments(sending: &Sending<'_>, pacing: &PacingRate) -> u32 {
+    let rtt_micros = sending.min_rtt.map_or(u64::MAX, |m| m.as_micros());
+    let near = u32::try_from(rtt_micros >> 9).ok().and_then(|shift| MAX_BURST_BYTES.checked_shr(shift)).unwrap_or(0);
+    let bytes = (pacing.bytes_per_second() / 1024.0) as u64 + u64::from(near);
+    (bytes.min(u64::from(MAX_BURST_BYTES)) as u32 / sending.mss.max(1)).max(2)
+}
+
+/// Whether the kernel waits for the next acknowledgement, because that is near and makes the burst a full one.
+fn defers(now: Instant, sending: &Sending<'_>, plain_mss: u32, burst_segments: impl FnOnce() -> u32) -> bool {
+    let queue = sending.queue;
+    let recently = sending.last_sent.is_some_and(|t| now.since(t) <= DEFER_WITHIN);
+    if sending.recovering || !recently || sending.fin_queued {
+        return false;
+    }
+    // A buffer with one segment has nothing to wait for, unless the stream goes on in it. Where data is queued only once
+    // it may go, the stream's rest counts.
+    let several = match sending.queues {
+        true => queue.unsent_in_buffer(2) > 1,
+        false => sending.backlog,
+    };
+    if !several {
+        return false;
+    }
+    let mss = u64::from(plain_mss);
+    let cwnd = u64::from(sending.cwnd) * mss;
+    let room = u64::from(sending.cwnd.saturating_sub(sending.in_flight)) * mss;
+    let room = room.min(sending.offered);
+    if room >= u64::from(burst_segments()) * mss || room >= cwnd.min(sending.peer_window) / 3 {
+        return false;
+    }
+    if sending.queues && queue.is_sendable_before_others(room) {
+        // A buffer with others behind it gets no longer.
+        return false;
+    }
+    let (Some(head), Some(srtt)) = (queue.head(), sending.srtt) else { return false };
+    (head.last_sent + srtt).since(now) <= DEFER_WITHIN.min(srtt.div(2))
+}

@@ -1,0 +1,180 @@
+//! What a host adds to one subflow: which segments leave together, what they take of its memory, when timers fire.
+
+use super::Host;
+use super::linux::{LinuxHost, LinuxSubflow, send_memory, wheel};
+use crate::send_queue::SendQueue;
+use pathweave_units::{Duration, Instant};
+
+/// What a host looks at where it decides what leaves together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending<'a> {
+    pub(crate) queue: &'a SendQueue,
+    /// Smallest and smoothed round-trip time.
+    pub(crate) min_rtt: Option<Duration>,
+    pub(crate) srtt: Option<Duration>,
+    /// Congestion window and segments in flight.
+    pub(crate) cwnd: u32,
+    pub(crate) in_flight: u32,
+    /// Data bytes of a full segment.
+    pub(crate) mss: u32,
+    /// Losses are being repaired, or the window is being reduced.
+    pub(crate) recovering: bool,
+    pub(crate) last_sent: Option<Instant>,
+    /// Bytes from the next new one on that the peer's window has room for, and that window.
+    pub(crate) offered: u64,
+    pub(crate) peer_window: u64,
+    /// Nagle's rule holds a short segment back.
+    pub(crate) nagle_holds: bool,
+    pub(crate) fin_queued: bool,
+    /// The stream goes on behind what is queued here.
+    pub(crate) backlog: bool,
+    /// Data is queued beyond the congestion window.
+    pub(crate) queues: bool,
+}
+
+/// The place of a segment that leaves among those that leave together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+/// What a host remembers of one subflow.
+#[derive(Debug)]
+pub(crate) enum SubflowHost {
+    Linux(LinuxSubflow),
+}
+
+impl SubflowHost {
+    /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
+    pub(crate) fn new(host: &Host, cwnd: u32, mss: u32) -> Self {
+        SubflowHost::Linux(match host {
+            Host::Rfc => LinuxSubflow::new(&LinuxHost::NO_HABIT, cwnd, mss),
+            Host::Linux(linux) => LinuxSubflow::new(linux, cwnd, mss),
+        })
+    }
+
+    /// When a timer fires that is set now for `wait`.
+    #[inline]
+    pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
+        match self {
+            SubflowHost::Linux(linux) => wheel::expiry(linux.timer_tick, now, wait),
+        }
+    }
+
+    /// A segment, data or a timer came to this subflow: what the host held back is looked at again.
+    #[inline]
+    pub(crate) fn look_again(&mut self) {
+        match self {
+            SubflowHost::Linux(linux) => linux.bursts.look_again(),
+        }
+    }
+
+    /// Whether the next segment leaves with the one before: [`SubflowHost::begin_burst`] need not be asked.
+    #[inline]
+    pub(crate) fn is_in_burst(&self) -> bool {
+        match self {
+            SubflowHost::Linux(linux) => !linux.bursts.is_over(),
+        }
+    }
+
+    /// Begins a burst with the first unsent segment, for which the windows have room; false where the host holds it back.
+    pub(crate) fn begin_burst(&mut self, now: Instant, sending: &Sending<'_>) -> bool {
+        match self {
+            SubflowHost::Linux(linux) => linux.bursts.begin(now, sending, &linux.pacing),
+        }
+    }
+
+    /// A new segment leaves.
+    #[inline]
+    pub(crate) fn sent(&mut self) -> Left {
+        match self {
+            SubflowHost::Linux(linux) => {
+                let first = linux.bursts.sent();
+                let last = linux.bursts.is_over();
+                linux.memory.sent(last);
+                Left { first, last }
+            }
+        }
+    }
+
+    /// The segment that has just left ended a burst of several, which the host marks with PSH.
+    #[inline]
+    pub(crate) fn pushes_burst(&self) -> bool {
+        match self {
+            SubflowHost::Linux(linux) => linux.bursts.was_long(),
+        }
+    }
+
+    /// How often the window restarts where `queue` begins to be sent after an idle time (RFC 2861).
+    pub(crate) fn restarts(&self, queue: &SendQueue, queues: bool) -> u32 {
+        match self {
+            // The kernel looks at this for each buffer that is queued while nothing is out.
+            SubflowHost::Linux(_) if queues => queue.unsent_buffers(),
+            SubflowHost::Linux(_) => 1,
+        }
+    }
+
+    /// The handshake has settled the data bytes of a full segment, without Multipath TCP's options.
+    pub(crate) fn set_plain_mss(&mut self, bytes: u32) {
+        match self {
+            SubflowHost::Linux(linux) => linux.pacing.set_plain_mss(bytes),
+        }
+    }
+
+    /// An acknowledgement was taken, or the handshake has ended.
+    #[inline]
+    pub(crate) fn update_pacing(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>) {
+        match self {
+            SubflowHost::Linux(linux) => linux.pacing.update(cwnd, ssthresh, packets_out, srtt),
+        }
+    }
+
+    /// Bytes per second; 0 before the first round trip was measured.
+    #[inline]
+    pub(crate) fn pacing_rate(&self) -> f64 {
+        match self {
+            SubflowHost::Linux(linux) => linux.pacing.bytes_per_second(),
+        }
+    }
+
+    /// An acknowledgement of something new was taken, after which the congestion window is `cwnd`.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, cwnd: u32) {
+        match self {
+            SubflowHost::Linux(linux) => linux.memory.acknowledged(cwnd),
+        }
+    }
+
+    /// The send buffer may have become too small for the window: see [`send_memory::SendMemory::grow`].
+    #[inline]
+    pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool, cwnd: u32, in_flight: u32) -> bool {
+        match self {
+            SubflowHost::Linux(linux) => linux.memory.grow(writer_waits, idle, cwnd, in_flight),
+        }
+    }
+
+    /// How much of its memory the host gives this subflow for what is queued, at most `max` bytes.
+    #[inline]
+    pub(crate) fn send_buffer(&self, max: u64) -> u64 {
+        match self {
+            SubflowHost::Linux(linux) => linux.memory.limit(max),
+        }
+    }
+
+    /// What `queue` takes of it.
+    #[inline]
+    pub(crate) fn memory(&self, queue: &SendQueue) -> u64 {
+        match self {
+            SubflowHost::Linux(_) => send_memory::queued(queue),
+        }
+    }
+
+    /// Segments of `mss` bytes that share a buffer, where the peer has offered at most `largest_peer_window`.
+    #[inline]
+    pub(crate) fn buffer_segments(&self, mss: u32, largest_peer_window: u64) -> u32 {
+        match self {
+            SubflowHost::Linux(_) => send_memory::BufferSize::new(mss, largest_peer_window).segments(),
+        }
+    }
+}
