@@ -161,7 +161,7 @@ impl<W: Write> Writer<W> {
 /// A path whose first link counts at least an Ethernet header for each packet is captured with one.
 fn has_ethernet(scenario: &Scenario, path: &ScenarioPath) -> bool {
     let first = path.up.first().and_then(|link| scenario.links.get(*link));
-    first.is_some_and(|link| link.settings.overhead as usize >= ETHERNET_BYTES)
+    first.is_some_and(|link| link.settings.overhead_bytes >= ETHERNET_BYTES as i32)
 }
 
 /// A locally administered address made of the last four octets of an IP address.

@@ -153,14 +153,16 @@ impl CodelState {
 mod tests {
     use super::*;
     use crate::testing::{Frame, frame};
-    use crate::{Ecn, Fate, Link, LinkConfig, LinkRandom, LinkStats, QueueLimit, Shaper};
+    use crate::{Ecn, Fate, Link, LinkConfig, LinkRandom, LinkStats, Queue, QueueLimit, Shaper};
     use pathweave_units::Bitrate;
 
     /// One packet of 1000 bytes per `gap`, for ten seconds, on 8 Mbit/s with CoDel. Gives the queueing delays in
     /// milliseconds of what arrived in the second half, and the counters.
     fn codel_run(gap: Duration, ecn: Ecn) -> (Vec<f64>, LinkStats) {
-        let config =
-            LinkConfig { codel: Some(Codel::default()), queue: QueueLimit::Packets(10_000), ..LinkConfig::default() };
+        let config = LinkConfig {
+            queue: Queue { limit: QueueLimit::Packets(10_000), codel: Some(Codel::default()) },
+            ..LinkConfig::default()
+        };
         let mut link = Link::new(
             LinkConfig { shaper: Shaper::Constant(Bitrate::from_mbps(8)), ..config },
             LinkRandom::new(1, "link"),

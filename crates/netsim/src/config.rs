@@ -1,6 +1,6 @@
 //! What a link is: its settings, each of which can change while it runs.
 
-use crate::{Codel, Jitter, Loss, QueueLimit, Reorder, Shaper};
+use crate::{Jitter, Loss, Queue, QueueLimit, Reorder, Shaper, Trace};
 use pathweave_units::{Bitrate, Duration, Probability};
 
 /// Where the loss model stands.
@@ -25,100 +25,136 @@ pub enum OnDown {
     Drop,
 }
 
-/// All settings of a link. The default is an ideal one: unlimited, without delay, lossless, and up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkConfig {
-    /// Rate limit.
-    pub shaper: Shaper,
+/// Declares each setting once: `field: Type = default, Change` makes a field of [`LinkConfig`] and a variant of [`LinkChange`].
+macro_rules! settings {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $(#[$change_doc:meta])* $change:ident;)+) => {
+        /// All settings of a link. The default is an ideal one: unlimited, without delay, lossless, and up.
+        ///
+        /// `T` is what stands for a trace: a [`Trace`] in a link that runs; whatever leads to one in a description of a link
+        /// whose traces are not read yet (see [`LinkConfig::try_map_trace`]).
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct LinkConfig<T = Trace> {
+            /// Rate limit.
+            pub shaper: Shaper<T>,
+            $($(#[$doc])* pub $field: $type,)+
+        }
+
+        impl<T> Default for LinkConfig<T> {
+            fn default() -> Self {
+                LinkConfig { shaper: Shaper::Unlimited, $($field: $default,)+ }
+            }
+        }
+
+        /// A new value for one setting of a link. `T` is that of [`LinkConfig`].
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum LinkChange<T = Trace> {
+            /// Rate limit. A trace or a token bucket starts afresh; what is left of a frame in transmission goes on at the
+            /// new rate.
+            Shaper(Shaper<T>),
+            $($(#[$change_doc])* $change($type),)+
+        }
+
+        impl<T> LinkConfig<T> {
+            /// The same settings with a trace from `read`.
+            ///
+            /// # Errors
+            /// Those of `read`.
+            pub fn try_map_trace<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<LinkConfig<U>, E> {
+                Ok(LinkConfig { shaper: self.shaper.try_map_trace(read)?, $($field: self.$field,)+ })
+            }
+        }
+
+        impl<T> LinkChange<T> {
+            /// Writes the new value into settings.
+            pub fn apply_to(self, config: &mut LinkConfig<T>) {
+                match self {
+                    LinkChange::Shaper(shaper) => config.shaper = shaper,
+                    $(LinkChange::$change(value) => config.$field = value,)+
+                }
+            }
+
+            /// The same change with a trace from `read`.
+            ///
+            /// # Errors
+            /// Those of `read`.
+            pub fn try_map_trace<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<LinkChange<U>, E> {
+                Ok(match self {
+                    LinkChange::Shaper(shaper) => LinkChange::Shaper(shaper.try_map_trace(read)?),
+                    $(LinkChange::$change(value) => LinkChange::$change(value),)+
+                })
+            }
+        }
+    };
+}
+
+settings! {
     /// Bytes that each packet takes on the link beside its [`Packet::len_bytes`](crate::Packet::len_bytes): preamble,
     /// check sequence and gap of Ethernet are 24; -14 leaves the Ethernet header out. Queue limits in bytes do not
     /// count it.
-    pub overhead_bytes: i32,
-    /// Limit of the queue.
-    pub queue: QueueLimit,
-    /// CoDel on the queue, beside its limit.
-    pub codel: Option<Codel>,
+    overhead_bytes: i32 = 0,
+    /// Bytes per packet on the link; packets whose transmission has begun keep theirs.
+    Overhead;
+
+    /// The waiting room.
+    queue: Queue = QueueLimit::Packets(u32::MAX).into(),
+    /// Queue limit, and CoDel on, off or with other parameters. A lower limit drops nothing that waits already.
+    Queue;
+
     /// Propagation delay: from the end of transmission to arrival.
-    pub delay: Duration,
+    delay: Duration = Duration::ZERO,
+    /// Propagation delay of the packets sent from now on.
+    Delay;
+
     /// Variation of the delay.
-    pub jitter: Jitter,
+    jitter: Jitter = Jitter::None,
+    /// Jitter of the packets sent from now on.
+    Jitter;
+
     /// Whether jitter (or a shorter delay) lets no packet overtake another: a packet then arrives no earlier than the
     /// one before it. Explicit reordering is not affected.
-    pub keep_order: bool,
-    /// Explicit reordering.
-    pub reorder: Reorder,
-    /// Random loss.
-    pub loss: Loss,
-    /// Where loss happens.
-    pub loss_position: LossPosition,
-    /// Probability that a packet arrives twice.
-    pub duplicate: Probability,
-    /// Probability that a packet arrives damaged.
-    pub corrupt: Probability,
-    /// Whether the link works.
-    pub up: bool,
-    /// What happens to waiting packets when it stops working.
-    pub on_down: OnDown,
-}
+    keep_order: bool = true,
+    /// Whether jitter and delay changes keep the order.
+    KeepOrder;
 
-impl Default for LinkConfig {
-    fn default() -> Self {
-        LinkConfig {
-            shaper: Shaper::Unlimited,
-            overhead_bytes: 0,
-            queue: QueueLimit::Packets(u32::MAX),
-            codel: None,
-            delay: Duration::ZERO,
-            jitter: Jitter::None,
-            keep_order: true,
-            reorder: Reorder::default(),
-            loss: Loss::None,
-            loss_position: LossPosition::default(),
-            duplicate: Probability::ZERO,
-            corrupt: Probability::ZERO,
-            up: true,
-            on_down: OnDown::default(),
-        }
-    }
+    /// Explicit reordering.
+    reorder: Reorder = Reorder::default(),
+    /// Explicit reordering of the packets sent from now on.
+    Reorder;
+
+    /// Random loss.
+    loss: Loss = Loss::None,
+    /// Loss model, which starts in its first state.
+    Loss;
+
+    /// Where loss happens.
+    loss_position: LossPosition = LossPosition::default(),
+    /// Where loss happens.
+    LossPosition;
+
+    /// Probability that a packet arrives twice.
+    duplicate: Probability = Probability::ZERO,
+    /// Probability of duplication.
+    Duplicate;
+
+    /// Probability that a packet arrives damaged.
+    corrupt: Probability = Probability::ZERO,
+    /// Probability of corruption.
+    Corrupt;
+
+    /// Whether the link works.
+    up: bool = true,
+    /// Up or down.
+    Up;
+
+    /// What happens to waiting packets when it stops working.
+    on_down: OnDown = OnDown::default(),
+    /// What happens to waiting packets at the next going down.
+    OnDown;
 }
 
 impl LinkConfig {
     /// A link of constant rate with a drop-tail queue.
     pub fn constant(rate: Bitrate, delay: Duration, queue: QueueLimit) -> Self {
-        LinkConfig { shaper: Shaper::Constant(rate), delay, queue, ..LinkConfig::default() }
+        LinkConfig { shaper: Shaper::Constant(rate), delay, queue: queue.into(), ..LinkConfig::default() }
     }
-}
-
-/// A new value for one setting of a link.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LinkChange {
-    /// Rate limit. A trace or a token bucket starts afresh; what is left of a frame in transmission goes on at the new
-    /// rate.
-    Shaper(Shaper),
-    /// Bytes per packet on the link; packets whose transmission has begun keep theirs.
-    Overhead(i32),
-    /// Queue limit. A lower one drops nothing that waits already.
-    Queue(QueueLimit),
-    /// CoDel on, off, or with other parameters.
-    Codel(Option<Codel>),
-    /// Propagation delay of the packets sent from now on.
-    Delay(Duration),
-    /// Jitter of the packets sent from now on.
-    Jitter(Jitter),
-    /// Whether jitter and delay changes keep the order.
-    KeepOrder(bool),
-    /// Explicit reordering of the packets sent from now on.
-    Reorder(Reorder),
-    /// Loss model, which starts in its first state.
-    Loss(Loss),
-    /// Where loss happens.
-    LossPosition(LossPosition),
-    /// Probability of duplication.
-    Duplicate(Probability),
-    /// Probability of corruption.
-    Corrupt(Probability),
-    /// Up or down.
-    Up(bool),
-    /// What happens to waiting packets at the next going down.
-    OnDown(OnDown),
 }

@@ -5,7 +5,7 @@
 //! one total order. Time and randomness are arguments: the same calls give the same results on every target.
 //!
 //! Where to add something: a loss model in `loss.rs`, a queue in `queue.rs` or next to `codel.rs`, a rate limit in
-//! `serializer.rs`; its parameters in [`LinkConfig`] and [`LinkChange`].
+//! `serializer.rs`. A new setting is one entry in `config.rs`, which makes a field of [`LinkConfig`] and a [`LinkChange`].
 
 mod codel;
 mod config;
@@ -36,7 +36,7 @@ pub use loss::{GilbertElliott, Loss};
 pub use network::{NetEvent, Network, Tap};
 pub use packet::{Fate, Packet, Tagged};
 pub use pathweave_units::Ecn;
-pub use queue::QueueLimit;
+pub use queue::{Queue, QueueLimit};
 pub use random::LinkRandom;
 pub use serializer::Shaper;
 pub use stats::LinkStats;

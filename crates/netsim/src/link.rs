@@ -77,7 +77,7 @@ impl<P: Packet + Clone> Link<P> {
         let mut link = Link {
             clock: Instant::ZERO,
             queue: Fifo::new(),
-            codel: config.codel.map(CodelState::new),
+            codel: config.queue.codel.map(CodelState::new),
             serializer: Serializer::new(&config.shaper, Instant::ZERO),
             service: None,
             loss: LossState::new(config.loss),
@@ -319,7 +319,7 @@ impl<P: Packet + Clone> Link<P> {
             packets += 1;
             bytes += u64::from(service.entry.packet.len_bytes());
         }
-        match self.config.queue {
+        match self.config.queue.limit {
             QueueLimit::Packets(limit) => packets < u64::from(limit),
             QueueLimit::Bytes(limit) => bytes + length <= limit,
             QueueLimit::Time(_) => {
@@ -348,7 +348,7 @@ impl<P: Packet + Clone> Link<P> {
             && config.reorder.probability == Probability::ZERO
             && config.duplicate == Probability::ZERO
             && config.corrupt == Probability::ZERO;
-        self.time_limit_bytes = match (config.queue, self.serializer.rate()) {
+        self.time_limit_bytes = match (config.queue.limit, self.serializer.rate()) {
             (QueueLimit::Time(time), Some(rate)) => {
                 let bytes = u128::from(rate) * u128::from(time.as_nanos()) / u128::from(work(1));
                 u64::try_from(bytes).unwrap_or(u64::MAX)

@@ -29,17 +29,18 @@ fn any_shaper() -> impl Strategy<Value = Shaper> {
         1 => Just(Shaper::Unlimited),
         4 => (100_000u64..50_000_000).prop_map(|bps| Shaper::Constant(Bitrate::from_bps(bps))),
         2 => trace,
-        2 => (100_000u64..50_000_000, 500u32..20_000)
+        2 => (100_000u64..50_000_000, 500u64..20_000)
             .prop_map(|(bps, burst_bytes)| Shaper::TokenBucket { rate: Bitrate::from_bps(bps), burst_bytes }),
     ]
 }
 
-fn any_queue() -> impl Strategy<Value = QueueLimit> {
-    prop_oneof![
+fn any_queue() -> impl Strategy<Value = Queue> {
+    let limit = prop_oneof![
         (0u32..40).prop_map(QueueLimit::Packets),
         (0u64..40_000).prop_map(QueueLimit::Bytes),
         any_duration(100_000).prop_map(QueueLimit::Time),
-    ]
+    ];
+    (limit, any_codel()).prop_map(|(limit, codel)| Queue { limit, codel })
 }
 
 fn any_codel() -> impl Strategy<Value = Option<Codel>> {
@@ -86,20 +87,19 @@ fn any_on_down() -> impl Strategy<Value = OnDown> {
 
 fn any_config() -> impl Strategy<Value = LinkConfig> {
     (
-        (any_shaper(), -14i32..30, any_queue(), any_codel(), any_duration(50_000), any_jitter()),
+        (any_shaper(), -14i32..30, any_queue(), any_duration(50_000), any_jitter()),
         (any::<bool>(), any_reorder(), any_loss(), any_loss_position()),
         (any_probability(), any_probability(), any::<bool>(), any_on_down()),
     )
         .prop_map(
             |(
-                (shaper, overhead_bytes, queue, codel, delay, jitter),
+                (shaper, overhead_bytes, queue, delay, jitter),
                 (keep_order, reorder, loss, loss_position),
                 (duplicate, corrupt, up, on_down),
             )| LinkConfig {
                 shaper,
                 overhead_bytes,
                 queue,
-                codel,
                 delay,
                 jitter,
                 keep_order,
@@ -118,8 +118,7 @@ fn any_change() -> impl Strategy<Value = LinkChange> {
     prop_oneof![
         3 => any_shaper().prop_map(LinkChange::Shaper),
         1 => (-14i32..30).prop_map(LinkChange::Overhead),
-        1 => any_queue().prop_map(LinkChange::Queue),
-        1 => any_codel().prop_map(LinkChange::Codel),
+        2 => any_queue().prop_map(LinkChange::Queue),
         1 => any_duration(50_000).prop_map(LinkChange::Delay),
         1 => any_jitter().prop_map(LinkChange::Jitter),
         1 => any::<bool>().prop_map(LinkChange::KeepOrder),
@@ -298,8 +297,10 @@ fn everything() -> Plan {
     let all = |shaper| LinkConfig {
         shaper,
         overhead_bytes: 24,
-        queue: QueueLimit::Packets(30),
-        codel: Some(Codel { target: Duration::from_millis(2), interval: Duration::from_millis(20), ecn: true }),
+        queue: Queue {
+            limit: QueueLimit::Packets(30),
+            codel: Some(Codel { target: Duration::from_millis(2), interval: Duration::from_millis(20), ecn: true }),
+        },
         delay: Duration::from_millis(5),
         jitter: Jitter::Normal { deviation: Duration::from_millis(1) },
         keep_order: false,

@@ -1,6 +1,6 @@
 //! The waiting room of a link: a FIFO and its limit.
 
-use crate::Packet;
+use crate::{Codel, Packet};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -18,6 +18,22 @@ pub enum QueueLimit {
     /// At most what the link sends in this time, at its rate or at its trace's mean rate, overhead included; always
     /// room for one packet. Without effect on an unlimited link.
     Time(Duration),
+}
+
+/// The waiting room of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// What fits.
+    pub limit: QueueLimit,
+    /// CoDel beside the limit.
+    pub codel: Option<Codel>,
+}
+
+impl From<QueueLimit> for Queue {
+    /// A drop-tail queue.
+    fn from(limit: QueueLimit) -> Self {
+        Queue { limit, codel: None }
+    }
 }
 
 /// A packet on a link, before it is sent.

@@ -6,9 +6,9 @@
 use crate::trace::{Cursor, OPPORTUNITY_BYTES, Trace};
 use pathweave_units::{Bitrate, Duration, Instant};
 
-/// What limits the rate of a link.
+/// What limits the rate of a link. `T` is what stands for a trace, as in [`LinkConfig`](crate::LinkConfig).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Shaper {
+pub enum Shaper<T = Trace> {
     /// Nothing: frames leave when they come.
     #[default]
     Unlimited,
@@ -16,16 +16,31 @@ pub enum Shaper {
     Constant(Bitrate),
     /// Delivery opportunities of 1500 bytes at the times of a mahimahi trace, which starts when it is set (at time zero
     /// for a link's first).
-    Trace(Trace),
+    Trace(T),
     /// A token bucket as Linux' tbf without a peak rate: a frame leaves at once when the bucket holds tokens for all of
     /// it (sch_tbf.c, `tbf_dequeue`). Frames count with their Ethernet header, as in tbf. The bucket starts full. Tokens
     /// are whole nanoseconds and rates whole bytes per second, as in the kernel: a frame's cost is rounded down.
     TokenBucket {
         /// Rate at which tokens come.
         rate: Bitrate,
-        /// Depth of the bucket in bytes. A longer frame is dropped.
-        burst_bytes: u32,
+        /// Depth of the bucket in bytes, of which at most 4 GiB count. A longer frame is dropped.
+        burst_bytes: u64,
     },
+}
+
+impl<T> Shaper<T> {
+    /// The same rate limit with a trace from `read`.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn try_map_trace<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<Shaper<U>, E> {
+        Ok(match self {
+            Shaper::Unlimited => Shaper::Unlimited,
+            Shaper::Constant(rate) => Shaper::Constant(rate),
+            Shaper::Trace(trace) => Shaper::Trace(read(trace)?),
+            Shaper::TokenBucket { rate, burst_bytes } => Shaper::TokenBucket { rate, burst_bytes },
+        })
+    }
 }
 
 /// Bits · 10⁹.
@@ -143,7 +158,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    fn new(rate: u64, burst_bytes: u32, now: Instant) -> Self {
+    fn new(rate: u64, burst_bytes: u64, now: Instant) -> Self {
         // Less than a byte per second is a byte per second, unless it is nothing.
         let bytes_per_second = (rate / 8).max(1);
         let mut factor: u64 = 1_000_000_000;
@@ -152,7 +167,7 @@ impl Bucket {
             factor <<= 1;
             shift += 1;
         }
-        let longest = work(u64::from(burst_bytes));
+        let longest = work(burst_bytes.min(u32::MAX.into()));
         let mult = factor / bytes_per_second;
         let mut bucket = Bucket { rate, mult, shift, longest, depth_ns: 0, level_ns: 0, at: now };
         bucket.depth_ns = bucket.cost_ns(longest);

@@ -44,7 +44,7 @@ fn card(scenario: &Scenario) -> String {
     );
     let measured: Vec<_> = scenario.connections.iter().filter(|c| c.measured).collect();
     for link in scenario.links.iter().filter(|l| shapes(l)) {
-        let text = |key: &str| html(&readable(key, &link.settings.written(key).unwrap_or_default()));
+        let text = |key: &str| html(&readable(key, &link.written(key).unwrap_or_default()));
         let _ = write!(
             out,
             "<tr><th scope=\"row\" class=\"who\">{}</th><td class=\"rule\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"rule\">{}</td></tr>",
@@ -91,11 +91,11 @@ fn card(scenario: &Scenario) -> String {
 
 /// Whether a link does anything worth a line: one that only delays, as ways back often do, has no line of its own.
 fn shapes(link: &Link) -> bool {
-    link.settings.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
+    link.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
 }
 
 fn loses(link: &Link) -> bool {
-    link.settings.written("loss").is_some_and(|l| l != "0")
+    link.written("loss").is_some_and(|l| l != "0")
 }
 
 /// `wlan` for the way from the client, `wlan, back` for the other one.
@@ -116,7 +116,7 @@ fn others(link: &Link) -> String {
         ("duplicate", "duplicates", "0"),
         ("corrupt", "damages", "0"),
     ] {
-        if let Some(value) = link.settings.written(key).filter(|v| v != usual) {
+        if let Some(value) = link.written(key).filter(|v| v != usual) {
             parts.push(format!("{word} {}", readable(key, &value)));
         }
     }
@@ -270,10 +270,10 @@ fn topology(scenario: &Scenario) -> String {
 /// `wlan: 25 Mbit/s, 25 ms`.
 fn label(link: &Link) -> String {
     let base = link.name.rsplit_once('.').map_or(link.name.as_str(), |(base, _)| base);
-    let rate = link.settings.written("rate").unwrap_or_default();
+    let rate = link.written("rate").unwrap_or_default();
     let rate = match rate.split_once(":rate=").or_else(|| rate.split_once(":mean_rate=")) {
         Some((_, rest)) => readable("rate", rest.split(':').next().unwrap_or("")),
-        None if link.settings.written("trace").is_some() => "trace".into(),
+        None if link.written("trace").is_some() => "trace".into(),
         None => readable("rate", &rate),
     };
     format!("{base}: {rate}, {}", readable("delay", &link.settings.delay.to_string()))

@@ -4,7 +4,7 @@
 use super::Files;
 use super::data::{Connection, Path, Scenario};
 use super::form::Form;
-use super::link::{Change, Link, LinkChange, LinkSettings, Rate};
+use super::link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource, default_link};
 use super::middlebox::MiddleboxForm;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
 use std::fmt::Write as _;
@@ -43,12 +43,8 @@ impl Scenario {
     pub fn trace_files(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for link in &self.links {
-            let later = link.changes.iter().filter_map(|c| match &c.change {
-                LinkChange::Rate(rate) => Some(rate),
-                _ => None,
-            });
-            for rate in [&link.settings.rate].into_iter().chain(later) {
-                if let Rate::TraceFile(name) = rate
+            for rate in link.rates() {
+                if let Rate::Trace(TraceSource::File(name)) = rate
                     && !names.contains(&name.as_str())
                 {
                     names.push(name);
@@ -66,16 +62,16 @@ impl Scenario {
     pub fn hash(&self, files: &dyn Files) -> Result<String, (String, String)> {
         let mut scenario = Scenario { description: "-".into(), source: "-".into(), ..self.clone() };
         let replace = |rate: &mut Rate| -> Result<(), (String, String)> {
-            if let Rate::TraceFile(name) = rate {
+            if let Rate::Trace(TraceSource::File(name)) = rate {
                 let text = files.read(name).map_err(|reason| (name.clone(), reason))?;
                 *name = format!("{:032x}", xxh3_128(text.as_bytes()));
             }
             Ok(())
         };
         for link in &mut scenario.links {
-            replace(&mut link.settings.rate)?;
+            replace(&mut link.settings.shaper)?;
             for change in &mut link.changes {
-                if let LinkChange::Rate(rate) = &mut change.change {
+                if let LinkChange::Shaper(rate) = &mut change.change {
                     replace(rate)?;
                 }
             }
@@ -84,16 +80,16 @@ impl Scenario {
     }
 }
 
-impl LinkSettings {
-    /// The setting `key` as it would be written in a file; nothing where there is no such setting, or `trace` where a rate stands in
+impl Link {
+    /// The setting `key` of its start as it would be written in a file; nothing where there is no such setting, or `trace` where a rate stands in
     /// its place. A trace is also what `rate` is then.
     pub fn written(&self, key: &str) -> Option<String> {
-        let is_trace = matches!(self.rate, Rate::TraceFile(_) | Rate::Cellular(_));
+        let rate = &self.settings.shaper;
         let setting = match key {
-            "trace" => Some(&TRACE).filter(|_| is_trace),
+            "trace" => Some(&TRACE).filter(|_| matches!(rate, Rate::Trace(_))),
             _ => LINK.iter().find(|s| s.key == key),
         };
-        (written(setting?, &self.rate).get)(self)
+        (written(setting?, rate).get)(&self.settings)
     }
 }
 
@@ -146,7 +142,7 @@ fn write_settings<T>(out: &mut String, settings: &[Setting<T>], target: &T) {
 /// The setting that writes a link's rate: `rate` or `trace`.
 fn written(setting: &'static Setting<LinkSettings>, rate: &Rate) -> &'static Setting<LinkSettings> {
     match rate {
-        Rate::TraceFile(_) | Rate::Cellular(_) if setting.key == "rate" => &TRACE,
+        Rate::Trace(_) if setting.key == "rate" => &TRACE,
         _ => setting,
     }
 }
@@ -158,7 +154,7 @@ fn write_link(out: &mut String, pair: &[Link], scenario: &Scenario) {
     for (direction, link) in ["up", "down"].into_iter().zip(pair) {
         let _ = writeln!(out, "\n[link.{direction}]");
         for setting in LINK {
-            let setting = written(setting, &link.settings.rate);
+            let setting = written(setting, &link.settings.shaper);
             if let Some(value) = value_of(setting, &link.settings) {
                 let _ = writeln!(out, "{} = {value}", setting.key);
             }
@@ -173,31 +169,17 @@ fn write_link(out: &mut String, pair: &[Link], scenario: &Scenario) {
 
 fn write_change(out: &mut String, direction: &str, change: &Change) {
     let _ = writeln!(out, "\n[[link.change]]\nat = \"{}\"\ndirection = \"{direction}\"", change.at);
-    let mut settings = LinkSettings::default();
-    let c = change.change.clone();
-    match c {
-        LinkChange::Rate(x) => settings.rate = x,
-        LinkChange::Overhead(x) => settings.overhead = x,
-        LinkChange::Queue(x) => settings.queue = x,
-        LinkChange::Delay(x) => settings.delay = x,
-        LinkChange::Jitter(x) => settings.jitter = x,
-        LinkChange::KeepOrder(x) => settings.keep_order = x,
-        LinkChange::Reorder(x) => settings.reorder = x,
-        LinkChange::Loss(x) => settings.loss = x,
-        LinkChange::LossPosition(x) => settings.loss_position = x,
-        LinkChange::Duplicate(x) => settings.duplicate = x,
-        LinkChange::Corrupt(x) => settings.corrupt = x,
-        LinkChange::OnDown(x) => settings.on_down = x,
-        LinkChange::Up(up) => {
-            let _ = writeln!(out, "up = {up}");
-            return;
-        }
+    if let LinkChange::Up(up) = change.change {
+        let _ = writeln!(out, "up = {up}");
+        return;
     }
+    let mut settings = default_link();
+    change.change.clone().apply_to(&mut settings);
     let same = |setting: &&Setting<LinkSettings>| {
         change_of(setting.key, &settings)
             .is_some_and(|c| core::mem::discriminant(&c) == core::mem::discriminant(&change.change))
     };
-    if let Some(setting) = LINK.iter().find(same).map(|setting| written(setting, &settings.rate)) {
+    if let Some(setting) = LINK.iter().find(same).map(|setting| written(setting, &settings.shaper)) {
         let _ = writeln!(out, "{} = {}", setting.key, value_of(setting, &settings).unwrap_or_default());
     }
 }

@@ -5,7 +5,7 @@ use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
 use super::form::Form;
 use super::form::PositiveTime;
-use super::link::{LinkChange, Rate};
+use super::link::Rate;
 use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
@@ -133,13 +133,10 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
     for (i, connection) in scenario.connections.iter().enumerate() {
         let links = |path: &usize| scenario.paths[*path].up.iter().chain(&scenario.paths[*path].down);
         for link in connection.paths.iter().flat_map(links).map(|l| &scenario.links[*l]) {
-            let changed = link.changes.iter().filter_map(|c| match &c.change {
-                LinkChange::Rate(rate) => Some(rate),
-                _ => None,
-            });
-            for rate in [&link.settings.rate].into_iter().chain(changed) {
-                let needed = u64::from(connection.tcp.mtu) + u64::from(link.settings.overhead);
-                let Rate::TokenBucket { burst, .. } = rate else { continue };
+            for rate in link.rates() {
+                let overhead = link.settings.overhead_bytes.unsigned_abs();
+                let needed = u64::from(connection.tcp.mtu) + u64::from(overhead);
+                let Rate::TokenBucket { burst_bytes: burst, .. } = rate else { continue };
                 if *burst >= needed {
                     continue;
                 }
@@ -150,9 +147,9 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
                 let allowed = format!(
                     "at most {}, or a larger bucket on {name}: a packet of {} bytes and {} bytes of overhead do not fit into its \
                      burst of {burst} bytes and would all be dropped",
-                    burst.saturating_sub(link.settings.overhead.into()),
+                    burst.saturating_sub(overhead.into()),
                     connection.tcp.mtu,
-                    link.settings.overhead,
+                    overhead,
                 );
                 return Err(match mtu {
                     Some(entry) => reader.wrong("mtu", &entry.value, allowed),

@@ -1,6 +1,8 @@
 //! How values are written: each form reads a text, writes it back, and says what it allows.
 
 use super::choice::Kind;
+use core::fmt::Display;
+use core::marker::PhantomData;
 use pathweave_proto::parameter::parse_time;
 use pathweave_units::{Bitrate, Duration, Probability};
 use schemars::{Schema, json_schema};
@@ -128,21 +130,21 @@ impl Form for Bool {
     }
 }
 
-/// A whole number from `MIN` to `MAX`.
-pub(crate) struct Whole<const MIN: u32, const MAX: u32>;
+/// A whole number from `MIN` to `MAX`, which a `T` can hold.
+pub(crate) struct Whole<const MIN: u32, const MAX: u32, T = u32>(PhantomData<T>);
 
-impl<const MIN: u32, const MAX: u32> Form for Whole<MIN, MAX> {
-    type Value = u32;
+impl<const MIN: u32, const MAX: u32, T: TryFrom<u32> + Display> Form for Whole<MIN, MAX, T> {
+    type Value = T;
     fn examples() -> &'static [&'static str] {
         &[]
     }
     fn allowed() -> String {
         format!("a whole number from {MIN} to {MAX}")
     }
-    fn parse(text: &str) -> Option<u32> {
-        text.parse().ok().filter(|n| (MIN..=MAX).contains(n))
+    fn parse(text: &str) -> Option<T> {
+        text.parse().ok().filter(|n| (MIN..=MAX).contains(n)).and_then(|n| T::try_from(n).ok())
     }
-    fn write(value: &u32) -> String {
+    fn write(value: &T) -> String {
         value.to_string()
     }
     fn schema() -> Schema {

@@ -4,7 +4,9 @@ use super::choice::{Kind, needs, one_of, takes};
 use super::compound::Compound;
 use super::data::{Algorithm, Workload};
 use super::form::{BitsPerSecond, Bool, Form, Number, PositiveRate, PositiveTime, Share, Size, Time, Whole, Wrong};
-use super::link::{Cellular, Codel, Jitter, Loss, Queue, QueueLimit, Rate, Reorder};
+use super::link::{Rate, TraceSource};
+use pathweave_netsim::trace::Cellular;
+use pathweave_netsim::{Codel, GilbertElliott, Jitter, Loss, Queue, QueueLimit, Reorder};
 use pathweave_proto::config::{PathManager, ReceiveBuffer};
 use pathweave_units::{Duration, Probability};
 use schemars::{Schema, json_schema};
@@ -57,7 +59,7 @@ compound!(
     |c| Ok(Some(match c.name.as_str() {
         "unlimited" => Rate::Unlimited,
         "token-bucket" => {
-            Rate::TokenBucket { rate: c.required::<PositiveRate>("rate")?, burst: c.required::<Size>("burst")? }
+            Rate::TokenBucket { rate: c.required::<PositiveRate>("rate")?, burst_bytes: c.required::<Size>("burst")? }
         }
         name => match BitsPerSecond::parse(name) {
             Some(rate) => Rate::Constant(rate),
@@ -67,8 +69,8 @@ compound!(
     |rate| match rate {
         Rate::Unlimited => "unlimited".into(),
         Rate::Constant(rate) => BitsPerSecond::write(rate),
-        Rate::TokenBucket { rate, burst } => format!("token-bucket:rate={rate}:burst={}", Size::write(burst)),
-        Rate::TraceFile(_) | Rate::Cellular(_) => TraceForm::write(rate),
+        Rate::TokenBucket { rate, burst_bytes } => format!("token-bucket:rate={rate}:burst={}", Size::write(burst_bytes)),
+        Rate::Trace(_) => TraceForm::write(rate),
     },
     ["8Mbps", "unlimited", "token-bucket:rate=8Mbps:burst=3028B"],
     [Kind {
@@ -97,33 +99,32 @@ impl Form for TraceForm {
             return Err(Wrong::new(Self::allowed()));
         }
         if text.split(':').next() != Some("cellular") {
-            return Ok(Rate::TraceFile(text.to_owned()));
+            return Ok(Rate::Trace(TraceSource::File(text.to_owned())));
         }
         let mut c = Compound::parse(text)?;
-        let cellular = Cellular {
+        let model = Cellular {
             mean_rate: c.required::<PositiveRate>("mean_rate")?,
             variability: c.optional::<Variability>("variability")?.unwrap_or(0.5),
             correlation_time: c.optional::<PositiveTime>("correlation_time")?.unwrap_or(Duration::from_secs(2)),
             outage_interval: c.optional::<Time>("outage_interval")?.unwrap_or(Duration::from_secs(30)),
             outage_duration: c.optional::<Time>("outage_duration")?.unwrap_or(Duration::from_millis(500)),
             length: c.optional::<TraceLength>("length")?.unwrap_or(Duration::from_secs(600)),
-            seed: c.optional::<Whole<0, { u32::MAX }>>("seed")?,
         };
-        let packets = cellular.mean_rate.as_bps() as f64 / 12_000.0 * cellular.length.as_secs_f64();
+        let seed = c.optional::<Whole<0, { u32::MAX }>>("seed")?;
+        let packets = model.mean_rate.as_bps() as f64 / 12_000.0 * model.length.as_secs_f64();
         if !(1.0..=1e8).contains(&packets) {
-            let part = Some(("mean_rate".to_owned(), cellular.mean_rate.to_string()));
-            let allowed =
-                format!("a rate that sends from 1 to 100 million packets of 1500 bytes in {}", cellular.length);
+            let part = Some(("mean_rate".to_owned(), model.mean_rate.to_string()));
+            let allowed = format!("a rate that sends from 1 to 100 million packets of 1500 bytes in {}", model.length);
             return Err(Wrong { part, allowed });
         }
         c.finish()?;
-        Ok(Rate::Cellular(cellular))
+        Ok(Rate::Trace(TraceSource::Cellular { model, seed }))
     }
     fn write(rate: &Rate) -> String {
         match rate {
-            Rate::TraceFile(name) => name.clone(),
-            Rate::Cellular(c) => {
-                let seed = c.seed.map_or(String::new(), |seed| format!(":seed={seed}"));
+            Rate::Trace(TraceSource::File(name)) => name.clone(),
+            Rate::Trace(TraceSource::Cellular { model: c, seed }) => {
+                let seed = seed.map_or(String::new(), |seed| format!(":seed={seed}"));
                 format!(
                     "cellular:mean_rate={}:variability={}:correlation_time={}\
                      :outage_interval={}:outage_duration={}:length={}{seed}",
@@ -245,7 +246,7 @@ compound!(
      or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true",
     |c| {
         if c.name != "codel" {
-            return Ok(LimitForm::parse(&c.name).map(|limit| Queue { limit, codel: None }));
+            return Ok(LimitForm::parse(&c.name).map(Queue::from));
         }
         let codel = Codel {
             target: c.optional::<PositiveTime>("target")?.unwrap_or(Duration::from_millis(5)),
@@ -283,14 +284,14 @@ compound!(
     "none, uniform:amplitude=2ms or normal:deviation=2ms",
     |c| Ok(Some(match c.name.as_str() {
         "none" => Jitter::None,
-        "uniform" => Jitter::Uniform(c.required::<Time>("amplitude")?),
-        "normal" => Jitter::Normal(c.required::<Time>("deviation")?),
+        "uniform" => Jitter::Uniform { amplitude: c.required::<Time>("amplitude")? },
+        "normal" => Jitter::Normal { deviation: c.required::<Time>("deviation")? },
         _ => return Ok(None),
     })),
     |jitter| match jitter {
         Jitter::None => "none".into(),
-        Jitter::Uniform(amplitude) => format!("uniform:amplitude={amplitude}"),
-        Jitter::Normal(deviation) => format!("normal:deviation={deviation}"),
+        Jitter::Uniform { amplitude } => format!("uniform:amplitude={amplitude}"),
+        Jitter::Normal { deviation } => format!("normal:deviation={deviation}"),
     },
     ["none", "uniform:amplitude=2ms", "normal:deviation=2ms"],
     [
@@ -334,19 +335,19 @@ compound!(
      or gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%",
     |c| {
         if c.name == "gilbert-elliott" {
-            return Ok(Some(Loss::GilbertElliott {
+            return Ok(Some(Loss::GilbertElliott(GilbertElliott {
                 to_bad: c.required::<Share>("to_bad")?,
                 to_good: c.required::<Share>("to_good")?,
                 loss_good: c.optional::<Share>("loss_good")?.unwrap_or(Probability::ZERO),
                 loss_bad: c.required::<Share>("loss_bad")?,
-            }));
+            })));
         }
         Ok(Share::parse(&c.name).map(|p| if p.get() > 0.0 { Loss::Bernoulli(p) } else { Loss::None }))
     },
     |loss| match loss {
         Loss::None => "0".into(),
         Loss::Bernoulli(p) => Share::write(p),
-        Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+        Loss::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
             let [to_bad, to_good, loss_good, loss_bad] = [to_bad, to_good, loss_good, loss_bad].map(Share::write);
             format!("gilbert-elliott:to_bad={to_bad}:to_good={to_good}:loss_good={loss_good}:loss_bad={loss_bad}")
         }

@@ -57,10 +57,7 @@ pub use connection::Variant;
 pub use data::{Algorithm, Connection, Direction, Node, Path, PathMode, Scenario, TraceStart, Workload};
 pub use document::Document;
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
-pub use link::{
-    Cellular, Change, Codel, Jitter, Link, LinkChange, LinkSettings, Loss, LossPosition, OnDown, Queue, QueueLimit,
-    Rate, Reorder,
-};
+pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
 pub use middlebox::{CoalesceOptions, Middlebox, SplitOptions, StripOn, Way};
 pub use reference::reference;
 pub use schema::schema;

@@ -4,7 +4,7 @@ use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::form::{Bool, Form, Name, Time, Wrong};
-use super::link::{Change, Link, LinkChange, LinkSettings};
+use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
 use super::middlebox::{Middlebox, MiddleboxForm};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
 use pathweave_units::Duration;
@@ -334,7 +334,7 @@ impl<'a> Reader<'a> {
         ends: (usize, usize),
         network: &mut Network,
     ) -> Result<()> {
-        let mut both = [LinkSettings::default(), LinkSettings::default()];
+        let mut both = [default_link(), default_link()];
         for settings in &mut both {
             self.link_settings(table, settings)?;
         }
@@ -381,7 +381,7 @@ impl<'a> Reader<'a> {
         self.check_keys(table.1, &known_keys("change"))?;
         let mut at: Option<Duration> = None;
         let mut to = (true, true);
-        let mut settings = LinkSettings::default();
+        let mut settings = default_link();
         let mut changed = Vec::new();
         for entry in table.1 {
             match entry.key.as_str() {

@@ -6,7 +6,7 @@ use super::connection::default_connection;
 use super::data::{Path, Scenario};
 use super::document::Document;
 use super::form::Form;
-use super::link::LinkSettings;
+use super::link::default_link;
 use super::middlebox::MiddleboxForm;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub fn reference() -> String {
         "In `[[path]]` or `[[link]]` for both directions, in its `up` and `down` for one, in `[[path.change]]` and \
          `[[link.change]]` from a time on.",
     );
-    let link = LinkSettings::default();
+    let link = default_link();
     table(&mut out, LINK, &|s| default_of(s, &link));
     table(&mut out, core::slice::from_ref(&TRACE), &|_| "(none)".into());
     kinds(&mut out, LINK);

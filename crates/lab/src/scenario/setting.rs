@@ -8,7 +8,8 @@ use super::kinds::{
     AlgorithmForm, JitterForm, LossForm, PathManagerForm, QueueForm, RateForm, ReceiveBufferForm, ReorderForm,
     TraceForm, WorkloadForm,
 };
-use super::link::{LinkChange, LinkSettings, LossPosition, OnDown};
+use super::link::{LinkChange, LinkSettings};
+use pathweave_netsim::{LossPosition, OnDown};
 use pathweave_proto::config::{FailureDetection, LossRecovery};
 use schemars::Schema;
 
@@ -63,56 +64,57 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
         "Where recorded traces start: seeded (each seed starts somewhere else in them) or beginning";
 });
 
-/// Of one direction of a link.
-pub(crate) const LINK: &[Setting<LinkSettings>] = settings!(LinkSettings {
-    RateForm, rate as "rate", "Rate of the link";
-    Whole<0, 1000>, overhead as "overhead", "Bytes that each packet takes on the link beyond its IP packet (14 for Ethernet)";
-    QueueForm, queue as "queue", "How much may wait for the link; what does not fit is dropped";
-    Time, delay as "delay", "Propagation delay, one way";
-    JitterForm, jitter as "jitter", "Variation of the delay";
-    Bool, keep_order as "keep_order", "Whether packets stay in order although their delays differ";
-    ReorderForm, reorder as "reorder", "Holds some packets back, so that others overtake them";
-    LossForm, loss as "loss", "Random loss";
-    LossPositionForm, loss_position as "loss_position", "Where random loss happens: before the queue, or after transmission (then the packet has taken its time on the link)";
-    Share, duplicate as "duplicate", "Probability that a packet arrives twice";
-    Share, corrupt as "corrupt", "Probability that a packet arrives damaged, and is dropped there";
-    OnDownForm, on_down as "on_down", "What happens to waiting packets when the link goes down: they stay (hold) or are dropped (drop)";
-});
+/// Of one direction of a link: `Form, field as "key" => Change, "about"`. Makes [`LINK`] and [`change_of`].
+macro_rules! link_settings {
+    ($($form:ty, $field:ident as $key:literal => $change:ident, $about:literal;)+) => {
+        /// Of one direction of a link.
+        pub(crate) const LINK: &[Setting<LinkSettings>] = settings!(LinkSettings { $($form, $field as $key, $about;)+ });
+
+        /// The change that gives a link the setting `key` as it is in `settings`.
+        pub(crate) fn change_of(key: &str, settings: &LinkSettings) -> Option<LinkChange> {
+            let settings = settings.clone();
+            Some(match key {
+                $($key => LinkChange::$change(settings.$field),)+
+                "trace" => LinkChange::Shaper(settings.shaper),
+                "up" => LinkChange::Up(settings.up),
+                _ => return None,
+            })
+        }
+    };
+}
+
+link_settings! {
+    RateForm, shaper as "rate" => Shaper, "Rate of the link";
+    Whole<0, 1000, i32>, overhead_bytes as "overhead" => Overhead,
+        "Bytes that each packet takes on the link beyond its IP packet (14 for Ethernet)";
+    QueueForm, queue as "queue" => Queue, "How much may wait for the link; what does not fit is dropped";
+    Time, delay as "delay" => Delay, "Propagation delay, one way";
+    JitterForm, jitter as "jitter" => Jitter, "Variation of the delay";
+    Bool, keep_order as "keep_order" => KeepOrder, "Whether packets stay in order although their delays differ";
+    ReorderForm, reorder as "reorder" => Reorder, "Holds some packets back, so that others overtake them";
+    LossForm, loss as "loss" => Loss, "Random loss";
+    LossPositionForm, loss_position as "loss_position" => LossPosition,
+        "Where random loss happens: before the queue, or after transmission (then the packet has taken its time on the link)";
+    Share, duplicate as "duplicate" => Duplicate, "Probability that a packet arrives twice";
+    Share, corrupt as "corrupt" => Corrupt, "Probability that a packet arrives damaged, and is dropped there";
+    OnDownForm, on_down as "on_down" => OnDown,
+        "What happens to waiting packets when the link goes down: they stay (hold) or are dropped (drop)";
+}
 
 /// In the place of `rate`.
 pub(crate) const TRACE: Setting<LinkSettings> = Setting {
     key: "trace",
     about: "Takes the place of rate: the name of a recorded trace in mahimahi's format, beside the scenario file, or a generator",
     set: |link, text| {
-        link.rate = TraceForm::read(text)?;
+        link.shaper = TraceForm::read(text)?;
         Ok(())
     },
-    get: |link| Some(TraceForm::write(&link.rate)),
+    get: |link| Some(TraceForm::write(&link.shaper)),
     schema: TraceForm::schema,
     allowed: TraceForm::allowed,
     examples: TraceForm::examples,
     kinds: TraceForm::kinds,
 };
-
-/// The change that gives a link the setting `key` as it is in `settings`.
-pub(crate) fn change_of(key: &str, settings: &LinkSettings) -> Option<LinkChange> {
-    Some(match key {
-        "rate" | "trace" => LinkChange::Rate(settings.rate.clone()),
-        "overhead" => LinkChange::Overhead(settings.overhead),
-        "queue" => LinkChange::Queue(settings.queue),
-        "delay" => LinkChange::Delay(settings.delay),
-        "jitter" => LinkChange::Jitter(settings.jitter),
-        "keep_order" => LinkChange::KeepOrder(settings.keep_order),
-        "reorder" => LinkChange::Reorder(settings.reorder),
-        "loss" => LinkChange::Loss(settings.loss),
-        "loss_position" => LinkChange::LossPosition(settings.loss_position),
-        "duplicate" => LinkChange::Duplicate(settings.duplicate),
-        "corrupt" => LinkChange::Corrupt(settings.corrupt),
-        "up" => LinkChange::Up(settings.up),
-        "on_down" => LinkChange::OnDown(settings.on_down),
-        _ => return None,
-    })
-}
 
 /// Of a path as connections see it.
 pub(crate) const PATH: &[Setting<Path>] = &[
@@ -219,7 +221,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
 words!(/// Where recorded traces start.
 TraceStartForm: TraceStart { "seeded" => TraceStart::Seeded, "beginning" => TraceStart::Beginning });
 words!(/// Where random loss happens.
-LossPositionForm: LossPosition { "before" => LossPosition::Before, "after" => LossPosition::After });
+LossPositionForm: LossPosition { "before" => LossPosition::BeforeQueue, "after" => LossPosition::AfterQueue });
 words!(/// Waiting packets of a link that goes down.
 OnDownForm: OnDown { "hold" => OnDown::Hold, "drop" => OnDown::Drop });
 words!(/// Who sends.

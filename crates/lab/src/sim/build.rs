@@ -4,12 +4,11 @@ use super::app::{App, Apps};
 use super::middlebox::Middleboxes;
 use super::pool::Handle;
 use super::wires::Routes;
-use crate::scenario::{self, Files, Path, Rate, Scenario, TraceStart};
+use crate::scenario::{self, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
-use pathweave_netsim::trace::Cellular;
-use pathweave_netsim::{LinkChange, LinkConfig, LinkId, LinkRandom, Network, NodeId, ScheduledChange, Shaper, Trace};
+use pathweave_netsim::{LinkConfig, LinkId, LinkRandom, Network, NodeId, ScheduledChange, Shaper, Trace};
 use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress};
 use pathweave_units::random::Random;
@@ -68,16 +67,15 @@ pub(super) fn build(
     let mut network = Network::new();
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
     for link in &scenario.links {
-        let mut builder = LinkBuilder { seed, files, name: &link.name, trace_start: scenario.trace_start };
-        let config = builder.config(&link.settings)?;
+        let builder = LinkBuilder { seed, files, name: &link.name, trace_start: scenario.trace_start };
+        let config = builder.config(link.settings.clone())?;
         let random = LinkRandom::new(seed, &link.name);
         let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
         let id = network.add_link(nodes[link.from], nodes[link.to], config, random).map_err(error)?;
         for change in &link.changes {
             let at = Instant::ZERO + change.at;
-            for c in builder.change(&change.change)? {
-                network.schedule(ScheduledChange { at, link: id, change: c }).map_err(error)?;
-            }
+            let change = change.change.clone().try_map_trace(|source| builder.trace(source))?;
+            network.schedule(ScheduledChange { at, link: id, change }).map_err(error)?;
         }
     }
     let mut host_of_node = vec![None; nodes.len()];
@@ -174,42 +172,29 @@ struct LinkBuilder<'a> {
 }
 
 /// Bytes of an Ethernet header: mahimahi's 1500-byte opportunities carry IP packets, without one.
-const ETHERNET_BYTES: u32 = 14;
+const ETHERNET_BYTES: i32 = 14;
 
 impl LinkBuilder<'_> {
     fn error(&self, message: String) -> BuildError {
         BuildError { place: self.name.to_owned(), message }
     }
 
-    fn shaper(&mut self, rate: &Rate) -> Result<Shaper, BuildError> {
-        Ok(match rate {
-            Rate::Unlimited => Shaper::Unlimited,
-            Rate::Constant(rate) => Shaper::Constant(*rate),
-            Rate::TokenBucket { rate, burst } => {
-                Shaper::TokenBucket { rate: *rate, burst_bytes: u32::try_from(*burst).unwrap_or(u32::MAX) }
-            }
-            Rate::TraceFile(name) => {
-                let text = self.files.read(name).map_err(|e| self.error(format!("{name}: {e}")))?;
+    fn trace(&self, source: TraceSource) -> Result<Trace, BuildError> {
+        match source {
+            TraceSource::File(name) => {
+                let text = self.files.read(&name).map_err(|e| self.error(format!("{name}: {e}")))?;
                 let trace = Trace::parse(&text).map_err(|e| self.error(format!("{name}: {e}")))?;
-                Shaper::Trace(match self.trace_start {
+                Ok(match self.trace_start {
                     TraceStart::Beginning => trace,
                     TraceStart::Seeded => trace.rotated(trace.period().mul_f64(self.trace_part())),
                 })
             }
-            Rate::Cellular(c) => {
-                let seed = c.seed.map_or(self.seed, u64::from);
+            TraceSource::Cellular { model, seed } => {
+                let seed = seed.map_or(self.seed, u64::from);
                 let mut random = Random::substream(seed, &format!("{}/cellular", self.name));
-                let model = Cellular {
-                    mean_rate: c.mean_rate,
-                    variability: c.variability,
-                    correlation_time: c.correlation_time,
-                    outage_interval: c.outage_interval,
-                    outage_duration: c.outage_duration,
-                    length: c.length,
-                };
-                Shaper::Trace(model.generate(&mut random).map_err(|e| self.error(e.to_string()))?)
+                model.generate(&mut random).map_err(|e| self.error(e.to_string()))
             }
-        })
+        }
     }
 
     /// The part of a recorded trace, from 0 to 1, after which it starts: the same for both directions of a link, which were recorded
@@ -219,103 +204,13 @@ impl LinkBuilder<'_> {
         Random::substream(self.seed, &format!("{link}/trace start")).unit()
     }
 
-    fn config(&mut self, s: &scenario::LinkSettings) -> Result<LinkConfig, BuildError> {
-        let shaper = self.shaper(&s.rate)?;
-        let overhead = overhead(&shaper, s.overhead);
-        let (queue, codel) = (queue(s.queue.limit), s.queue.codel.map(codel));
-        Ok(LinkConfig {
-            shaper,
-            overhead_bytes: overhead,
-            queue,
-            codel,
-            delay: s.delay,
-            jitter: jitter(s.jitter),
-            keep_order: s.keep_order,
-            reorder: reorder(s.reorder),
-            loss: loss(s.loss),
-            loss_position: position(s.loss_position),
-            duplicate: s.duplicate,
-            corrupt: s.corrupt,
-            up: s.up,
-            on_down: on_down(s.on_down),
-        })
-    }
-
-    fn change(&mut self, change: &scenario::LinkChange) -> Result<Vec<LinkChange>, BuildError> {
-        use scenario::LinkChange as C;
-        Ok(vec![match change {
-            C::Rate(rate) => LinkChange::Shaper(self.shaper(rate)?),
-            C::Overhead(n) => LinkChange::Overhead(*n as i32),
-            C::Queue(q) => {
-                let change = LinkChange::Codel(q.codel.map(codel));
-                return Ok(vec![LinkChange::Queue(queue(q.limit)), change]);
-            }
-            C::Delay(d) => LinkChange::Delay(*d),
-            C::Jitter(j) => LinkChange::Jitter(jitter(*j)),
-            C::KeepOrder(k) => LinkChange::KeepOrder(*k),
-            C::Reorder(r) => LinkChange::Reorder(reorder(*r)),
-            C::Loss(l) => LinkChange::Loss(loss(*l)),
-            C::LossPosition(p) => LinkChange::LossPosition(position(*p)),
-            C::Duplicate(p) => LinkChange::Duplicate(*p),
-            C::Corrupt(p) => LinkChange::Corrupt(*p),
-            C::Up(up) => LinkChange::Up(*up),
-            C::OnDown(o) => LinkChange::OnDown(on_down(*o)),
-        }])
-    }
-}
-
-fn overhead(shaper: &Shaper, bytes: u32) -> i32 {
-    match shaper {
-        Shaper::Trace(_) => bytes.saturating_sub(ETHERNET_BYTES) as i32,
-        _ => bytes as i32,
-    }
-}
-
-fn queue(limit: scenario::QueueLimit) -> net::QueueLimit {
-    match limit {
-        scenario::QueueLimit::Packets(n) => net::QueueLimit::Packets(n),
-        scenario::QueueLimit::Bytes(n) => net::QueueLimit::Bytes(n),
-        scenario::QueueLimit::Time(t) => net::QueueLimit::Time(t),
-    }
-}
-
-fn codel(c: scenario::Codel) -> net::Codel {
-    net::Codel { target: c.target, interval: c.interval, ecn: c.ecn }
-}
-
-fn jitter(j: scenario::Jitter) -> net::Jitter {
-    match j {
-        scenario::Jitter::None => net::Jitter::None,
-        scenario::Jitter::Uniform(amplitude) => net::Jitter::Uniform { amplitude },
-        scenario::Jitter::Normal(deviation) => net::Jitter::Normal { deviation },
-    }
-}
-
-fn reorder(r: scenario::Reorder) -> net::Reorder {
-    net::Reorder { probability: r.probability, extra: r.extra }
-}
-
-fn loss(l: scenario::Loss) -> net::Loss {
-    match l {
-        scenario::Loss::None => net::Loss::None,
-        scenario::Loss::Bernoulli(p) => net::Loss::Bernoulli(p),
-        scenario::Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
-            net::Loss::GilbertElliott(net::GilbertElliott { to_bad, to_good, loss_good, loss_bad })
-        }
-    }
-}
-
-fn position(p: scenario::LossPosition) -> net::LossPosition {
-    match p {
-        scenario::LossPosition::Before => net::LossPosition::BeforeQueue,
-        scenario::LossPosition::After => net::LossPosition::AfterQueue,
-    }
-}
-
-fn on_down(o: scenario::OnDown) -> net::OnDown {
-    match o {
-        scenario::OnDown::Hold => net::OnDown::Hold,
-        scenario::OnDown::Drop => net::OnDown::Drop,
+    fn config(&self, settings: LinkSettings) -> Result<LinkConfig, BuildError> {
+        let config = settings.try_map_trace(|source| self.trace(source))?;
+        let overhead_bytes = match config.shaper {
+            Shaper::Trace(_) => (config.overhead_bytes - ETHERNET_BYTES).max(0),
+            _ => config.overhead_bytes,
+        };
+        Ok(LinkConfig { overhead_bytes, ..config })
     }
 }
 

@@ -236,7 +236,7 @@ fn add_link(links: &mut Vec<Link>, scenario: &Scenario, index: usize, path: usiz
         return;
     }
     let link = &scenario.links[index];
-    let rate = link.changes.iter().filter(|c| matches!(c.change, LinkChange::Rate(_)));
+    let rate = link.changes.iter().filter(|c| matches!(c.change, LinkChange::Shaper(_)));
     let changes = rate.map(|c| Instant::ZERO + c.at).collect();
     links.push(Link {
         id,

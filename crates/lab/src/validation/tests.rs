@@ -1,8 +1,9 @@
 //! Reading reference files, setting them up, and judging the difference.
 
 use super::*;
-use crate::scenario::{Document, Loss, QueueLimit, Rate, Variant};
+use crate::scenario::{Document, Rate, Variant};
 use pathweave_algorithms::Registry;
+use pathweave_netsim::{Loss, QueueLimit};
 use pathweave_proto::config::{FailureDetection, ReceiveBuffer};
 use pathweave_units::{Bitrate, Duration};
 
@@ -57,15 +58,18 @@ fn a_scenario_is_set_up_as_linux_had_it() {
     let scenario = scenario(&read(&text)[0]);
     let up = |path: usize, hop: usize| &scenario.links[scenario.paths[path].up[hop]].settings;
     let down = |path: usize, hop: usize| &scenario.links[scenario.paths[path].down[hop]].settings;
-    assert_eq!(up(1, 0).rate, Rate::TokenBucket { rate: Bitrate::from_bps(1_500_000), burst: 3028 });
+    assert_eq!(up(1, 0).shaper, Rate::TokenBucket { rate: Bitrate::from_bps(1_500_000), burst_bytes: 3028 });
     // 20 Ethernet frames of 1514 bytes, counted as IP packets.
-    assert_eq!((up(1, 0).queue.limit, up(1, 0).overhead), (QueueLimit::Bytes(30_000), 14));
+    assert_eq!((up(1, 0).queue.limit, up(1, 0).overhead_bytes), (QueueLimit::Bytes(30_000), 14));
     assert_eq!((up(1, 0).delay, up(1, 0).loss), (Duration::ZERO, Loss::None));
-    assert_eq!((up(1, 1).delay, &up(1, 1).rate), (Duration::from_micros(7500), &Rate::Unlimited));
+    assert_eq!((up(1, 1).delay, &up(1, 1).shaper), (Duration::from_micros(7500), &Rate::Unlimited));
     assert!(matches!(up(1, 1).loss, Loss::Bernoulli(p) if p.get() == 0.001));
     // The way back: hops in the other order.
     assert_eq!((down(1, 0).delay, down(1, 1).delay), (Duration::from_micros(7500), Duration::ZERO));
-    assert_eq!((&down(1, 0).rate, &down(1, 1).rate, down(1, 0).loss), (&Rate::Unlimited, &Rate::Unlimited, Loss::None));
+    assert_eq!(
+        (&down(1, 0).shaper, &down(1, 1).shaper, down(1, 0).loss),
+        (&Rate::Unlimited, &Rate::Unlimited, Loss::None)
+    );
     let connection = &scenario.connections[0];
     assert_eq!((connection.paths.as_slice(), connection.mptcp), (&[0, 1][..], true));
     assert_eq!((connection.scheduler.name.as_str(), connection.congestion.name.as_str()), ("linux", "reno"));

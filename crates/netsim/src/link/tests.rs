@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::testing::{Frame, drain, drain_until, frame};
-use crate::{Loss, OnDown, Reorder, Shaper, Trace};
+use crate::{LinkChange, Loss, OnDown, Reorder, Shaper, Trace};
 use pathweave_units::Bitrate;
 
 fn link(config: LinkConfig) -> Link<Frame> {
@@ -78,8 +78,12 @@ fn a_constant_rate_link_asks_for_one_wakeup_per_packet() {
 
 #[test]
 fn overhead_takes_time_but_no_room() {
-    let mut link =
-        link(LinkConfig { overhead_bytes: 24, queue: QueueLimit::Bytes(1000), delay: Duration::ZERO, ..cp_config() });
+    let mut link = link(LinkConfig {
+        overhead_bytes: 24,
+        queue: QueueLimit::Bytes(1000).into(),
+        delay: Duration::ZERO,
+        ..cp_config()
+    });
     for number in 0..3 {
         link.enqueue(Instant::ZERO, frame(number, 976));
     }
@@ -98,7 +102,7 @@ fn a_negative_overhead_leaves_the_ethernet_header_out() {
 
 #[test]
 fn a_queue_limited_in_packets_holds_so_many_beside_the_one_in_transmission() {
-    let mut link = link(LinkConfig { queue: QueueLimit::Packets(2), ..cp_config() });
+    let mut link = link(LinkConfig { queue: QueueLimit::Packets(2).into(), ..cp_config() });
     for number in 0..5 {
         link.enqueue(Instant::ZERO, frame(number, 1000));
     }
@@ -115,13 +119,13 @@ fn a_queue_limited_in_packets_holds_so_many_beside_the_one_in_transmission() {
 #[test]
 fn a_queue_limited_in_time_holds_what_the_rate_sends_in_it() {
     // 3 ms at 8 Mbit/s: 3000 bytes.
-    let mut link = link(LinkConfig { queue: QueueLimit::Time(Duration::from_millis(3)), ..cp_config() });
+    let mut link = link(LinkConfig { queue: QueueLimit::Time(Duration::from_millis(3)).into(), ..cp_config() });
     for number in 0..6 {
         link.enqueue(Instant::ZERO, frame(number, 1000));
     }
     assert_eq!(link.queued_packets(), 3);
     // Half the rate: 1500 bytes.
-    link.set_shaper(ms(3), Shaper::Constant(Bitrate::from_mbps(4)));
+    link.apply(ms(3), LinkChange::Shaper(Shaper::Constant(Bitrate::from_mbps(4))));
     assert_eq!(link.queued_packets(), 0);
     link.enqueue(ms(3), frame(6, 1000));
     link.enqueue(ms(3), frame(7, 1000));
@@ -130,7 +134,7 @@ fn a_queue_limited_in_time_holds_what_the_rate_sends_in_it() {
 
 #[test]
 fn a_queue_limited_in_time_has_room_for_one_packet() {
-    let mut link = link(LinkConfig { queue: QueueLimit::Time(Duration::from_nanos(1)), ..cp_config() });
+    let mut link = link(LinkConfig { queue: QueueLimit::Time(Duration::from_nanos(1)).into(), ..cp_config() });
     for number in 0..3 {
         link.enqueue(Instant::ZERO, frame(number, 1000));
     }
@@ -142,7 +146,7 @@ fn a_change_of_rate_goes_on_with_what_is_left_of_the_frame() {
     let mut link = link(LinkConfig { delay: Duration::ZERO, ..cp_config() });
     link.enqueue(Instant::ZERO, frame(0, 1000));
     // After a quarter of it, at half the rate: 0.25 ms + 1.5 ms.
-    link.set_shaper(ns(250_000), Shaper::Constant(Bitrate::from_mbps(4)));
+    link.apply(ns(250_000), LinkChange::Shaper(Shaper::Constant(Bitrate::from_mbps(4))));
     assert_eq!(outcomes(&mut link), [(0, 1_750_000, Fate::Delivered)]);
 }
 
@@ -150,9 +154,9 @@ fn a_change_of_rate_goes_on_with_what_is_left_of_the_frame() {
 fn rate_zero_stops_the_link_until_the_rate_changes() {
     let mut link = link(LinkConfig { delay: Duration::ZERO, ..cp_config() });
     link.enqueue(Instant::ZERO, frame(0, 1000));
-    link.set_shaper(ns(500_000), Shaper::Constant(Bitrate::from_bps(0)));
+    link.apply(ns(500_000), LinkChange::Shaper(Shaper::Constant(Bitrate::from_bps(0))));
     assert_eq!(link.poll_timeout(), None);
-    link.set_shaper(ms(20), Shaper::Constant(Bitrate::from_mbps(8)));
+    link.apply(ms(20), LinkChange::Shaper(Shaper::Constant(Bitrate::from_mbps(8))));
     assert_eq!(outcomes(&mut link), [(0, 20_500_000, Fate::Delivered)]);
 }
 
@@ -163,7 +167,7 @@ fn a_shorter_delay_overtakes_only_where_order_is_not_kept() {
     {
         let mut link = link(LinkConfig { keep_order, ..cp_config() });
         link.enqueue(Instant::ZERO, frame(0, 1000));
-        link.set_delay(ms(2), Duration::from_millis(1));
+        link.apply(ms(2), LinkChange::Delay(Duration::from_millis(1)));
         link.enqueue(ms(2), frame(1, 1000));
         let order: Vec<(u32, u64)> = outcomes(&mut link).into_iter().map(|out| (out.0, out.1)).collect();
         assert_eq!(order, expected);
@@ -176,12 +180,12 @@ fn a_link_that_goes_down_drops_what_waits_and_what_comes_but_not_what_was_sent()
     for number in 0..3 {
         link.enqueue(Instant::ZERO, frame(number, 1000));
     }
-    link.set_up(ns(1_500_000), false);
+    link.apply(ns(1_500_000), LinkChange::Up(false));
     let cut = [(1, 1_500_000, Fate::LinkDown), (2, 1_500_000, Fate::LinkDown)];
     assert_eq!(outcomes_until(&mut link, ms(2)), cut);
     link.enqueue(ms(5), frame(3, 1000));
     assert_eq!(outcomes_until(&mut link, ms(5)), [(3, 5_000_000, Fate::LinkDown)]);
-    link.set_up(ms(6), true);
+    link.apply(ms(6), LinkChange::Up(true));
     link.enqueue(ms(7), frame(4, 1000));
     assert_eq!(outcomes(&mut link), [(0, 11_000_000, Fate::Delivered), (4, 18_000_000, Fate::Delivered)]);
 }
@@ -192,9 +196,9 @@ fn a_link_that_holds_goes_on_where_it_stopped() {
     for number in 0..3 {
         link.enqueue(Instant::ZERO, frame(number, 1000));
     }
-    link.set_up(ns(1_500_000), false);
+    link.apply(ns(1_500_000), LinkChange::Up(false));
     link.enqueue(ms(5), frame(3, 1000));
-    link.set_up(ms(6), true);
+    link.apply(ms(6), LinkChange::Up(true));
     assert_eq!(
         outcomes(&mut link),
         [
@@ -240,7 +244,7 @@ fn a_packet_held_back_is_overtaken_but_holds_up_nobody() {
     let reorder = Reorder { probability: certain(), extra: Duration::from_micros(2_500) };
     let mut link = link(LinkConfig { reorder, ..cp_config() });
     link.enqueue(Instant::ZERO, frame(0, 1000));
-    link.set_reorder(ms(1), Reorder::default());
+    link.apply(ms(1), LinkChange::Reorder(Reorder::default()));
     for number in 1..4 {
         link.enqueue(ms(1), frame(number, 1000));
     }
@@ -250,7 +254,7 @@ fn a_packet_held_back_is_overtaken_but_holds_up_nobody() {
 
 fn trace_link(millis: &[u32], queue: QueueLimit) -> Link<Frame> {
     let trace = Trace::from_millis(millis).expect("a valid trace");
-    link(LinkConfig { shaper: Shaper::Trace(trace), queue, ..LinkConfig::default() })
+    link(LinkConfig { shaper: Shaper::Trace(trace), queue: queue.into(), ..LinkConfig::default() })
 }
 
 #[test]
@@ -314,17 +318,17 @@ fn a_trace_wakes_once_per_packet() {
 #[test]
 fn opportunities_while_down_are_wasted() {
     let mut link = trace_link(&[1, 2, 3, 10], QueueLimit::Packets(10));
-    link.set_on_down(Instant::ZERO, OnDown::Hold);
+    link.apply(Instant::ZERO, LinkChange::OnDown(OnDown::Hold));
     link.enqueue(Instant::ZERO, frame(0, 3000));
-    link.set_up(ns(1_500_000), false);
+    link.apply(ns(1_500_000), LinkChange::Up(false));
     assert_eq!(link.poll_timeout(), None);
-    link.set_up(ms(2), true);
+    link.apply(ms(2), LinkChange::Up(true));
     assert_eq!(outcomes(&mut link), [(0, 3_000_000, Fate::Delivered)]);
 }
 
-fn bucket_link(burst_bytes: u32) -> Link<Frame> {
+fn bucket_link(burst_bytes: u64) -> Link<Frame> {
     let shaper = Shaper::TokenBucket { rate: Bitrate::from_mbps(8), burst_bytes };
-    link(LinkConfig { shaper, queue: QueueLimit::Packets(10), ..LinkConfig::default() })
+    link(LinkConfig { shaper, queue: QueueLimit::Packets(10).into(), ..LinkConfig::default() })
 }
 
 #[test]
@@ -343,7 +347,7 @@ fn a_token_bucket_rounds_as_the_kernel_does() {
     // 1.5 MB/s: a byte is 2,863,311,530 / 2^22 ns, a little less than 666 2/3. 1500 bytes are so a nanosecond short of a
     // millisecond, 1514 bytes are 1,009,333 ns.
     let shaper = Shaper::TokenBucket { rate: Bitrate::from_mbps(12), burst_bytes: 1514 };
-    let mut link = link(LinkConfig { shaper, queue: QueueLimit::Packets(10), ..LinkConfig::default() });
+    let mut link = link(LinkConfig { shaper, queue: QueueLimit::Packets(10).into(), ..LinkConfig::default() });
     for (number, length) in [1514, 1500, 1514, 1514].into_iter().enumerate() {
         link.enqueue(Instant::ZERO, frame(number as u32, length));
     }

@@ -64,7 +64,7 @@ proptest! {
             .flat_map(|n| millis.iter().map(move |&ms| (n * u64::from(period) + u64::from(ms)) * MS))
             .collect();
         let shaper = Shaper::Trace(Trace::from_millis(millis).expect("sorted, and ends above zero"));
-        let config = LinkConfig { shaper, queue: QueueLimit::Packets(limit), ..LinkConfig::default() };
+        let config = LinkConfig { shaper, queue: QueueLimit::Packets(limit).into(), ..LinkConfig::default() };
         let mut link: Link<Frame> = Link::new(config, LinkRandom::new(1, "link"));
         let mut outputs = Vec::new();
         for (number, &(at, length)) in packets.iter().enumerate() {

@@ -1,4 +1,5 @@
 use super::*;
+use pathweave_netsim::{Loss, QueueLimit};
 use pathweave_proto::config::{FailureDetection, ReceiveBuffer};
 use pathweave_units::{Bitrate, Duration, Probability};
 
@@ -39,11 +40,11 @@ fn cp_asymmetric_is_the_papers() {
     let [up, down] = [&scenario.links[0], &scenario.links[1]];
     assert_eq!((up.name.as_str(), down.name.as_str()), ("fast.up", "fast.down"));
     assert_eq!((up.from, up.to, down.from, down.to), (0, 1, 1, 0));
-    assert_eq!(up.settings.rate, Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst: 3028 });
-    assert_eq!(down.settings.rate, Rate::Unlimited);
+    assert_eq!(up.settings.shaper, Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst_bytes: 3028 });
+    assert_eq!(down.settings.shaper, Rate::Unlimited);
     assert_eq!(down.settings.delay, Duration::from_millis(10));
-    assert_eq!(up.settings.queue, Queue { limit: QueueLimit::Packets(100), codel: None });
-    assert_eq!(up.settings.overhead, 14);
+    assert_eq!(up.settings.queue, QueueLimit::Packets(100).into());
+    assert_eq!(up.settings.overhead_bytes, 14);
     assert_eq!((scenario.duration, scenario.measure_from), (Duration::from_secs(30), Duration::from_secs(10)));
     assert_eq!((scenario.paths[1].up.as_slice(), scenario.paths[1].down.as_slice()), (&[2][..], &[3][..]));
     let connection = &scenario.connections[0];

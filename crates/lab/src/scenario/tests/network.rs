@@ -1,6 +1,7 @@
 //! Links and paths.
 
 use super::*;
+use pathweave_netsim::{Codel, GilbertElliott, Jitter, Loss, LossPosition, OnDown, Queue, QueueLimit, Reorder};
 use pathweave_units::{Bitrate, Duration, Probability};
 
 fn names(scenario: &Scenario, links: &[usize]) -> Vec<String> {
@@ -13,7 +14,7 @@ fn settings_apply_both_ways_unless_a_direction_differs() {
         read(&with_path("rate = \"8Mbps\"\ndelay = \"10ms\"\nloss = 0.01\ndown = { rate = \"unlimited\", loss = 0 }"));
     let [up, down] = [&scenario.links[0].settings, &scenario.links[1].settings];
     assert_eq!((up.delay, down.delay), (Duration::from_millis(10), Duration::from_millis(10)));
-    assert_eq!((&up.rate, &down.rate), (&Rate::Constant(Bitrate::from_mbps(8)), &Rate::Unlimited));
+    assert_eq!((&up.shaper, &down.shaper), (&Rate::Constant(Bitrate::from_mbps(8)), &Rate::Unlimited));
     assert_eq!((up.loss, down.loss), (Loss::Bernoulli(Probability::new(0.01).expect("a probability")), Loss::None));
 }
 
@@ -34,18 +35,23 @@ fn every_link_setting_can_be_written() {
     ));
     let p = |x| Probability::new(x).expect("a probability");
     let expected = LinkSettings {
-        rate: Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst: 3028 },
-        overhead: 38,
+        shaper: Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst_bytes: 3028 },
+        overhead_bytes: 38,
         queue: Queue {
             limit: QueueLimit::Bytes(150_000),
             codel: Some(Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }),
         },
         delay: Duration::ZERO,
-        jitter: Jitter::Normal(Duration::from_millis(2)),
+        jitter: Jitter::Normal { deviation: Duration::from_millis(2) },
         keep_order: false,
         reorder: Reorder { probability: p(0.01), extra: Duration::from_millis(5) },
-        loss: Loss::GilbertElliott { to_bad: p(0.01), to_good: p(0.25), loss_good: p(0.0), loss_bad: p(0.6) },
-        loss_position: LossPosition::Before,
+        loss: Loss::GilbertElliott(GilbertElliott {
+            to_bad: p(0.01),
+            to_good: p(0.25),
+            loss_good: p(0.0),
+            loss_bad: p(0.6),
+        }),
+        loss_position: LossPosition::BeforeQueue,
         duplicate: p(0.001),
         corrupt: p(0.002),
         up: true,
@@ -59,7 +65,7 @@ fn every_link_setting_can_be_written() {
 fn numbers_can_be_written_in_every_way_of_toml() {
     let settings = &read(&with_path("loss = 1e-3\noverhead = 0x26\ncorrupt = 0.000_5")).links[0].settings;
     let p = |x| Probability::new(x).expect("a probability");
-    assert_eq!((settings.loss, settings.overhead, settings.corrupt), (Loss::Bernoulli(p(0.001)), 38, p(0.0005)));
+    assert_eq!((settings.loss, settings.overhead_bytes, settings.corrupt), (Loss::Bernoulli(p(0.001)), 38, p(0.0005)));
 }
 
 #[test]
@@ -72,9 +78,11 @@ fn paths_tell_schedulers_their_cost_quota_and_priority() {
 fn traces_are_files_or_made_up() {
     let scenario =
         read(&with_path("trace = \"dir/lte.down\"\n[path.down]\ntrace = \"cellular:mean_rate=12Mbps:seed=4\""));
-    assert_eq!(scenario.links[0].settings.rate, Rate::TraceFile("dir/lte.down".into()));
-    let Rate::Cellular(cellular) = scenario.links[1].settings.rate else { panic!("a made-up trace") };
-    assert_eq!((cellular.mean_rate, cellular.seed), (Bitrate::from_mbps(12), Some(4)));
+    assert_eq!(scenario.links[0].settings.shaper, Rate::Trace(TraceSource::File("dir/lte.down".into())));
+    let Rate::Trace(TraceSource::Cellular { model, seed }) = scenario.links[1].settings.shaper else {
+        panic!("a made-up trace")
+    };
+    assert_eq!((model.mean_rate, seed), (Bitrate::from_mbps(12), Some(4)));
     assert_eq!(scenario.trace_files(), ["dir/lte.down"]);
 }
 
@@ -87,7 +95,7 @@ fn changes_come_by_time_and_direction() {
     let [up, down] = [&scenario.links[0].changes, &scenario.links[1].changes];
     let five = Duration::from_secs(5);
     let off = Change { at: Duration::from_secs(2), change: LinkChange::Up(false) };
-    let rate = Change { at: five, change: LinkChange::Rate(Rate::Constant(Bitrate::from_mbps(1))) };
+    let rate = Change { at: five, change: LinkChange::Shaper(Rate::Constant(Bitrate::from_mbps(1))) };
     let loss =
         Change { at: five, change: LinkChange::Loss(Loss::Bernoulli(Probability::new(0.05).expect("a probability"))) };
     assert_eq!(*up, [off.clone(), rate, loss]);

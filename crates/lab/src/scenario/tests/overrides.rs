@@ -48,7 +48,8 @@ fn connection_settings_win_over_scheduler_tables() {
 #[test]
 fn paths_are_named_by_number_or_name_or_all() {
     let text = with_path("name = \"wlan\"\nrate = \"8Mbps\"\n[[path]]\ntrace = \"file\"");
-    let rates = |scenario: &Scenario| -> Vec<Rate> { scenario.links.iter().map(|l| l.settings.rate.clone()).collect() };
+    let rates =
+        |scenario: &Scenario| -> Vec<Rate> { scenario.links.iter().map(|l| l.settings.shaper.clone()).collect() };
     let [one, two] = [1, 2].map(|mbps| Rate::Constant(Bitrate::from_mbps(mbps)));
     let scenario = with(&text, &[("path.wlan.rate", "1Mbps"), ("path.1.rate", "2Mbps")]);
     assert_eq!(rates(&scenario), [one.clone(), one.clone(), two.clone(), two.clone()]);
