@@ -16,6 +16,7 @@ pub mod congestion;
 pub mod connection;
 pub mod endpoint;
 pub mod host;
+mod keys;
 pub mod parameter;
 mod paths;
 mod rate_limiter;

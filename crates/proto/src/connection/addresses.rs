@@ -1,89 +1,31 @@
-//! Announcing and removing addresses, and taking what the peer announces and removes (RFC 8684 §3.4); priorities of subflows
-//! (§3.3.8).
+//! What a change of addresses means for the subflows (RFC 8684 §3.4), and priorities of subflows (§3.3.8). The addresses
+//! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
-use super::handshake::{Keys, Mode};
+use super::handshake::Mode;
 use super::{Connection, DataFin, PathMeta, Role};
 use crate::seq::SubflowId;
-use core::net::{IpAddr, SocketAddr};
-use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption};
-use pathweave_wire::{Segment, crypto};
-
-/// How often an announcement is repeated without an echo.
-const TRIES: u32 = 8;
-/// The first wait for an echo; doubled each time.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-
-/// An announcement that was sent and not echoed: it may be lost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unechoed {
-    id: AddressId,
-    option: MptcpOption,
-    /// When it is sent again; nothing: it waits for an acknowledgement to go on.
-    pub(super) again: Option<Instant>,
-    tries: u32,
-}
+use core::net::IpAddr;
+use pathweave_units::Instant;
+use pathweave_wire::Segment;
+use pathweave_wire::mptcp::{AddressId, MptcpOption, ResetReason};
 
 impl Connection {
-    /// Every further local address is announced.
-    pub(super) fn announce_addresses(&mut self, keys: &Keys) {
-        let initial = self.subflows.iter().next().map(|s| s.tcp.local);
-        for (id, address, _) in &self.local_addresses {
-            if Some(*address) == initial.map(|i| i.ip()) {
-                continue;
-            }
-            let hmac = crypto::add_address_hmac(keys.local, keys.remote, *id, *address, None);
-            let option = MptcpOption::AddAddress { id: *id, address: *address, port: None, hmac: Some(hmac) };
-            self.announce.push_back(option);
-        }
-    }
-
     /// Whether subflow `id` is to carry an announcement on an acknowledgement of its own, before anything else.
     pub(super) fn announcement_is_due(&self, id: SubflowId) -> bool {
-        if self.announce.is_empty() || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
+        let nothing = !self.addresses.has_announcement();
+        if nothing || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
             return false;
         }
-        let first = self.subflows.iter().find(|s| s.usable() && !s.stale);
+        let first = self.subflows.usable().find(|s| !s.stale);
         let ends = matches!(self.data_fin, DataFin::Sent(_));
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement of `subflow`. Where both do not fit, or the data sequence signal
-    /// tells nothing new, it gives way, as in the kernel.
+    /// Puts the next announcement on an acknowledgement of subflow `id`.
     #[cold]
-    pub(super) fn add_announcement(&mut self, now: Instant, subflow: SubflowId, segment: &mut Segment) {
-        let Some(option) = self.announce.front().copied() else { return };
-        let len = option.wire_len().next_multiple_of(4);
-        let signal = segment.options.dss;
-        let is_news = self.subflows.get(subflow).is_some_and(|s| s.tcp.owes_ack());
-        if (!is_news || len > segment.options.free_bytes()) && signal.is_some_and(|d| d.mapping.is_none()) {
-            segment.options.dss = None;
-        }
-        if len > segment.options.free_bytes() {
-            segment.options.dss = signal;
-            return;
-        }
-        self.announce.pop_front();
-        segment.options.mptcp.push(option);
-        if let MptcpOption::AddAddress { id, hmac: Some(_), .. } = option {
-            let tries = self.unechoed.iter().find(|u| u.id == id).map_or(0, |u| u.tries);
-            self.unechoed.retain(|u| u.id != id);
-            let again = Some(now + FIRST_WAIT.saturating_mul(1 << tries));
-            self.unechoed.push(Unechoed { id, option, again, tries: tries + 1 });
-        }
-    }
-
-    /// Announcements whose echo did not come are sent again, a bounded number of times.
-    //= RFC 8684 §3.4.1: "the lack of this type of "echo" can indicate to the initial ADD_ADDR sender that the ADD_ADDR
-    //= needs to be retransmitted"
-    //= tests: add_addr::a_lost_announcement_is_repeated, add_addr::without_an_echo_announcing_ends
-    pub(super) fn repeat_announcements(&mut self, now: Instant) {
-        let due = |u: &Unechoed| u.again.is_some_and(|t| t <= now);
-        self.unechoed.retain(|u| !due(u) || u.tries < TRIES);
-        for unechoed in self.unechoed.iter_mut().filter(|u| due(u)) {
-            unechoed.again = None;
-            self.announce.push_back(unechoed.option);
-        }
+    pub(super) fn add_announcement(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
+        let is_news = self.subflows.get(id).is_some_and(|s| s.tcp.owes_ack());
+        self.addresses.add_announcement(now, is_news, segment);
     }
 
     /// Takes an ADD_ADDR with a right HMAC and echoes it; takes the echo of one of ours.
@@ -96,74 +38,37 @@ impl Connection {
         hmac: Option<u64>,
     ) {
         let Mode::Mptcp(keys) = self.mode else { return };
-        let Some(hmac) = hmac else {
-            self.unechoed.retain(|u| u.id != id);
-            return;
-        };
-        if !self.addresses_taken.allows(now) {
-            return;
-        }
-        let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
-        //= RFC 8684 §3.4.1: "If a host receives an ADD_ADDR option for which it cannot validate the HMAC, it SHOULD
-        //= silently ignore the option"
-        //= tests: add_addr::a_wrong_hmac_is_ignored_without_an_echo
-        let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
-        if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
-            return;
-        }
+        let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
+        let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
         // Who knows both keys speaks Multipath TCP.
         self.confirm();
-        if self.local_addresses.iter().any(|(_, own, _)| *own == address) {
-            return;
-        }
-        let Some(to) = port.or_else(|| self.remote_addresses.first().map(|r| r.1.port())) else { return };
-        //= RFC 8684 §3.4.1: "a receiver receiving a fresh ADD_ADDR option (where E=0) will send the same option back to
-        //= the sender, but not including the HMAC and with E=1"
-        //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
-        let echo = MptcpOption::AddAddress { id, address, port, hmac: None };
-        if !self.announce.contains(&echo) {
-            self.announce.push_back(echo);
-        }
-        let remote = SocketAddr::new(address, to);
-        let known = self.remote_addresses.iter().any(|r| r.1 == remote);
-        if !known && self.remote_addresses.len() < SubflowId::MAX_SUBFLOWS {
-            self.remote_addresses.push((id, remote));
-            self.joins_wanted = true;
+        if is_new {
+            self.joins.request();
         }
     }
 
-    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If an
-    /// Address ID is not known, the receiver will silently ignore the request" (RFC 8684 §3.4.2).
-    //= RFC 8684 §3.8: "Remove request for unknown Address ID: silently ignore"
-    //= tests: remove_addr::a_removal_of_an_unknown_address_is_ignored
+    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If a host
+    /// receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before it instigates
+    /// closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path"
+    /// (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
+    //= the path, and if a response is received, the path SHOULD NOT be removed"
+    //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
     pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
         for id in ids {
-            self.initial_removed |= *id == AddressId(0);
-            // The first one stays in the list, because its port is the connection's.
-            self.remote_addresses.retain(|(known, _)| known != id || *id == AddressId(0));
-            for subflow in self.subflows.ids() {
-                if self.subflows.get(subflow).is_some_and(|s| s.remote_id == *id && !s.tcp.is_closed()) {
-                    self.probe_for_removal(now, subflow);
-                }
+            self.addresses.take_removal(*id);
+            for subflow in self.subflows.established_mut().filter(|s| s.remote_id == *id) {
+                subflow.send_probe(now, true);
             }
         }
     }
 
     /// This host has a further address from now on: a server announces it, a client joins from it.
     pub fn add_address(&mut self, address: IpAddr, meta: PathMeta) {
-        let used = |id: u8| self.local_addresses.iter().any(|(known, _, _)| known.0 == id);
-        let Some(id) = (1..=u8::MAX).find(|id| !used(*id)) else { return };
-        if self.local_addresses.iter().any(|(_, known, _)| *known == address) {
-            return;
-        }
-        self.local_addresses.push((AddressId(id), address, meta));
+        let Some(id) = self.addresses.add_local(address, meta) else { return };
         match (self.mode, self.role) {
-            (Mode::Mptcp(keys), Role::Server) => {
-                let hmac = crypto::add_address_hmac(keys.local, keys.remote, AddressId(id), address, None);
-                let option = MptcpOption::AddAddress { id: AddressId(id), address, port: None, hmac: Some(hmac) };
-                self.announce.push_back(option);
-            }
-            _ => self.joins_wanted = true,
+            (Mode::Mptcp(keys), Role::Server) => self.addresses.announce(&keys, id, address),
+            _ => self.joins.request(),
         }
     }
 
@@ -173,11 +78,8 @@ impl Connection {
     //= rather than using this option"
     //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
     pub fn remove_address(&mut self, now: Instant, address: IpAddr) {
-        let Some(i) = self.local_addresses.iter().position(|(_, known, _)| *known == address) else { return };
-        let (id, _, _) = self.local_addresses.remove(i);
-        self.unechoed.retain(|u| u.id != id);
-        if self.is_mptcp() {
-            self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
+        if !self.addresses.remove_local(address, self.is_mptcp()) {
+            return;
         }
         for id in self.subflows.ids() {
             if self.subflows.get(id).is_some_and(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
@@ -201,5 +103,41 @@ impl Connection {
             }
         }
         self.schedule(now);
+    }
+
+    /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.
+    #[cold]
+    pub(super) fn add_priority(&mut self, id: SubflowId, segment: &mut Segment) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        let Some(backup) = subflow.send_priority else { return };
+        let option = MptcpOption::Priority { backup };
+        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
+            segment.options.mptcp.push(option);
+            subflow.send_priority = None;
+        } else {
+            subflow.tcp.signal();
+        }
+    }
+
+    /// Sends the probes that are due. Where nobody answers, the subflow or the connection is over.
+    pub(super) fn run_probes(&mut self, now: Instant) {
+        for id in self.subflows.ids() {
+            let Some(subflow) = self.subflows.get_mut(id) else { continue };
+            if subflow.tcp.is_closed() || subflow.next_probe(self.config.keep_alive).is_none_or(|t| t > now) {
+                continue;
+            }
+            if subflow.is_removed_for_certain() {
+                // "SHOULD trigger the sending of RSTs by both hosts on the affected subflow(s)".
+                let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified };
+                self.reset_subflow(now, id, &[reason]);
+            } else {
+                subflow.send_probe(now, false);
+            }
+        }
+        let timeout = self.config.close_timeout;
+        let any_established = self.subflows.established().next().is_some();
+        if any_established && self.subflows.established().all(|s| s.is_silent_for(now, timeout)) {
+            self.give_up(now);
+        }
     }
 }

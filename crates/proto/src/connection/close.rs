@@ -48,7 +48,7 @@ impl Connection {
     }
 
     pub(super) fn abort_subflows(&mut self) {
-        self.unechoed.clear();
+        self.addresses.stop_repeating();
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.abort();
         }
@@ -94,14 +94,9 @@ impl Connection {
     #[cold]
     pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
         let Mode::Mptcp(keys) = self.mode else { return };
-        let Some(start) = keys.peer_position(mapping.dsn, self.receive.next()) else { return };
-        let end = start + u64::from(mapping.len.saturating_sub(1));
-        if end > self.window.edge() + super::input::WINDOW_SLACK {
-            //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
-            //= tests: close::a_data_fin_that_cannot_be_the_end_is_ignored
+        if !self.receiver.take_data_fin(&keys, mapping) {
             return;
         }
-        self.receive.set_end(end);
         self.report_end();
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.ack_now();
@@ -111,15 +106,15 @@ impl Connection {
     /// Plain TCP's FIN: the stream ends where the subflow's sequence does. Where bytes before it are missing all the same,
     /// there is no end that could be told.
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
-        if self.receive.complete() {
+        if self.receiver.complete() {
             return;
         }
         let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
         let end = DataSeq(subflow.tcp.bytes_before_fin());
-        if self.receive.next() != end || self.receive.has_end() {
+        if self.receiver.next() != end || self.receiver.has_end() {
             return self.reset_subflow(now, id, &[]);
         }
-        self.receive.set_end(end);
+        self.receiver.end_here();
         self.report_end();
     }
 
@@ -165,7 +160,7 @@ impl Connection {
             if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.down) {
                 self.end_subflow(now, id);
                 if self.is_orphaned() {
-                    self.plan_join(now);
+                    self.joins.after_loss(now);
                 }
             }
         }
@@ -176,7 +171,7 @@ impl Connection {
     //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
     //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
-        if self.is_over() || self.receive.complete() {
+        if self.is_over() || self.receiver.complete() {
             return;
         }
         if self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
@@ -211,7 +206,7 @@ impl Connection {
     /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
     #[cold]
     fn close_subflows(&mut self, now: Instant) {
-        self.unechoed.clear();
+        self.addresses.stop_repeating();
         for subflow in self.subflows.iter_mut() {
             if subflow.tcp.can_send() {
                 // The end gets as long as data does.
@@ -226,13 +221,13 @@ impl Connection {
 
     /// One of both directions has been closed.
     pub(super) fn has_an_end(&self) -> bool {
-        self.data_fin != DataFin::NotRequested || self.receive.has_end()
+        self.data_fin != DataFin::NotRequested || self.receiver.has_end()
     }
 
     /// All data has gone and come, both ends are known.
     pub(super) fn is_over(&self) -> bool {
         let sent = self.send.first_unacked() == self.send.written_end();
-        self.data_fin == DataFin::Acked && sent && self.receive.complete()
+        self.data_fin == DataFin::Acked && sent && self.receiver.complete()
     }
 
     /// The subflows have still to answer for the end.
@@ -254,11 +249,6 @@ impl Connection {
         } else {
             self.fail(ConnectionError::AllPathsDead);
         }
-    }
-
-    /// What our DATA_ACK says: the next byte expected, and the octet of a DATA_FIN that was reached.
-    pub(super) fn acknowledged_position(&self) -> u64 {
-        self.receive.next().0 + u64::from(self.receive.complete())
     }
 
     /// The data sequence number after our last byte, which the DATA_FIN takes.

@@ -5,10 +5,11 @@
 //! anything. Once others have, data in flight may not be contiguous, and the subflow is reset instead, as the RFC has it for
 //! that case.
 
-use super::handshake::{Keys, Mode};
-use super::mapping::Trouble;
+use super::handshake::Mode;
 use super::{Connection, DataFin};
+use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
+use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use pathweave_wire::DataChecksum;
@@ -20,7 +21,7 @@ const FAIL_TRIES: u32 = 8;
 
 /// What is still to be said on the way back to plain TCP.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Farewell {
+pub(super) struct FallbackSignals {
     /// MP_FAIL with this number, on acknowledgements.
     fail: Option<u64>,
     tries: u32,
@@ -38,7 +39,7 @@ struct InfiniteMapping {
     on: Option<u64>,
 }
 
-impl Farewell {
+impl FallbackSignals {
     /// Whether MP_FAIL still has to be said by plain TCP after this segment, which is more than an acknowledgement.
     pub(super) fn waits_for_room(&self, segment: &Segment) -> bool {
         let more = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
@@ -79,7 +80,7 @@ impl Connection {
     /// Whether data without a mapping, from place `ssn` of subflow `id` on, is plain TCP's: nothing has shown yet that the
     /// peer's data is Multipath TCP's, or it is the first data of all.
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
-        let first_data = ssn == 1 && self.receive.next() == DataSeq(0) && self.receive.held_bytes() == 0;
+        let first_data = ssn == 1 && self.receiver.next() == DataSeq(0) && self.receiver.held_bytes() == 0;
         (self.is_unconfirmed() || first_data) && !self.peer_may_use_joins && self.only_first_lives(id)
     }
 
@@ -108,13 +109,13 @@ impl Connection {
         let data = data && self.is_unconfirmed();
         // Where mappings have come and then stayed away, the same data may have come twice: what waits does not tell where it
         // belongs.
-        let unclear = self.receive.next() > DataSeq(0) && subflow.mappings.has_waiting();
+        let unclear = self.receiver.next() > DataSeq(0) && subflow.mappings.has_waiting();
         plain && (data || subflow.tcp.acknowledges_data(segment)) && !unclear && self.only_first_lives(id)
     }
 
     /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST
     /// option with a \"Middlebox interference\" reason code" (RFC 8684 §3.7).
-    pub(super) fn miss_data_signal(&self, id: SubflowId, segment: &Segment) -> Result<(), Trouble> {
+    pub(super) fn miss_data_signal(&self, id: SubflowId, segment: &Segment) -> Result<(), MappingError> {
         let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
         let joined = subflow.join == Join::Done && !subflow.data_signal_seen;
         let plain = segment.options.mptcp.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::RST);
@@ -122,17 +123,17 @@ impl Connection {
             //= RFC 8684 §3.7: "In the case of this occurring on an additional subflow (i.e., one started with MP_JOIN),
             //= the host MUST close the subflow with a RST"
             //= tests: fallback::a_subflow_that_joined_and_is_answered_without_options_is_reset
-            return Err(Trouble::Reset(ResetReason::Middlebox));
+            return Err(MappingError::Reset(ResetReason::Middlebox));
         }
         Ok(())
     }
 
     /// A FIN without any signal, where Multipath TCP would have sent a DATA_FIN before and a DATA_ACK beside it: the peer has
     /// fallen back, but what should have told of it was lost.
-    pub(super) fn take_plain_fin(&mut self, id: SubflowId, segment: &Segment) -> Result<(), Trouble> {
+    pub(super) fn take_plain_fin(&mut self, id: SubflowId, segment: &Segment) -> Result<(), MappingError> {
         let plain = segment.options.dss.is_none() && segment.options.mptcp.is_empty();
         let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
-        if !plain || waits || self.peer_may_use_joins || self.receive.has_end() || !self.only_first_lives(id) {
+        if !plain || waits || self.peer_may_use_joins || self.receiver.has_end() || !self.only_first_lives(id) {
             return Ok(());
         }
         self.fall_back(id)
@@ -143,13 +144,13 @@ impl Connection {
     /// # Errors
     /// Where it is not: bytes would be misplaced, or a direction that has ended on the subflow goes on in the stream.
     #[cold]
-    pub(super) fn fall_back(&mut self, id: SubflowId) -> Result<(), Trouble> {
+    pub(super) fn fall_back(&mut self, id: SubflowId) -> Result<(), MappingError> {
         let Mode::Mptcp(keys) = self.mode else {
             self.mode = Mode::Plain;
             return Ok(());
         };
-        let not_plain = Err(Trouble::Reset(ResetReason::Middlebox));
-        let next = self.receive.next();
+        let not_plain = Err(MappingError::Reset(ResetReason::Middlebox));
+        let next = self.receiver.next();
         let Some(subflow) = self.subflows.get_mut(id) else { return not_plain };
         let ended_early = !subflow.tcp.can_send() && self.data_fin == DataFin::NotRequested;
         let waiting = subflow.mappings.take_waiting();
@@ -160,21 +161,20 @@ impl Connection {
             at = at + u64::from(payload.len());
             follows
         });
-        if ended_early || !in_order || self.receive.held_bytes() > 0 || !self.sends_in_order(id) {
+        if ended_early || !in_order || self.receiver.held_bytes() > 0 || !self.sends_in_order(id) {
             return not_plain;
         }
         //= RFC 8684 §3.7: "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0
         //= indicating an infinite mapping"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::an_infinite_mapping_that_is_lost_comes_again, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
-        self.farewell.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
-        self.farewell.keys = Some(keys);
+        self.signals.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
+        self.signals.keys = Some(keys);
         self.mode = Mode::Plain;
         for subflow in self.subflows.iter_mut().filter(|s| s.id != id) {
             subflow.tcp.abort();
             subflow.down = true;
         }
-        self.announce.clear();
-        self.unechoed.clear();
+        self.addresses.stop_announcing();
         self.reinject.clear();
         (self.data_timer, self.check) = (None, None);
         if let DataFin::Sent(_) | DataFin::Acked = self.data_fin {
@@ -182,12 +182,12 @@ impl Connection {
             self.data_fin = DataFin::Requested;
         }
         for (_, payload) in waiting {
-            let at = self.receive.next();
+            let at = self.receiver.next();
             self.insert_data(at, payload);
         }
-        if fin == Some(self.receive.next()) {
+        if fin == Some(self.receiver.next()) {
             // It came when it was the end of a subflow only.
-            self.receive.set_end(self.receive.next());
+            self.receiver.end_here();
         }
         self.report_data(next);
         Ok(())
@@ -198,32 +198,32 @@ impl Connection {
     ///
     /// # Errors
     /// Where a mapping puts its data elsewhere than the subflow's sequence does, or a FIN is not the stream's.
-    pub(super) fn check_signal_of_plain(&self, dss: &Dss, fin: bool) -> Result<(), Trouble> {
-        let Some(keys) = self.farewell.keys else { return Ok(()) };
+    pub(super) fn check_signal_of_plain(&self, dss: &Dss, fin: bool) -> Result<(), MappingError> {
+        let Some(keys) = self.signals.keys else { return Ok(()) };
         let infinite = dss.mapping.is_some_and(|m| m.len == 0);
         if fin && !infinite {
             // The peer goes on with Multipath TCP: that is the end of a subflow, not of the stream.
-            return Err(Trouble::Reset(ResetReason::Middlebox));
+            return Err(MappingError::Reset(ResetReason::Middlebox));
         }
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len <= u16::from(dss.data_fin) {
             return Ok(());
         }
-        let place = keys.peer_position(mapping.dsn, self.receive.next());
+        let place = keys.peer_position(mapping.dsn, self.receiver.next());
         if place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn) {
             return Ok(());
         }
-        Err(Trouble::Reset(ResetReason::Middlebox))
+        Err(MappingError::Reset(ResetReason::Middlebox))
     }
 
     /// Data of a subflow cannot be delivered: what becomes of the subflow.
     #[cold]
-    pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, trouble: Trouble) {
-        match trouble {
-            Trouble::Reset(reason) => self.refuse_subflow(now, id, reason),
-            Trouble::Checksum { dsn, ssn } => {
+    pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, error: MappingError) {
+        match error {
+            MappingError::Reset(reason) => self.refuse_subflow(now, id, reason),
+            MappingError::Checksum { dsn, ssn } => {
                 let place = match self.mode {
-                    Mode::Mptcp(keys) => keys.peer_position(DataNumber::Long(dsn), self.receive.next()),
+                    Mode::Mptcp(keys) => keys.peer_position(DataNumber::Long(dsn), self.receiver.next()),
                     _ => None,
                 };
                 // Data of ours that went out twice is not contiguous: the peer must not take it for plain TCP's.
@@ -239,7 +239,7 @@ impl Connection {
                 //= send back an MP_FAIL option on the subflow-level ACK"
                 //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
                 self.distrust(id);
-                self.farewell.fail = Some(dsn);
+                self.signals.fail = Some(dsn);
                 if let Some(subflow) = self.subflows.get_mut(id) {
                     subflow.tcp.signal();
                 }
@@ -255,11 +255,11 @@ impl Connection {
     }
 
     /// An MP_FAIL of the peer.
-    pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), Trouble> {
+    pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
         let Mode::Mptcp(keys) = self.mode else {
             // It came beside an infinite mapping, which was taken first.
-            if let Some(keys) = self.farewell.keys {
-                self.answer_fail(id, keys.wire_data_ack(self.receive.next().0));
+            if let Some(keys) = self.signals.keys {
+                self.answer_fail(id, keys.wire_data_ack(self.receiver.next().0));
             }
             return Ok(());
         };
@@ -269,7 +269,7 @@ impl Connection {
             // With several subflows it comes with a reset, which says all.
             return Ok(());
         }
-        let next = keys.wire_data_ack(self.receive.next().0);
+        let next = keys.wire_data_ack(self.receiver.next().0);
         // Data without mappings in the midst of Multipath TCP may have come twice: nothing tells where it belongs.
         let unclear = subflow.mappings.has_waiting() && !subflow.mappings.failed;
         if unclear || !self.only_first_lives(id) || !self.sends_in_order(id) {
@@ -290,7 +290,7 @@ impl Connection {
     fn answer_fail(&mut self, id: SubflowId, next: u64) {
         let Some(subflow) = self.subflows.get_mut(id).filter(|s| !s.mappings.failed) else { return };
         subflow.tcp.signal();
-        self.farewell.fail = Some(next);
+        self.signals.fail = Some(next);
     }
 
     /// What the subflow carries is the stream in order: its sequence is the stream's own.
@@ -300,25 +300,25 @@ impl Connection {
     }
 
     /// An infinite mapping: the peer has fallen back to plain TCP.
-    pub(super) fn take_infinite_mapping(&mut self, id: SubflowId, mapping: Mapping) -> Result<(), Trouble> {
+    pub(super) fn take_infinite_mapping(&mut self, id: SubflowId, mapping: Mapping) -> Result<(), MappingError> {
         let Mode::Mptcp(keys) = self.mode else { return Ok(()) };
         //= RFC 8684 §3.7: "When a connection has fallen back with an infinite mapping, only one subflow can send data;
         //= otherwise, the receiver would not know how to reorder the data"
         //= tests: mappings::an_infinite_mapping_with_several_subflows_is_reset
-        let place = keys.peer_position(mapping.dsn, self.receive.next());
+        let place = keys.peer_position(mapping.dsn, self.receiver.next());
         let same = place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn);
         if !self.only_first_lives(id) || !same {
-            return Err(Trouble::Reset(ResetReason::MptcpError));
+            return Err(MappingError::Reset(ResetReason::MptcpError));
         }
         self.fall_back(id)
     }
 
     /// A DATA_FIN without data is verified by its pseudo-header alone.
-    pub(super) fn verify_data_fin(&self, mapping: Mapping) -> Result<(), Trouble> {
+    pub(super) fn verify_data_fin(&self, mapping: Mapping) -> Result<(), MappingError> {
         let (Mode::Mptcp(keys), true) = (self.mode, self.checksum) else { return Ok(()) };
-        let dsn = mapping.dsn.expand(keys.wire_data_ack(self.receive.next().0));
+        let dsn = mapping.dsn.expand(keys.wire_data_ack(self.receiver.next().0));
         let right = mapping.checksum.is_some_and(|c| DataChecksum::default().matches(dsn, mapping.ssn, mapping.len, c));
-        if right { Ok(()) } else { Err(Trouble::Reset(ResetReason::Middlebox)) }
+        if right { Ok(()) } else { Err(MappingError::Reset(ResetReason::Middlebox)) }
     }
 
     /// Data that has waited too long for its mapping: "the subflow SHOULD be treated as broken and closed with a RST",
@@ -330,8 +330,8 @@ impl Connection {
             if subflow.tcp.is_closed() || subflow.mappings.deadline().is_none_or(|t| t > now) {
                 continue;
             }
-            if subflow.mappings.failed && self.farewell.tries < FAIL_TRIES {
-                self.farewell.tries += 1;
+            if subflow.mappings.failed && self.signals.tries < FAIL_TRIES {
+                self.signals.tries += 1;
                 subflow.mappings.wait_again(now);
                 subflow.tcp.signal();
             } else if subflow.mappings.failed || self.subflows.iter().any(|s| s.id != id && s.usable()) {
@@ -344,7 +344,7 @@ impl Connection {
 
     /// What is still to be said on the way back to plain TCP, beside data or the end.
     pub(super) fn add_infinite_mapping(&mut self, ssn: u64, again: bool, segment: &mut Segment) {
-        let Some(infinite) = &mut self.farewell.infinite_mapping else { return };
+        let Some(infinite) = &mut self.signals.infinite_mapping else { return };
         if !again {
             infinite.on.get_or_insert(ssn);
         }
@@ -358,13 +358,13 @@ impl Connection {
     }
 
     /// The same on an acknowledgement.
-    pub(super) fn add_farewell(&mut self, segment: &mut Segment) {
-        let Some(dsn) = self.farewell.fail else { return };
+    pub(super) fn add_signals(&mut self, segment: &mut Segment) {
+        let Some(dsn) = self.signals.fail else { return };
         let option = MptcpOption::Fail { dsn };
         if option.wire_len() <= segment.options.free_bytes() {
             segment.options.mptcp.push(option);
             if self.is_plain() {
-                self.farewell.fail = None;
+                self.signals.fail = None;
             }
         }
     }

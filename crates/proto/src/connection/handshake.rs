@@ -1,39 +1,28 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
 use super::messages::Messages;
-use super::receive_window::ReceiveWindow;
 use super::{Connection, ConnectionEvent, Role};
 use crate::config::ConnectionConfig;
 use crate::host::HostState;
+use crate::keys::Keys;
 use crate::parameter::ParameterError;
-use crate::paths::subflow::{Join, PathMeta, Subflow};
+use crate::paths::addresses::{AddressBook, LocalAddress};
+use crate::paths::joins::{JoinPlan, Numbers};
+use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
+use crate::receiver::Receiver;
+use crate::receiver::window::ReceiveWindow;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{State, Tcp};
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
-    AddressId, CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
+    CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
 };
 use pathweave_wire::{Flags, Segment, crypto};
-
-/// Keys and numbers of a Multipath TCP connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Keys {
-    pub(super) local: Key,
-    pub(super) remote: Key,
-    /// Initial data sequence numbers; the first byte's number is one more.
-    pub(super) local_idsn: u64,
-    pub(super) remote_idsn: u64,
-    pub(super) remote_token: Token,
-    /// The peer has shown, by a data sequence signal, that it knows the connection to be Multipath TCP.
-    pub(super) confirmed: bool,
-    /// The peer's C flag: no joins to its initial address.
-    pub(super) no_join_to_initial: bool,
-}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mode {
@@ -43,13 +32,6 @@ pub(super) enum Mode {
     Mptcp(Keys),
     /// Plain TCP.
     Plain,
-}
-
-/// Random numbers that the endpoint draws for a new subflow.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbers {
-    pub(crate) isn: u32,
-    pub(crate) nonce: u32,
 }
 
 /// The protocol version that we speak.
@@ -67,10 +49,6 @@ pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
 const CHALLENGES: u32 = 10;
 const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
 
-/// Announcements of the peer that are taken at most: so many in so long. Others are as good as lost.
-const ADDRESSES: u32 = 32;
-const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
-
 /// The least time between repetitions of a third ACK.
 pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -87,55 +65,6 @@ pub(super) enum HandshakeStep {
 
 /// "MPTCP-specific error" (RFC 8684 §3.6): a join that does not prove what it claims.
 const REFUSED: HandshakeStep = HandshakeStep::Reset(ResetReason::MptcpError);
-
-impl Keys {
-    fn new(local: Key, remote: Key, no_join_to_initial: bool) -> Self {
-        Keys {
-            local,
-            remote,
-            local_idsn: crypto::initial_data_sequence(local),
-            remote_idsn: crypto::initial_data_sequence(remote),
-            remote_token: crypto::token(remote),
-            confirmed: false,
-            no_join_to_initial,
-        }
-    }
-
-    /// Our data sequence number of `at` on the wire.
-    pub(super) fn wire_dsn(&self, at: DataSeq) -> u64 {
-        self.local_idsn.wrapping_add(1).wrapping_add(at.0)
-    }
-
-    /// The place in our stream of a DATA_ACK, near `una`.
-    pub(super) fn own_position(&self, number: DataNumber, una: DataSeq) -> Option<DataSeq> {
-        let near = self.wire_dsn(una);
-        let delta = number.expand(near).wrapping_sub(near) as i64;
-        una.0.checked_add_signed(delta).map(DataSeq)
-    }
-
-    /// The place in the peer's stream of a data sequence number, near `next`.
-    pub(super) fn peer_position(&self, number: DataNumber, next: DataSeq) -> Option<DataSeq> {
-        let near = self.remote_idsn.wrapping_add(1).wrapping_add(next.0);
-        let delta = number.expand(near).wrapping_sub(near) as i64;
-        next.0.checked_add_signed(delta).map(DataSeq)
-    }
-
-    /// The DATA_ACK on the wire for the place `next` in the peer's stream.
-    pub(super) fn wire_data_ack(&self, next: u64) -> u64 {
-        self.remote_idsn.wrapping_add(1).wrapping_add(next)
-    }
-}
-
-/// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in the list.
-fn numbered(local: &[(AddressId, IpAddr, PathMeta)], initial: IpAddr) -> Vec<(AddressId, IpAddr, PathMeta)> {
-    let mut list = local.to_vec();
-    if let Some(i) = list.iter().position(|a| a.1 == initial) {
-        let first = list[0].0;
-        list[0].0 = list[i].0;
-        list[i].0 = first;
-    }
-    list
-}
 
 /// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
 fn capable(segment: &Segment) -> Option<&MpCapable> {
@@ -170,10 +99,18 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
 }
 
 impl Connection {
-    fn new(config: ConnectionConfig, role: Role, mode: Mode, now: Instant) -> Result<Self, ParameterError> {
+    fn new(
+        config: ConnectionConfig,
+        role: Role,
+        mode: Mode,
+        addresses: AddressBook,
+        now: Instant,
+    ) -> Result<Self, ParameterError> {
         let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
         let window =
             ReceiveWindow::new(config.receive_buffer, config.mptcp, config.host.has_kernel_windows() && config.mptcp);
+        let first_window = window.first(config.host.has_kernel_windows());
+        let receiver = Receiver::new(window, first_window);
         Ok(Connection {
             role,
             mode,
@@ -203,22 +140,13 @@ impl Connection {
             stream_moved_at: now,
             moved_at: now,
             write_blocked: false,
-            receive: Default::default(),
             messages: Messages::default(),
-            last_offered: window.first(config.host.has_kernel_windows()),
-            window,
-            end_reported: false,
-            initial_local: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-            local_addresses: Vec::new(),
-            remote_addresses: Vec::new(),
-            announce: Default::default(),
-            unechoed: Vec::new(),
-            joins_wanted: false,
-            join_retry: None,
-            joins_lost: 0,
+            receiver,
+            addresses,
+            joins: JoinPlan::default(),
             checksum: false,
             data_ack_seen: false,
-            farewell: Default::default(),
+            signals: Default::default(),
             peer_may_use_joins: false,
             ever_joined: false,
             challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
@@ -228,8 +156,6 @@ impl Connection {
             next_output: SubflowId(0),
             closed_reported: false,
             abandoned: false,
-            initial_removed: false,
-            addresses_taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
             trace: None,
             changes: Default::default(),
             views: Vec::new(),
@@ -245,16 +171,21 @@ impl Connection {
         key: Key,
         numbers: Numbers,
         addresses: (SocketAddr, SocketAddr),
-        local: &[(AddressId, IpAddr, PathMeta)],
+        local: &[LocalAddress],
     ) -> Result<Self, ParameterError> {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
-        let mut c = Connection::new(config, Role::Client, mode, now)?;
-        c.local_addresses = numbered(local, addresses.0.ip());
-        c.initial_local = addresses.0;
-        c.remote_addresses.push((AddressId(0), addresses.1));
+        let book = AddressBook::new(local, addresses.0, addresses.1);
+        let mut c = Connection::new(config, Role::Client, mode, book, now)?;
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
-        let tcp = Tcp::connect(c.tcp_config(), c.config.host, controller, addresses, numbers.isn, c.window.largest());
-        let meta = c.meta_of(addresses.0.ip());
+        let tcp = Tcp::connect(
+            c.tcp_config(),
+            c.config.host,
+            controller,
+            addresses,
+            numbers.isn,
+            c.receiver.window.largest(),
+        );
+        let meta = c.addresses.meta_of(addresses.0.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
@@ -266,18 +197,16 @@ impl Connection {
         key: Key,
         numbers: Numbers,
         syn: &Segment,
-        local: &[(AddressId, IpAddr, PathMeta)],
+        local: &[LocalAddress],
     ) -> Result<Self, ParameterError> {
         let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
-        let mut c = Connection::new(config, Role::Server, mode, now)?;
+        let book = AddressBook::new(local, syn.dst, syn.src);
+        let mut c = Connection::new(config, Role::Server, mode, book, now)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
-        c.local_addresses = numbered(local, syn.dst.ip());
-        c.initial_local = syn.dst;
-        c.remote_addresses.push((AddressId(0), syn.src));
         let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
-        let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.window.largest());
-        let meta = c.meta_of(syn.dst.ip());
+        let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.receiver.window.largest());
+        let meta = c.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
@@ -289,14 +218,6 @@ impl Connection {
             tcp.max_retransmissions = u32::MAX;
         }
         tcp
-    }
-
-    pub(super) fn meta_of(&self, address: IpAddr) -> PathMeta {
-        self.local_addresses.iter().find(|a| a.1 == address).map(|a| a.2).unwrap_or_default()
-    }
-
-    pub(super) fn local_id_of(&self, address: IpAddr) -> AddressId {
-        self.local_addresses.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
     }
 
     /// The token by which the peer's joins name this connection.
@@ -451,7 +372,7 @@ impl Connection {
                         if receiver == local =>
                     {
                         let keys = Keys::new(local, sender, flags.no_join_to_initial_address);
-                        self.announce_addresses(&keys);
+                        self.addresses.announce_all(&keys);
                         Mode::Mptcp(keys)
                     }
                     _ => Mode::Plain,
@@ -471,7 +392,7 @@ impl Connection {
     fn map_first_data(&self, found: Option<MpCapable>, segment: &mut Segment) {
         let Mode::Mptcp(keys) = self.mode else { return };
         if let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found {
-            let dsn = DataNumber::Long(keys.remote_idsn.wrapping_add(1));
+            let dsn = DataNumber::Long(keys.wire_data_ack(0));
             let dss = segment.options.dss.get_or_insert(Dss::default());
             dss.mapping.get_or_insert(Mapping { dsn, ssn: 1, len, checksum });
         }
@@ -522,7 +443,7 @@ impl Connection {
     #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) =
-            (self.is_mptcp(), self.window.first(self.config.host.has_kernel_windows()), self.config.nagle);
+            (self.is_mptcp(), self.receiver.window.first(self.config.host.has_kernel_windows()), self.config.nagle);
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
@@ -532,11 +453,11 @@ impl Connection {
             subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
         }
         let peer_window = subflow.tcp.peer_window();
-        subflow.window_limit = first_window;
+        subflow.window.limit = first_window;
         subflow.tcp.set_nagle(nagle);
         if subflow.join == Join::Initial && !self.connected {
             self.connected = true;
-            self.window.begin(now);
+            self.receiver.window.begin(now);
             self.progress_at = now;
             self.send_window_end = DataSeq(peer_window);
             self.send_window = peer_window;
@@ -562,7 +483,7 @@ impl Connection {
             && !keys.confirmed
         {
             keys.confirmed = true;
-            self.joins_wanted = true;
+            self.joins.request();
         }
     }
 }

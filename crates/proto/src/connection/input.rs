@@ -1,19 +1,23 @@
 //! What arrives: segments and the passing of time.
 
 use super::handshake::{HandshakeStep, Mode, THIRD_ACK_INTERVAL};
-use super::mapping::Trouble;
 use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
 use crate::congestion::{LossKind, PathState};
+use crate::host::linux::memory::KernelBuffers;
+use crate::host::{Host, HostState};
 use crate::paths::subflow::Join;
+use crate::receiver::mappings::MappingError;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{Changes, Peers};
+use crate::tcp::{Arrival, Changes, Peers};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{Dss, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
-/// Data this far beyond the offered window is still taken: the window field's rounding.
-pub(super) const WINDOW_SLACK: u64 = 1 << 14;
+/// The memory that the host counts for what was received, where it counts any.
+fn memory(host: Host, state: &mut HostState) -> Option<&mut KernelBuffers> {
+    host.has_kernel_windows().then_some(&mut state.received)
+}
 
 impl Connection {
     /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
@@ -41,8 +45,7 @@ impl Connection {
         if self.subflows.get_mut(id).is_none_or(|s| s.tcp.is_closed()) {
             return self.refuse_segment(segment);
         }
-        let acceptable = self.window.edge().since(self.receive.next()) + WINDOW_SLACK;
-        let acceptable = if self.is_mptcp() { acceptable.max(self.window.buffer()) } else { acceptable };
+        let acceptable = self.receiver.acceptable(self.is_mptcp());
         match self.take_handshake_options(id, segment, acceptable) {
             HandshakeStep::GoOn => {}
             HandshakeStep::Ignore => return,
@@ -96,7 +99,7 @@ impl Connection {
                     self.decide_ack(now, id);
                     self.take_acknowledgement(now, id, segment, &changes);
                 }
-                Err(trouble) => self.refuse_data(now, id, trouble),
+                Err(error) => self.refuse_data(now, id, error),
             }
         }
         self.apply_changes(now, id, &changes);
@@ -118,7 +121,7 @@ impl Connection {
         id: SubflowId,
         segment: &mut Segment,
         current: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), MappingError> {
         if !self.is_mptcp() {
             let fin = segment.flags.contains(Flags::FIN);
             return segment.options.dss.map_or(Ok(()), |dss| self.check_signal_of_plain(&dss, fin));
@@ -138,7 +141,7 @@ impl Connection {
         Ok(())
     }
 
-    fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss) -> Result<(), Trouble> {
+    fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss) -> Result<(), MappingError> {
         self.confirm();
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.data_signal_seen = true;
@@ -151,7 +154,7 @@ impl Connection {
         //= the receiver MUST close the subflow with a RST, as it is not behaving as negotiated"
         //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
         if mapping.checksum.is_some() != self.checksum {
-            return Err(Trouble::Reset(ResetReason::MptcpError));
+            return Err(MappingError::Reset(ResetReason::MptcpError));
         }
         if dss.data_fin && (mapping.len == 1 || !self.checksum) {
             self.verify_data_fin(mapping)?;
@@ -159,15 +162,17 @@ impl Connection {
         }
         let waits = self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting());
         if waits {
-            let before = self.receive.next();
-            self.learn_late(now, id, mapping, dss.data_fin)?;
+            let before = self.receiver.next();
+            let result = self.learn_late(now, id, mapping, dss.data_fin);
+            self.note_data_fin(id);
+            result?;
             self.report_data(before);
         }
         Ok(())
     }
 
     #[cold]
-    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), Trouble> {
+    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), MappingError> {
         match *option {
             MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
             MptcpOption::RemoveAddress { ids } => self.take_removal(now, ids.as_slice()),
@@ -183,24 +188,20 @@ impl Connection {
         Ok(())
     }
 
-    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &mut Changes) -> Result<(), Trouble> {
+    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &mut Changes) -> Result<(), MappingError> {
         if changes.arrived.is_empty() {
             return Ok(());
         }
-        let before = self.receive.next();
+        let before = self.receiver.next();
         let mut first = 0;
         let mut result = Ok(());
         for arrival in &mut changes.arrived {
-            let taken = match self.place(id, arrival) {
-                Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
-                None if self.is_mptcp() => self.take_mapped(now, id, arrival),
-                None => self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload)),
-            };
+            let taken = self.take_arrival(now, id, arrival);
             match taken {
                 Ok(new) => first += new,
-                Err(trouble) => {
-                    result = result.and(Err(trouble));
-                    if let Trouble::Reset(_) = trouble {
+                Err(error) => {
+                    result = result.and(Err(error));
+                    if let MappingError::Reset(_) = error {
                         break;
                     }
                     self.distrust(id);
@@ -214,34 +215,73 @@ impl Connection {
         result
     }
 
+    /// Takes the data of a segment. Returns how many of its bytes are new.
+    fn take_arrival(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
+        let Mode::Mptcp(keys) = &self.mode else {
+            return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
+        };
+        let Some(subflow) = self.subflows.get(id) else { return Ok(0) };
+        match self.receiver.place(keys, self.checksum, &subflow.mappings, arrival) {
+            Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
+            None => self.take_mapped(now, id, arrival),
+        }
+    }
+
+    /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
+    #[inline(never)]
+    fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &Arrival) -> Result<u64, MappingError> {
+        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
+        self.receiver.learn(&keys, &mut subflow.mappings, arrival);
+        let unmapped = !subflow.mappings.failed && !subflow.mappings.covers(arrival.ssn);
+        if unmapped && self.may_fall_back(id, arrival.ssn) {
+            self.fall_back(id)?;
+            return self.insert_plain(arrival.ssn, arrival.payload.clone());
+        }
+        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
+        let memory = memory(self.config.host, &mut self.host);
+        let mappings = &mut subflow.mappings;
+        let result = self.receiver.take_mapped(now, &keys, self.checksum, mappings, arrival, memory);
+        self.note_data_fin(id);
+        result
+    }
+
+    /// A mapping on a segment without new data: it may be what data waits for.
+    fn learn_late(&mut self, now: Instant, id: SubflowId, option: Mapping, fin: bool) -> Result<u64, MappingError> {
+        let (Mode::Mptcp(keys), Some(subflow)) = (self.mode, self.subflows.get_mut(id)) else { return Ok(0) };
+        let memory = memory(self.config.host, &mut self.host);
+        self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin), memory)
+    }
+
+    /// Takes data of plain TCP: it goes on where the stream ends so far. Anything else would misplace it, as where the stream
+    /// had another order before it fell back.
+    fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, MappingError> {
+        let at = DataSeq(ssn - 1);
+        if at != self.receiver.next() {
+            return Err(MappingError::Reset(ResetReason::Middlebox));
+        }
+        Ok(self.insert_data(at, payload))
+    }
+
     /// Puts data into its place in the stream; returns how many of its bytes are new.
     pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
-        let len = u64::from(payload.len());
-        // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
-        // before.
-        let mptcp = self.is_mptcp();
-        if mptcp && at + len > self.window.edge() + WINDOW_SLACK {
-            //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
-            //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
-            return 0;
+        let (mptcp, memory) = (self.is_mptcp(), memory(self.config.host, &mut self.host));
+        self.receiver.insert(at, payload, mptcp, memory)
+    }
+
+    /// A DATA_FIN that came with data has been taken: the peer is told at once.
+    fn note_data_fin(&mut self, id: SubflowId) {
+        if let Some(subflow) = self.subflows.get_mut(id)
+            && subflow.mappings.take_data_fin()
+        {
+            subflow.tcp.ack_now();
+            self.report_end();
         }
-        if mptcp && at > self.receive.next() && self.receive.is_overfull(self.window.buffer()) {
-            //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
-            //= -- for example, due to memory constraints when many segments arrive out of order"
-            //= tests: resources::gaps_at_the_data_level_take_bounded_memory
-            return 0;
-        }
-        let new = self.receive.insert(at, payload);
-        if self.config.host.has_kernel_windows() && new > 0 {
-            self.host.received.insert(at, len, self.window.longest_buffer());
-        }
-        self.counters.duplicate_bytes += len - new;
-        new
     }
 
     /// Tells the application of what can be read beyond `before`.
     pub(super) fn report_data(&mut self, before: DataSeq) {
-        if self.receive.next() > before {
+        if self.receiver.next() > before {
             self.events.push_back(ConnectionEvent::Readable);
         }
         self.report_end();
@@ -249,33 +289,9 @@ impl Connection {
 
     /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId) {
-        let mptcp = self.is_mptcp();
-        let held = self.subflows.get_mut(id).map_or(0, |s| s.tcp.held_bytes());
-        let occupied = self.occupied(held);
-        // Data that waits for other subflows' needs no reader of this one's.
-        let taken = mptcp && self.receive.ready_bytes() == 0 && self.receive.held_bytes() > 0;
+        let (mptcp, memory) = (self.is_mptcp(), memory(self.config.host, &mut self.host));
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        // The kernel's window of a subflow stays what it was at first until a full segment has come.
-        let grows = !self.config.host.has_kernel_windows() || subflow.tcp.saw_full_segment();
-        if let Some((len, out_of_order)) = subflow.tcp.noted_data().filter(|_| grows) {
-            // A segment that waits for a hole counts before it takes its room.
-            let len_bytes = u64::from(len);
-            // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
-            // waits for a hole of the subflow.
-            let there = match (self.config.host.has_kernel_windows() && mptcp, out_of_order) {
-                (true, true) => self.window.occupied_by(self.window.joined(held.saturating_sub(len_bytes))),
-                (true, false) => self.window.occupied_by(self.window.joined(held + len_bytes)),
-                (false, true) => occupied.saturating_sub(len_bytes),
-                (false, false) => occupied,
-            };
-            let opened = self.window.opened(subflow.window_limit, subflow.window_clamp, len, there);
-            if opened > subflow.window_limit {
-                subflow.window_limit = opened;
-                subflow.tcp.window_grew();
-            }
-        }
-        let window = self.window.possible(subflow.window_limit, occupied, subflow.tcp.window_step());
-        subflow.tcp.decide_ack(now, window, taken);
+        self.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp, memory.as_deref());
     }
 
     /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.
@@ -402,7 +418,7 @@ impl Connection {
             && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done && !s.carried)
         {
             subflow.carried = true;
-            self.joins_lost = 0;
+            self.joins.forget_losses();
         }
         if changes.una_advanced || (changes.delivered && self.fast_detection()) {
             self.revive(now, id);
@@ -468,8 +484,7 @@ impl Connection {
 
     /// Tells the application that the peer's stream has ended.
     pub(super) fn report_end(&mut self) {
-        if self.receive.complete() && !self.end_reported {
-            self.end_reported = true;
+        if self.receiver.reports_end() {
             self.events.push_back(ConnectionEvent::Readable);
         }
     }
@@ -498,11 +513,8 @@ impl Connection {
             self.apply_changes(now, id, &changes);
             self.changes = Some(changes);
         }
-        if self.join_retry.is_some_and(|t| t <= now) {
-            self.join_retry = None;
-            self.joins_wanted = true;
-        }
-        self.repeat_announcements(now);
+        self.joins.handle_timeout(now);
+        self.addresses.repeat_announcements(now);
         self.end_waiting_for_mappings(now);
         self.run_probes(now);
         for subflow in self.subflows.iter_mut() {

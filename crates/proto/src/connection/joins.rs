@@ -4,39 +4,33 @@
 //! in clear, takes all names; joins beyond them wait apart, a bounded number of them, and the first that proves to be the
 //! peer's takes the name of one that has not.
 
-use super::{Connection, Role, handshake};
-use crate::config::PathManager;
+use super::handshake::{Mode, join};
+use super::{Connection, Role};
+use crate::paths::joins::{Numbers, wanted};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
-use crate::tcp::{Outgoing, State, Tcp};
-use core::net::{IpAddr, SocketAddr};
-use handshake::{Mode, Numbers, join};
+use crate::tcp::{Outgoing, Tcp};
+use core::net::SocketAddr;
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{AddressId, MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment, crypto};
-
-impl Subflow {
-    /// The peer has not proved yet that this join is its own.
-    fn is_unproved(&self) -> bool {
-        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == State::SynReceived
-    }
-}
 
 impl Connection {
     /// Whether [`Connection::wanted_joins`] may have something to say.
     pub(crate) fn wants_joins(&self) -> bool {
-        self.joins_wanted
+        self.joins.is_requested()
     }
 
     /// The joins that the path manager wants now: local address, remote address.
     pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
-        let (true, Role::Client, Mode::Mptcp(keys)) = (self.joins_wanted, self.role, self.mode) else {
+        let (true, Role::Client, Mode::Mptcp(keys)) = (self.joins.is_requested(), self.role, self.mode) else {
             return Vec::new();
         };
-        self.joins_wanted = false;
+        self.joins.answered();
         // A further subflow has no use once both directions have ended.
-        let ended = matches!(self.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receive.complete();
+        let ended =
+            matches!(self.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receiver.complete();
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
         //= DSS option has been successfully received across the path"
         //= tests: mp_join::four_segments_join_a_subflow
@@ -46,55 +40,16 @@ impl Connection {
         if self.config.single_path && self.subflows.iter().any(|s| s.usable() && !s.stale) {
             return Vec::new();
         }
-        let exists = |local: IpAddr, remote: SocketAddr| {
-            self.subflows.iter().any(|s| !s.has_ended() && s.tcp.local.ip() == local && s.tcp.remote == remote)
-        };
-        let initial = self.remote_addresses.first().copied();
         //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
-        let closed_initial = keys.no_join_to_initial || self.initial_removed;
-        let joinable = |remote: &&(AddressId, SocketAddr)| !(closed_initial && Some(**remote) == initial);
-        let mut joins = Vec::new();
-        match self.config.path_manager {
-            PathManager::Default => {
-                // One subflow from each local address: to the announced address of the same number, or to the initial one
-                // where the peer has announced none.
-                for (i, (_, local, _)) in self.local_addresses.iter().enumerate() {
-                    let announced = self.remote_addresses.iter().filter(joinable).nth(i);
-                    let only_initial = self.remote_addresses.len() == 1 && self.config.join_initial_address;
-                    let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
-                    let Some((_, remote)) = announced.or(alone) else { continue };
-                    let used = self.subflows.iter().any(|s| !s.has_ended() && s.tcp.local.ip() == *local);
-                    if !used && local.is_ipv4() == remote.is_ipv4() {
-                        joins.push((SocketAddr::new(*local, 0), *remote));
-                    }
-                }
-            }
-            PathManager::FullMesh => {
-                for (_, local, _) in &self.local_addresses {
-                    for (_, remote) in self.remote_addresses.iter().filter(joinable) {
-                        if local.is_ipv4() == remote.is_ipv4() && !exists(*local, *remote) {
-                            joins.push((SocketAddr::new(*local, 0), *remote));
-                        }
-                    }
-                }
-            }
-            PathManager::NDiffPorts(n) => {
-                let alive = self.subflows.iter().filter(|s| !s.has_ended()).count();
-                let first = self.subflows.iter().next().map(|s| s.tcp.local.ip());
-                if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
-                    for _ in alive..usize::from(n) {
-                        joins.push((SocketAddr::new(local, 0), *remote));
-                    }
-                }
-            }
-        }
-        joins
+        let closed_initial = keys.no_join_to_initial || self.addresses.initial_is_removed();
+        let config = &self.config;
+        wanted(config.path_manager, &self.addresses, &self.subflows, closed_initial, config.join_initial_address)
     }
 
     /// Failure detection `linux`: once a direction has been closed no subflow joins any more, whatever is still to be sent.
     pub(super) fn closes_to_joins(&self) -> bool {
-        !self.fast_detection() && (self.data_fin != super::DataFin::NotRequested || self.receive.complete())
+        !self.fast_detection() && (self.data_fin != super::DataFin::NotRequested || self.receiver.complete())
     }
 
     /// Starts a further subflow.
@@ -107,12 +62,12 @@ impl Connection {
             controller,
             addresses,
             numbers.isn,
-            self.window.largest(),
+            self.receiver.window.largest(),
         );
-        let meta = self.meta_of(addresses.0.ip());
+        let meta = self.addresses.meta_of(addresses.0.ip());
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: 0 };
         let mut subflow = Subflow::new(id, tcp, pending, meta);
-        subflow.local_id = self.local_id_of(addresses.0.ip());
+        subflow.local_id = self.addresses.id_of(addresses.0.ip());
         if self.fast_detection() {
             // A path that is dark at first is found soon after it comes to life.
             subflow.tcp.rto_cap = super::reinject::PROBE_INTERVAL;
@@ -140,20 +95,27 @@ impl Connection {
         //= RFC 8684 §3.1: "the sender of this option will not accept additional MPTCP subflows to the source address
         //= and port"
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
-        let protected = self.config.protect_initial_address && syn.dst == self.initial_local;
+        let protected = self.config.protect_initial_address && syn.dst == self.addresses.initial_local();
         let taken = self.subflows.iter().filter(|s| !s.has_ended() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
-        if protected || syn.dst.port() != self.initial_local.port() || taken >= limit {
+        if protected || syn.dst.port() != self.addresses.initial_local().port() || taken >= limit {
             return Err(ResetReason::Prohibited);
         }
         let controller = (self.config.congestion.entry.build)(&self.config.congestion.values)
             .map_err(|_| ResetReason::LackOfResources)?;
-        let tcp = Tcp::accept(self.tcp_config(), self.config.host, controller, syn, numbers.isn, self.window.largest());
+        let tcp = Tcp::accept(
+            self.tcp_config(),
+            self.config.host,
+            controller,
+            syn,
+            numbers.isn,
+            self.receiver.window.largest(),
+        );
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
         let id = self.subflows.free_name(self.config.max_subflows);
-        let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.meta_of(syn.dst.ip()));
+        let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.addresses.meta_of(syn.dst.ip()));
         subflow.backup |= backup;
-        subflow.local_id = self.local_id_of(syn.dst.ip());
+        subflow.local_id = self.addresses.id_of(syn.dst.ip());
         subflow.remote_id = address_id;
         if let Some(id) = id {
             self.subflows.insert(subflow);
@@ -166,7 +128,12 @@ impl Connection {
 
     fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
         let mut answer = Segment::default();
-        subflow.tcp.header(now, &Outgoing::Syn, self.window.first(self.config.host.has_kernel_windows()), &mut answer);
+        subflow.tcp.header(
+            now,
+            &Outgoing::Syn,
+            self.receiver.window.first(self.config.host.has_kernel_windows()),
+            &mut answer,
+        );
         self.syn_options(subflow, &mut answer);
         subflow.tcp.finish(&mut answer);
         self.control.push_back(answer);
@@ -181,7 +148,7 @@ impl Connection {
             self.subflows.add_late_join(subflow);
             return None;
         }
-        if !subflow.tcp.is_plausible(segment, self.window.buffer()) || segment.flags.contains(Flags::RST) {
+        if !subflow.tcp.is_plausible(segment, self.receiver.window.buffer()) || segment.flags.contains(Flags::RST) {
             return None;
         }
         let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };

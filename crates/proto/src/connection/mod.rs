@@ -14,12 +14,9 @@ mod fallback;
 mod handshake;
 mod input;
 mod joins;
-pub(crate) mod mapping;
 mod messages;
 mod output;
-pub(crate) mod probe;
 mod progress;
-mod receive_window;
 mod reinject;
 mod schedule;
 mod send_memory;
@@ -27,7 +24,7 @@ mod trace;
 
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::send_map::SendMap;
-pub(crate) use handshake::{Numbers, join, names_capable};
+pub(crate) use handshake::{join, names_capable};
 pub use output::Transmit;
 pub use progress::Progress;
 pub use schedule::ScheduleError;
@@ -36,23 +33,22 @@ pub use trace::{Carried, Decided, Given, Saw, Trace};
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
 use crate::host::HostState;
+use crate::paths::addresses::AddressBook;
+use crate::paths::joins::JoinPlan;
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
-use crate::receiver::reassembly::Reassembly;
+use crate::receiver::Receiver;
 use crate::scheduler::{Event, Scheduler, SubflowView};
 use crate::sender::send_buffer::SendBuffer;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Changes;
 use blocking::Blocked;
-use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
 use handshake::Mode;
 use messages::Messages;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{AddressId, MptcpOption};
 use pathweave_wire::{Payload, Segment};
-use receive_window::ReceiveWindow;
 use std::collections::VecDeque;
 
 /// How long a kernel's reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by itself
@@ -198,35 +194,16 @@ pub struct Connection {
     stream_moved_at: Instant,
     write_blocked: bool,
 
-    // Receiving.
-    receive: Reassembly,
-    window: ReceiveWindow,
-    /// The window in the last segment sent, on any subflow.
-    last_offered: u64,
-    end_reported: bool,
-
-    // Addresses.
-    /// Where the first subflow starts: its port is the connection's.
-    initial_local: SocketAddr,
-    local_addresses: Vec<(AddressId, IpAddr, PathMeta)>,
-    remote_addresses: Vec<(AddressId, SocketAddr)>,
-    /// The peer has removed the address that it was first reached at.
-    initial_removed: bool,
-    addresses_taken: RateLimiter,
-    announce: VecDeque<MptcpOption>,
-    unechoed: Vec<addresses::Unechoed>,
-    joins_wanted: bool,
-    /// Joins are tried again at this time, and how many subflows were lost since one that joined carried its
-    /// first data.
-    join_retry: Option<Instant>,
-    joins_lost: u32,
+    receiver: Receiver,
+    addresses: AddressBook,
+    joins: JoinPlan,
 
     challenges: RateLimiter,
     /// DSS checksums are in use: one of both sides has asked for them.
     checksum: bool,
     /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
     data_ack_seen: bool,
-    farewell: fallback::Farewell,
+    signals: fallback::FallbackSignals,
     /// Another subflow has proved what it is: from then on the peer may use it, so that the first one's sequence need not be
     /// that of the peer's stream any more.
     peer_may_use_joins: bool,
@@ -269,7 +246,7 @@ impl Connection {
     }
     /// What was counted.
     pub fn counters(&self) -> ConnectionCounters {
-        self.counters
+        ConnectionCounters { duplicate_bytes: self.receiver.duplicate_bytes(), ..self.counters }
     }
     /// Why the scheduler's last decision that could not be carried out was wrong; the default took over then.
     pub fn schedule_error(&self) -> Option<ScheduleError> {
@@ -281,7 +258,7 @@ impl Connection {
     }
     /// Bytes that wait out of order at the data level.
     pub fn out_of_order_bytes(&self) -> u64 {
-        self.receive.held_bytes()
+        self.receiver.held_bytes()
     }
     /// Bytes that wait for a hole in their subflow's own sequence.
     pub fn held_bytes(&self) -> u64 {
@@ -289,7 +266,7 @@ impl Connection {
     }
     /// Bytes received in order so far, at the data level.
     pub fn received_bytes(&self) -> u64 {
-        self.receive.next().0
+        self.receiver.next().0
     }
     /// Bytes written so far.
     pub fn written_bytes(&self) -> u64 {
@@ -305,7 +282,7 @@ impl Connection {
     }
     /// The first byte beyond the window offered to the peer.
     pub fn offered_edge(&self) -> u64 {
-        self.window.edge().0
+        self.receiver.window.edge().0
     }
     /// Whether everything is over: both directions closed, or an error.
     pub fn is_finished(&self) -> bool {
@@ -316,9 +293,9 @@ impl Connection {
     pub(crate) fn is_released(&self) -> bool {
         let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
         // After a failure what came in order before it can still be read, until the application closes.
-        let failed = self.error.is_some() && (self.abandoned || self.receive.ready_bytes() == 0);
+        let failed = self.error.is_some() && (self.abandoned || self.receiver.ready_bytes() == 0);
         // Without any subflow it may still be joined: only what was told to be over is.
-        let over = self.closed_reported && self.receive.drained();
+        let over = self.closed_reported && self.receiver.drained();
         closed && self.control.is_empty() && self.events.is_empty() && (failed || over)
     }
 
@@ -356,34 +333,26 @@ impl Connection {
 
     /// Reads at most `max` bytes in order.
     pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
-        let out = self.receive.read(max)?;
-        self.host.received.read_to(self.receive.read_position());
-        let established = || self.subflows.established();
-        let longest = established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let fresh = self.config.host.has_kernel_windows()
-            && self.is_mptcp()
-            && established().any(|s| !s.tcp.saw_full_segment());
+        let out = self.receiver.read(max, &mut self.host.received)?;
+        let (kernel, mptcp) = (self.config.host.has_kernel_windows(), self.is_mptcp());
+        let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
+        let fresh = kernel && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
         let mut tuned = false;
-        if let Some(clamp) = self.window.tune(now, self.receive.read_position(), longest, fresh) {
+        if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
             for subflow in self.subflows.iter_mut() {
                 // Its first full segment takes the clamp away.
-                subflow.window_clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
+                subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
             }
             tuned = true;
         }
-        let (occupied, mptcp) = (self.occupied(0), self.is_mptcp());
-        let at = self.config.host.has_kernel_windows().then_some(now + READING);
-        // Plain TCP tells at each read; with Multipath TCP the whole room must have doubled since it was last told.
-        let room = self.window.possible(u64::MAX, occupied, 1);
-        let doubled = !mptcp || tuned || (room > 0 && room >= 2 * self.last_offered);
+        let occupied = self.occupied(0);
+        let at = kernel.then_some(now + READING);
+        let worth_telling = tuned || self.receiver.is_worth_telling(occupied, mptcp);
         for subflow in self.subflows.established_mut() {
             // With its buffer a kernel looks at each subflow, which holds only what waits for a hole of its own.
-            let empty = occupied == 0 || (tuned && at.is_some() && subflow.tcp.held_bytes() == 0);
+            let empty = occupied == 0 || (tuned && kernel && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
-            // A window update (RFC 9293 §3.8.6.2.2): worth a segment of its own once the window doubles.
-            let left = subflow.tcp.window_left();
-            let possible = self.window.possible(subflow.window_limit, occupied, subflow.tcp.window_step());
-            if doubled && 2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0 {
+            if worth_telling && self.receiver.window_doubles(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_by(at);
             }
         }
@@ -392,15 +361,10 @@ impl Connection {
         Some(out)
     }
 
-    /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is
-    /// unread, and what waits for earlier data. The kernel counts what a Multipath TCP subflow holds only on that subflow.
+    /// See [`Receiver::occupied`].
     fn occupied(&self, held: u64) -> u64 {
-        let bytes = self.receive.ready_bytes() + self.receive.held_bytes();
-        match (self.config.host.has_kernel_windows(), self.is_mptcp()) {
-            (true, true) => self.window.occupied_by(self.host.received.memory()),
-            (true, false) => self.window.occupied_by(self.window.joined(bytes + held)),
-            (false, _) => bytes + held,
-        }
+        let memory = self.config.host.has_kernel_windows().then_some(&self.host.received);
+        self.receiver.occupied(held, self.is_mptcp(), memory)
     }
 
     /// Whether some subflow is to send an acknowledgement, at once or when a reader would have read.
@@ -410,7 +374,7 @@ impl Connection {
 
     /// Whether the peer's stream has ended and all of it was read.
     pub fn at_end(&self) -> bool {
-        self.receive.drained()
+        self.receiver.drained()
     }
 
     /// The next event.
@@ -431,12 +395,12 @@ impl Connection {
                 consider(subflow.next_probe(self.config.keep_alive));
             }
         }
-        self.unechoed.iter().for_each(|u| consider(u.again));
+        consider(self.addresses.next_timer());
         consider(self.data_timer);
         consider(self.scheduler_wake);
         consider(self.host.delegation.due());
         consider(self.window_probe.map(|(t, _)| t));
-        consider(self.join_retry);
+        consider(self.joins.next_timer());
         if let DataFin::Sent(again) = self.data_fin {
             consider(Some(again));
         }

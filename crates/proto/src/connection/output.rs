@@ -59,24 +59,24 @@ impl Connection {
 
     /// Makes the segment.
     fn build(&mut self, now: Instant, id: SubflowId, out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
-        let (next, mptcp) = (self.receive.next(), self.is_mptcp());
+        let mptcp = self.is_mptcp();
         let occupied = self.occupied(self.subflows.get(id)?.tcp.held_bytes());
         let subflow = self.subflows.get_mut(id)?;
         let offered = if out == Outgoing::Syn {
-            self.window.of_syn()
+            self.receiver.window.of_syn()
         } else {
-            if self.window.is_tight(occupied) {
+            if self.receiver.window.is_tight(occupied) {
                 subflow.tcp.end_quick_acks();
             }
-            self.window.offer(next, subflow.window_limit, occupied, subflow.tcp.window_step())
+            self.receiver.offer(&subflow.window, occupied, subflow.tcp.window_step())
         };
-        self.last_offered = offered;
+        self.receiver.note_offered(offered);
         subflow.tcp.header(now, &out, offered, segment);
         let ecn = subflow.tcp.ecn_of(&out);
         self.add_options(now, id, &out, segment);
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
-            if self.farewell.waits_for_room(segment) {
+            if self.signals.waits_for_room(segment) {
                 // Beside data or the end MP_FAIL has no room: an acknowledgement follows.
                 subflow.tcp.signal();
             }
@@ -98,7 +98,7 @@ impl Connection {
                 self.add_infinite_mapping(*ssn, *again, segment);
             }
             if !carries_data {
-                self.add_farewell(segment);
+                self.add_signals(segment);
             }
             return;
         };
@@ -115,7 +115,7 @@ impl Connection {
         if first && !ends_now && self.add_capable(out, segment) {
             return;
         }
-        let data_ack = Some(data_ack_number(keys.wire_data_ack(self.acknowledged_position()), carries_data));
+        let data_ack = Some(data_ack_number(keys.wire_data_ack(self.receiver.acknowledged_position()), carries_data));
         let mapping = match out {
             Outgoing::Data { ssn, data, .. } if data.start < data.end => Some(Mapping {
                 dsn: DataNumber::Long(keys.wire_dsn(data.start)),
@@ -142,7 +142,7 @@ impl Connection {
                 }
             }
             segment.options.dss = Some(dss);
-            self.add_farewell(segment);
+            self.add_signals(segment);
             self.add_priority(id, segment);
             self.add_announcement(now, id, segment);
         } else {
@@ -164,20 +164,6 @@ impl Connection {
         let flags = self.capable_flags();
         segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
         true
-    }
-
-    /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.
-    #[cold]
-    fn add_priority(&mut self, id: SubflowId, segment: &mut Segment) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let Some(backup) = subflow.send_priority else { return };
-        let option = MptcpOption::Priority { backup };
-        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
-            segment.options.mptcp.push(option);
-            subflow.send_priority = None;
-        } else {
-            subflow.tcp.signal();
-        }
     }
 
     /// The checksum of a mapping that covers a whole segment, where checksums are in use (RFC 8684 §3.3.1).

@@ -11,9 +11,6 @@ use std::collections::VecDeque;
 /// A dark subflow is probed at least this often with failure detection `fast`.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The first wait before a subflow that was lost or refused is joined again.
-const JOIN_RETRY: Duration = Duration::from_secs(1);
-
 /// The most of a late subflow's data that others carry before the peer says that it has some of it, segments: as many as
 /// one acknowledgement answers.
 const PASSED_BY: u64 = 2;
@@ -210,7 +207,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         subflow.tcp.rto_cap = PROBE_INTERVAL;
         subflow.stale = true;
-        self.joins_wanted = true;
+        self.joins.request();
         if alive {
             self.hand_over(id);
         }
@@ -271,14 +268,14 @@ impl Connection {
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
         if self.subflows.get_mut(id).is_some_and(|s| !s.down) {
             self.end_subflow(now, id);
-            self.plan_join(now);
+            self.joins.after_loss(now);
         }
     }
 
     /// As [`Connection::lose_subflow`], after nothing answered for long: the path is dark, so that its probes go on.
     pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
         if self.fast_detection() {
-            self.joins_lost = 0;
+            self.joins.forget_losses();
         }
         self.lose_subflow(now, id);
     }
@@ -307,16 +304,6 @@ impl Connection {
             self.tell(now, |_| Event::SubflowDown(id));
             self.events.push_back(super::ConnectionEvent::SubflowDown(id));
         }
-    }
-
-    /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one that joined since
-    /// carries data.
-    pub(super) fn plan_join(&mut self, now: Instant) {
-        match self.joins_lost {
-            0 => self.joins_wanted = true,
-            n => self.join_retry = Some(now + JOIN_RETRY.saturating_mul(1 << (n - 1).min(2))),
-        }
-        self.joins_lost += 1;
     }
 
     /// The subflow answered: it may carry new data again.

@@ -7,8 +7,9 @@ mod slots;
 mod timers;
 
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionEvent, Numbers, PathMeta, Trace, Transmit};
+use crate::connection::{Connection, ConnectionEvent, PathMeta, Trace, Transmit};
 use crate::parameter::ParameterError;
+use crate::paths::joins::Numbers;
 use crate::paths::table::LATE_JOIN;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};

@@ -1,7 +1,7 @@
 //! What an endpoint draws for its connections: keys, sequence numbers, nonces, ports.
 
 use super::Endpoint;
-use crate::connection::Numbers;
+use crate::paths::joins::Numbers;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_wire::crypto;
 use pathweave_wire::mptcp::{Key, Token};

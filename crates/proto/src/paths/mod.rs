@@ -1,4 +1,7 @@
 //! The subflows of a connection and the addresses they run between.
 
+pub(crate) mod addresses;
+pub(crate) mod joins;
+pub(crate) mod keep_alive;
 pub(crate) mod subflow;
 pub(crate) mod table;

@@ -1,8 +1,9 @@
 //! A subflow as its connection sees it.
 
+use super::keep_alive::KeepAlive;
 use crate::congestion::Phase;
-use crate::connection::mapping::Mappings;
-use crate::connection::probe::Probe;
+use crate::receiver::mappings::Mappings;
+use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
 use crate::tcp::{Counters, Tcp};
@@ -64,9 +65,7 @@ pub(crate) struct Subflow {
     pub(crate) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(crate) send_data_fin: bool,
-    /// The last acceptable segment, and probes since then.
-    pub(crate) heard_at: Instant,
-    pub(crate) probe: Option<Probe>,
+    pub(crate) keep_alive: KeepAlive,
     /// MP_PRIO that is to be sent.
     pub(crate) send_priority: Option<bool>,
     /// A data sequence signal has come.
@@ -74,10 +73,7 @@ pub(crate) struct Subflow {
     /// The last acknowledgement of new data had none: the peer may be plain TCP by now.
     pub(crate) answered_plainly: bool,
     pub(crate) mappings: Mappings,
-    /// The most that this subflow's acknowledgements offer: it opens as data arrives.
-    pub(crate) window_limit: u64,
-    /// What that may open to, where it is less than the buffer.
-    pub(crate) window_clamp: u64,
+    pub(crate) window: SubflowWindow,
 }
 
 impl Subflow {
@@ -101,14 +97,12 @@ impl Subflow {
             carried: false,
             penalised_at: None,
             send_data_fin: false,
-            heard_at: Instant::ZERO,
-            probe: None,
+            keep_alive: KeepAlive::default(),
             send_priority: None,
             data_signal_seen: false,
             answered_plainly: false,
             mappings: Mappings::default(),
-            window_limit: 0,
-            window_clamp: u64::MAX,
+            window: SubflowWindow::default(),
         }
     }
 

@@ -1,3 +1,202 @@
-//! The receiving half of a connection's data stream.
+//! The receiving half of a connection's data stream: where arriving data belongs (`mappings`), putting it in order
+//! (`reassembly`), and the window that is offered for more (`window`).
 
+pub(crate) mod mappings;
 pub(crate) mod reassembly;
+pub(crate) mod window;
+
+use crate::host::linux::memory::KernelBuffers;
+use crate::seq::DataSeq;
+use crate::tcp::Tcp;
+use pathweave_units::Instant;
+use pathweave_wire::Payload;
+use reassembly::Reassembly;
+use window::{ReceiveWindow, SubflowWindow};
+
+/// Data this far beyond the offered window is still taken: the window field's rounding.
+pub(crate) const WINDOW_SLACK: u64 = 1 << 14;
+
+/// What a connection has received and what it still has room for.
+///
+/// Where the host is a kernel, callers pass the memory that it counts (`memory`). `mptcp`: Multipath TCP is in use.
+pub(crate) struct Receiver {
+    queue: Reassembly,
+    pub(crate) window: ReceiveWindow,
+    /// The window in the last segment sent, on any subflow.
+    last_offered: u64,
+    /// The application has been told of the stream's end.
+    end_reported: bool,
+    /// Data bytes that arrived more than once at the data level.
+    duplicate_bytes: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(window: ReceiveWindow, first_window: u64) -> Self {
+        let queue = Reassembly::default();
+        Receiver { queue, window, last_offered: first_window, end_reported: false, duplicate_bytes: 0 }
+    }
+
+    /// The first byte that is missing.
+    pub(crate) fn next(&self) -> DataSeq {
+        self.queue.next()
+    }
+    /// What is in order and not read.
+    pub(crate) fn ready_bytes(&self) -> u64 {
+        self.queue.ready_bytes()
+    }
+    /// What waits for something before it.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.queue.held_bytes()
+    }
+    /// See [`Reassembly::has_end`].
+    pub(crate) fn has_end(&self) -> bool {
+        self.queue.has_end()
+    }
+    /// See [`Reassembly::complete`].
+    pub(crate) fn complete(&self) -> bool {
+        self.queue.complete()
+    }
+    /// See [`Reassembly::drained`].
+    pub(crate) fn drained(&self) -> bool {
+        self.queue.drained()
+    }
+    /// The stream ends where it has come to: plain TCP's FIN.
+    pub(crate) fn end_here(&mut self) {
+        self.queue.set_end(self.queue.next());
+    }
+    /// Data bytes that arrived more than once at the data level.
+    pub(crate) fn duplicate_bytes(&self) -> u64 {
+        self.duplicate_bytes
+    }
+    /// What our DATA_ACK says: the next byte expected, and the octet of a DATA_FIN that was reached.
+    pub(crate) fn acknowledged_position(&self) -> u64 {
+        self.next().0 + u64::from(self.complete())
+    }
+
+    /// Whether the end of the stream has been reached and this is the first time that somebody asks.
+    pub(crate) fn reports_end(&mut self) -> bool {
+        let is_first = self.complete() && !self.end_reported;
+        self.end_reported |= is_first;
+        is_first
+    }
+
+    /// Puts data into its place in the stream; returns how many of its bytes are new.
+    pub(crate) fn insert(
+        &mut self,
+        at: DataSeq,
+        payload: Payload,
+        mptcp: bool,
+        memory: Option<&mut KernelBuffers>,
+    ) -> u64 {
+        let len = u64::from(payload.len());
+        // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
+        // before.
+        if mptcp && at + len > self.window.edge() + WINDOW_SLACK {
+            //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
+            //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
+            return 0;
+        }
+        if mptcp && at > self.next() && self.queue.is_overfull(self.window.buffer()) {
+            //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
+            //= -- for example, due to memory constraints when many segments arrive out of order"
+            //= tests: resources::gaps_at_the_data_level_take_bounded_memory
+            return 0;
+        }
+        let new = self.queue.insert(at, payload);
+        if let Some(memory) = memory.filter(|_| new > 0) {
+            memory.insert(at, len, self.window.longest_buffer());
+        }
+        self.duplicate_bytes += len - new;
+        new
+    }
+
+    /// At most `max` bytes in order.
+    pub(crate) fn read(&mut self, max: u64, memory: &mut KernelBuffers) -> Option<Payload> {
+        let out = self.queue.read(max)?;
+        memory.read_to(self.queue.read_position());
+        Some(out)
+    }
+
+    /// The first byte that the application has not read.
+    pub(crate) fn read_position(&self) -> DataSeq {
+        self.queue.read_position()
+    }
+
+    /// How far beyond what has arrived a subflow's segment may lie.
+    pub(crate) fn acceptable(&self, mptcp: bool) -> u64 {
+        let acceptable = self.window.edge().since(self.next()) + WINDOW_SLACK;
+        if mptcp { acceptable.max(self.window.buffer()) } else { acceptable }
+    }
+
+    /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is
+    /// unread, and what waits for earlier data. A kernel counts what a Multipath TCP subflow holds only on that subflow.
+    pub(crate) fn occupied(&self, held: u64, mptcp: bool, memory: Option<&KernelBuffers>) -> u64 {
+        let bytes = self.ready_bytes() + self.held_bytes();
+        match (memory, mptcp) {
+            (Some(memory), true) => self.window.occupied_by(memory.memory()),
+            (Some(_), false) => self.window.occupied_by(self.window.joined(bytes + held)),
+            (None, _) => bytes + held,
+        }
+    }
+
+    /// Opens a subflow's window for what arrived on it, and decides when that is acknowledged.
+    pub(crate) fn decide_ack(
+        &self,
+        now: Instant,
+        tcp: &mut Tcp,
+        own: &mut SubflowWindow,
+        mptcp: bool,
+        memory: Option<&KernelBuffers>,
+    ) {
+        let held = tcp.held_bytes();
+        let occupied = self.occupied(held, mptcp, memory);
+        // Data that waits for other subflows' needs no reader of this one's.
+        let taken = mptcp && self.ready_bytes() == 0 && self.held_bytes() > 0;
+        // The kernel's window of a subflow stays what it was at first until a full segment has come.
+        let grows = memory.is_none() || tcp.saw_full_segment();
+        if let Some((len, out_of_order)) = tcp.noted_data().filter(|_| grows) {
+            // A segment that waits for a hole counts before it takes its room.
+            let len_bytes = u64::from(len);
+            // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
+            // waits for a hole of the subflow.
+            let there = match (memory.is_some() && mptcp, out_of_order) {
+                (true, true) => self.window.occupied_by(self.window.joined(held.saturating_sub(len_bytes))),
+                (true, false) => self.window.occupied_by(self.window.joined(held + len_bytes)),
+                (false, true) => occupied.saturating_sub(len_bytes),
+                (false, false) => occupied,
+            };
+            let opened = self.window.opened(own.limit, own.clamp, len, there);
+            if opened > own.limit {
+                own.limit = opened;
+                tcp.window_grew();
+            }
+        }
+        let window = self.window.possible(own.limit, occupied, tcp.window_step());
+        tcp.decide_ack(now, window, taken);
+    }
+
+    /// The window for the next segment of a subflow with this window of its own and this step.
+    pub(crate) fn offer(&mut self, own: &SubflowWindow, occupied: u64, step: u64) -> u64 {
+        self.window.offer(self.queue.next(), own.limit, occupied, step)
+    }
+
+    /// This window goes out with a segment.
+    pub(crate) fn note_offered(&mut self, window: u64) {
+        self.last_offered = window;
+    }
+
+    /// Whether there is so much room that the peer should be told of it at once: plain TCP tells at each read; with Multipath TCP
+    /// the whole room must have doubled since it was last told.
+    pub(crate) fn is_worth_telling(&self, occupied: u64, mptcp: bool) -> bool {
+        let room = self.window.possible(u64::MAX, occupied, 1);
+        !mptcp || (room > 0 && room >= 2 * self.last_offered)
+    }
+
+    /// Whether a subflow tells the peer of the room that a read has made (RFC 9293 §3.8.6.2.2): a window update is worth a segment
+    /// of its own once the window doubles.
+    pub(crate) fn window_doubles(&self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> bool {
+        let left = tcp.window_left();
+        let possible = self.window.possible(own.limit, occupied, tcp.window_step());
+        2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0
+    }
+}

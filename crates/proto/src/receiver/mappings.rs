@@ -10,9 +10,10 @@
 //! * a mapping that overlaps a known one and differs from it is ignored: "A mapping is fixed";
 //! * where checksums are in use, data waits until all of its mapping is there, and is delivered only if the checksum is right.
 
-use super::Connection;
-use super::handshake::Mode;
-use crate::seq::{DataSeq, SubflowId};
+use super::{Receiver, WINDOW_SLACK};
+use crate::host::linux::memory::KernelBuffers;
+use crate::keys::Keys;
+use crate::seq::DataSeq;
 use crate::tcp::Arrival;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
@@ -25,7 +26,7 @@ const MAPPING_WAIT: Duration = Duration::from_secs(1);
 
 /// Why data of a subflow cannot be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(crate) enum MappingError {
     /// The subflow is broken.
     Reset(ResetReason),
     /// The checksum of the mapping that starts here, on the wire and in the subflow, is wrong.
@@ -65,37 +66,49 @@ pub(crate) struct Mappings {
     waiting_bytes: u64,
     waits_since: Option<Instant>,
     /// A checksum was wrong on the only subflow: everything waits until the peer has agreed to plain TCP.
-    pub(super) failed: bool,
+    pub(crate) failed: bool,
+    /// The mapping of a DATA_FIN was among those that were complete.
+    data_fin_taken: bool,
 }
 
 impl Mappings {
     /// Nothing is kept: a segment's own mapping decides alone.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.known.is_empty() && self.waiting.is_empty()
     }
 
+    /// Whether a DATA_FIN has been taken with the data before it, since this was last asked.
+    pub(crate) fn take_data_fin(&mut self) -> bool {
+        core::mem::take(&mut self.data_fin_taken)
+    }
+
+    /// Whether the mapping of the subflow's byte `at` is known.
+    pub(crate) fn covers(&mut self, at: u64) -> bool {
+        self.covering(at).is_ok()
+    }
+
     /// Data waits for a mapping.
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// When data has waited long enough.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.waits_since.map(|t| t + MAPPING_WAIT)
     }
 
     /// Only its amount ends its waiting.
-    pub(super) fn wait_as_long_as_needed(&mut self) {
+    pub(crate) fn wait_as_long_as_needed(&mut self) {
         self.waits_since = None;
     }
 
     /// It goes on waiting, from now on.
-    pub(super) fn wait_again(&mut self, now: Instant) {
+    pub(crate) fn wait_again(&mut self, now: Instant) {
         self.waits_since = self.waits_since.map(|_| now);
     }
 
     /// All data that was not delivered, for a subflow that is plain TCP from now on.
-    pub(super) fn take_waiting(&mut self) -> Vec<(u64, Payload)> {
+    pub(crate) fn take_waiting(&mut self) -> Vec<(u64, Payload)> {
         let Mappings { known, waiting, .. } = core::mem::take(self);
         let mut all: Vec<(u64, Payload)> = waiting.into();
         for known in known {
@@ -156,90 +169,79 @@ fn near(low: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
 }
 
-impl Connection {
+impl Receiver {
     /// Where a segment's data belongs in a stream of Multipath TCP, when its own mapping says all that there is to say.
-    pub(super) fn place(&self, id: SubflowId, arrival: &Arrival) -> Option<DataSeq> {
-        let Mode::Mptcp(keys) = self.mode else { return None };
-        let subflow = self.subflows.get(id)?;
+    pub(crate) fn place(
+        &self,
+        keys: &Keys,
+        checksums: bool,
+        mappings: &Mappings,
+        arrival: &Arrival,
+    ) -> Option<DataSeq> {
         let mapping = arrival.mapping?;
         let offset = (arrival.ssn as u32).wrapping_sub(mapping.ssn);
         let covered = u64::from(offset) + u64::from(arrival.payload.len()) + u64::from(arrival.data_fin);
-        if self.checksum || covered != u64::from(mapping.len) || !subflow.mappings.is_idle() {
+        if checksums || covered != u64::from(mapping.len) || !mappings.is_idle() {
             return None;
         }
-        let start = keys.peer_position(mapping.dsn, self.receive.next())?;
+        let start = keys.peer_position(mapping.dsn, self.next())?;
         Some(start + u64::from(offset))
     }
 
-    /// Takes data of plain TCP: it goes on where the stream ends so far. Anything else would misplace it, as where the stream
-    /// had another order before it fell back.
-    pub(super) fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, Trouble> {
-        let at = DataSeq(ssn - 1);
-        if at != self.receive.next() {
-            return Err(Trouble::Reset(ResetReason::Middlebox));
-        }
-        Ok(self.insert_data(at, payload))
-    }
-
-    /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
-    #[inline(never)]
-    pub(super) fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &Arrival) -> Result<u64, Trouble> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
-        let (start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()));
-        let near = keys.wire_data_ack(self.receive.next().0);
-        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        let mappings = &mut subflow.mappings;
+    /// Notes the mapping of a segment with data.
+    pub(crate) fn learn(&self, keys: &Keys, mappings: &mut Mappings, arrival: &Arrival) {
+        let near = keys.wire_data_ack(self.next().0);
         if let Some(option) = arrival.mapping {
-            mappings.learn(option, arrival.data_fin, option.dsn.expand(near), (start, end));
+            let end = arrival.ssn + u64::from(arrival.payload.len());
+            mappings.learn(option, arrival.data_fin, option.dsn.expand(near), (arrival.ssn, end));
         }
-        if mappings.failed {
-            mappings.wait(now, start, arrival.payload.clone());
-        } else {
-            if mappings.covering(start).is_err() && self.may_fall_back(id, start) {
-                self.fall_back(id)?;
-                return self.insert_plain(start, arrival.payload.clone());
-            }
-            let mut pending = VecDeque::from([(start, arrival.payload.clone())]);
-            let new = self.map_pieces(now, id, &mut pending)?;
-            return self.limit_waiting(id).map(|()| new);
-        }
-        self.limit_waiting(id).map(|()| 0)
     }
 
-    /// A mapping on a segment without new data: it may be what data waits for.
-    #[inline(never)]
-    pub(super) fn learn_late(
+    /// Takes a segment's data whose mapping is not one with its segment, after [`Receiver::learn`]. Returns how many bytes are
+    /// new.
+    pub(crate) fn take_mapped(
         &mut self,
         now: Instant,
-        id: SubflowId,
-        option: Mapping,
-        data_fin: bool,
-    ) -> Result<u64, Trouble> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
-        let near = keys.wire_data_ack(self.receive.next().0);
-        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        let mappings = &mut subflow.mappings;
+        keys: &Keys,
+        checksums: bool,
+        mappings: &mut Mappings,
+        arrival: &Arrival,
+        memory: Option<&mut KernelBuffers>,
+    ) -> Result<u64, MappingError> {
+        let mut new = 0;
+        if mappings.failed {
+            mappings.wait(now, arrival.ssn, arrival.payload.clone());
+        } else {
+            let mut pending = VecDeque::from([(arrival.ssn, arrival.payload.clone())]);
+            new = self.map_pieces(now, keys, checksums, mappings, &mut pending, memory)?;
+        }
+        self.limit_waiting(mappings).map(|()| new)
+    }
+
+    /// A mapping on a segment without new data: it may be what data waits for. Returns how many bytes are new.
+    #[inline(never)]
+    pub(crate) fn learn_late(
+        &mut self,
+        now: Instant,
+        keys: &Keys,
+        checksums: bool,
+        mappings: &mut Mappings,
+        (option, data_fin): (Mapping, bool),
+        memory: Option<&mut KernelBuffers>,
+    ) -> Result<u64, MappingError> {
+        let near = keys.wire_data_ack(self.next().0);
         let (Some(first), Some(last)) = (mappings.waiting.front(), mappings.waiting.back()) else { return Ok(0) };
         let range = (first.0, last.0 + u64::from(last.1.len()));
         mappings.learn(option, data_fin, option.dsn.expand(near), range);
-        self.try_waiting(now, id)
-    }
-
-    /// After a new mapping: delivers what it was missing for.
-    fn try_waiting(&mut self, now: Instant, id: SubflowId) -> Result<u64, Trouble> {
-        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        let mappings = &mut subflow.mappings;
         if mappings.failed {
             return Ok(0);
         }
         let since = mappings.waits_since.take();
         mappings.waiting_bytes = 0;
         let mut pending = core::mem::take(&mut mappings.waiting);
-        let result = self.map_pieces(now, id, &mut pending);
-        if let Some(subflow) = self.subflows.get_mut(id)
-            && subflow.mappings.has_waiting()
-        {
-            subflow.mappings.waits_since = since;
+        let result = self.map_pieces(now, keys, checksums, mappings, &mut pending, memory);
+        if mappings.has_waiting() {
+            mappings.waits_since = since;
         }
         result
     }
@@ -248,18 +250,17 @@ impl Connection {
     fn map_pieces(
         &mut self,
         now: Instant,
-        id: SubflowId,
+        keys: &Keys,
+        checksums: bool,
+        mappings: &mut Mappings,
         pending: &mut VecDeque<(u64, Payload)>,
-    ) -> Result<u64, Trouble> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        mut memory: Option<&mut KernelBuffers>,
+    ) -> Result<u64, MappingError> {
         let (mut new, mut end) = (0, 0);
         while let Some((at, payload)) = pending.pop_front() {
             let len = u64::from(payload.len());
             end = at + len;
-            let next = self.receive.next();
-            let checksums = self.checksum;
-            let Some(subflow) = self.subflows.get_mut(id) else { return Ok(new) };
-            let mappings = &mut subflow.mappings;
+            let next = self.next();
             let piece_end = match mappings.covering(at) {
                 Ok(known) => known.end().min(end),
                 Err(start) => start.min(end),
@@ -278,7 +279,7 @@ impl Connection {
             if !checksums {
                 let dsn = known.dsn.wrapping_add(at - known.ssn);
                 if let Some(place) = keys.peer_position(DataNumber::Long(dsn), next) {
-                    new += self.insert_data(place, piece);
+                    new += self.insert(place, piece, true, memory.as_deref_mut());
                 }
                 continue;
             }
@@ -288,30 +289,29 @@ impl Connection {
             if known.taken < known.len {
                 continue;
             }
-            match self.finish_mapping(now, id, at) {
+            match self.finish_mapping(now, keys, mappings, at, memory.as_deref_mut()) {
                 Ok(delivered) => new += delivered,
-                Err(trouble) => {
-                    if let Some(subflow) = self.subflows.get_mut(id) {
-                        pending.drain(..).for_each(|(at, rest)| subflow.mappings.wait(now, at, rest));
-                    }
-                    return Err(trouble);
+                Err(error) => {
+                    pending.drain(..).for_each(|(at, rest)| mappings.wait(now, at, rest));
+                    return Err(error);
                 }
             }
         }
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            let mappings = &mut subflow.mappings;
-            let first = mappings.waiting.front().map_or(end, |w| w.0);
-            mappings.known.retain(|k| k.end() > first.min(end));
-        }
+        let first = mappings.waiting.front().map_or(end, |w| w.0);
+        mappings.known.retain(|k| k.end() > first.min(end));
         Ok(new)
     }
 
     /// All data of the mapping around `at` is there: it is delivered, or not trusted.
-    fn finish_mapping(&mut self, now: Instant, id: SubflowId, at: u64) -> Result<u64, Trouble> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
-        let next = self.receive.next();
-        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        let mappings = &mut subflow.mappings;
+    fn finish_mapping(
+        &mut self,
+        now: Instant,
+        keys: &Keys,
+        mappings: &mut Mappings,
+        at: u64,
+        mut memory: Option<&mut KernelBuffers>,
+    ) -> Result<u64, MappingError> {
+        let next = self.next();
         let Some(i) = mappings.known.iter().position(|k| k.ssn <= at && at < k.end()) else { return Ok(0) };
         let Some(known) = mappings.known.remove(i) else { return Ok(0) };
         let Known { option, dsn, ssn, .. } = known;
@@ -324,20 +324,34 @@ impl Connection {
                 mappings.wait(now, place, piece);
                 place += len;
             }
-            return Err(Trouble::Checksum { dsn, ssn });
+            return Err(MappingError::Checksum { dsn, ssn });
         }
         let (mut new, mut offset) = (0, 0);
         for piece in known.pieces {
             let len = u64::from(piece.len());
             if let Some(place) = keys.peer_position(DataNumber::Long(dsn.wrapping_add(offset)), next) {
-                new += self.insert_data(place, piece);
+                new += self.insert(place, piece, true, memory.as_deref_mut());
             }
             offset += len;
         }
         if known.data_fin {
-            self.take_data_fin(id, Mapping { dsn: DataNumber::Long(dsn), ..option });
+            mappings.data_fin_taken |= self.take_data_fin(keys, Mapping { dsn: DataNumber::Long(dsn), ..option });
         }
         Ok(new)
+    }
+
+    /// Takes the place of a DATA_FIN in the peer's stream, which is the last octet of its mapping. Returns whether it can be one.
+    #[cold]
+    pub(crate) fn take_data_fin(&mut self, keys: &Keys, mapping: Mapping) -> bool {
+        let Some(start) = keys.peer_position(mapping.dsn, self.next()) else { return false };
+        let end = start + u64::from(mapping.len.saturating_sub(1));
+        if end > self.window.edge() + WINDOW_SLACK {
+            //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
+            //= tests: close::a_data_fin_that_cannot_be_the_end_is_ignored
+            return false;
+        }
+        self.queue.set_end(end);
+        true
     }
 
     /// "If a mapping for that subflow-level sequence space does not arrive within a receive window of data, that subflow
@@ -345,9 +359,8 @@ impl Connection {
     //= RFC 8684 §3.3.1: "If a mapping for that subflow-level sequence space does not arrive within a receive window of
     //= data, that subflow SHOULD be treated as broken, closed with a RST, and any unmapped data silently discarded"
     //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection
-    fn limit_waiting(&mut self, id: SubflowId) -> Result<(), Trouble> {
-        let most = self.window.buffer();
-        let waiting = self.subflows.get_mut(id).map_or(0, |s| s.mappings.waiting_bytes);
-        if waiting > most { Err(Trouble::Reset(ResetReason::Middlebox)) } else { Ok(()) }
+    fn limit_waiting(&self, mappings: &Mappings) -> Result<(), MappingError> {
+        let too_much = mappings.waiting_bytes > self.window.buffer();
+        if too_much { Err(MappingError::Reset(ResetReason::Middlebox)) } else { Ok(()) }
     }
 }

@@ -5,6 +5,21 @@ use crate::host::linux::memory::{OVERHEAD, SEGMENTS};
 use crate::seq::DataSeq;
 use pathweave_units::{Duration, Instant};
 
+/// What a subflow's own acknowledgements may offer of the connection's window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SubflowWindow {
+    /// The most now: it opens as data arrives.
+    pub(crate) limit: u64,
+    /// What that may open to, where it is less than the buffer.
+    pub(crate) clamp: u64,
+}
+
+impl Default for SubflowWindow {
+    fn default() -> Self {
+        SubflowWindow { limit: 0, clamp: u64::MAX }
+    }
+}
+
 /// Buffer size, its auto-tuning, and the right edge offered so far. All sizes are bytes of data.
 ///
 /// Auto-tuning is the kernel's: the buffer follows what the application reads in a round trip (as CP §2 asks: twice the

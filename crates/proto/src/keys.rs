@@ -1,0 +1,58 @@
+//! The keys of a Multipath TCP connection, and its data sequence numbers on the wire.
+
+use crate::seq::DataSeq;
+use pathweave_wire::crypto;
+use pathweave_wire::mptcp::{DataNumber, Key, Token};
+
+/// Keys and numbers of a Multipath TCP connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys {
+    pub(crate) local: Key,
+    pub(crate) remote: Key,
+    /// Initial data sequence numbers; the first byte's number is one more.
+    local_idsn: u64,
+    remote_idsn: u64,
+    pub(crate) remote_token: Token,
+    /// The peer has shown, by a data sequence signal, that it knows the connection to be Multipath TCP.
+    pub(crate) confirmed: bool,
+    /// The peer's C flag: no joins to its initial address.
+    pub(crate) no_join_to_initial: bool,
+}
+
+impl Keys {
+    pub(crate) fn new(local: Key, remote: Key, no_join_to_initial: bool) -> Self {
+        Keys {
+            local,
+            remote,
+            local_idsn: crypto::initial_data_sequence(local),
+            remote_idsn: crypto::initial_data_sequence(remote),
+            remote_token: crypto::token(remote),
+            confirmed: false,
+            no_join_to_initial,
+        }
+    }
+
+    /// Our data sequence number of `at` on the wire.
+    pub(crate) fn wire_dsn(&self, at: DataSeq) -> u64 {
+        self.local_idsn.wrapping_add(1).wrapping_add(at.0)
+    }
+
+    /// The place in our stream of a DATA_ACK, near `una`.
+    pub(crate) fn own_position(&self, number: DataNumber, una: DataSeq) -> Option<DataSeq> {
+        let near = self.wire_dsn(una);
+        let delta = number.expand(near).wrapping_sub(near) as i64;
+        una.0.checked_add_signed(delta).map(DataSeq)
+    }
+
+    /// The place in the peer's stream of a data sequence number, near `next`.
+    pub(crate) fn peer_position(&self, number: DataNumber, next: DataSeq) -> Option<DataSeq> {
+        let near = self.wire_data_ack(next.0);
+        let delta = number.expand(near).wrapping_sub(near) as i64;
+        next.0.checked_add_signed(delta).map(DataSeq)
+    }
+
+    /// The DATA_ACK on the wire for the place `next` in the peer's stream.
+    pub(crate) fn wire_data_ack(&self, next: u64) -> u64 {
+        self.remote_idsn.wrapping_add(1).wrapping_add(next)
+    }
+}

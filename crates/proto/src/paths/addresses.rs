@@ -1,0 +1,255 @@
+//! Both hosts' addresses: announcing and removing ours, and taking what the peer announces and removes (RFC 8684 §3.4).
+
+use super::subflow::PathMeta;
+use crate::keys::Keys;
+use crate::rate_limiter::RateLimiter;
+use crate::seq::SubflowId;
+use core::net::{IpAddr, SocketAddr};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption};
+use pathweave_wire::{Segment, crypto};
+use std::collections::VecDeque;
+
+/// How often an announcement is repeated without an echo.
+const TRIES: u32 = 8;
+/// The first wait for an echo; doubled each time.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// Announcements of the peer that are taken at most: so many in so long. Others are as good as lost.
+const ADDRESSES: u32 = 32;
+const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
+
+/// One of this host's addresses: its identifier, and what is configured about the path that starts there.
+pub(crate) type LocalAddress = (AddressId, IpAddr, PathMeta);
+
+/// An announcement that was sent and not echoed: it may be lost.
+#[derive(Clone, Copy, Debug)]
+struct Unechoed {
+    id: AddressId,
+    option: MptcpOption,
+    /// When it is sent again; nothing: it waits for an acknowledgement to go on.
+    again: Option<Instant>,
+    tries: u32,
+}
+
+/// The addresses that a connection may use, and what is still to be told about ours.
+pub(crate) struct AddressBook {
+    /// Where the first subflow starts: its port is the connection's.
+    initial_local: SocketAddr,
+    local: Vec<LocalAddress>,
+    /// The first is where the first subflow goes.
+    remote: Vec<(AddressId, SocketAddr)>,
+    /// The peer has removed the address that it was first reached at.
+    initial_removed: bool,
+    taken: RateLimiter,
+    /// What the next acknowledgements are to announce or echo.
+    announce: VecDeque<MptcpOption>,
+    unechoed: Vec<Unechoed>,
+}
+
+impl AddressBook {
+    /// The addresses of a connection whose first subflow runs between `initial_local` and `initial_remote`.
+    ///
+    /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in `local`.
+    pub(crate) fn new(local: &[LocalAddress], initial_local: SocketAddr, initial_remote: SocketAddr) -> Self {
+        let mut local = local.to_vec();
+        if let Some(i) = local.iter().position(|a| a.1 == initial_local.ip()) {
+            let first = local[0].0;
+            local[0].0 = local[i].0;
+            local[i].0 = first;
+        }
+        AddressBook {
+            initial_local,
+            local,
+            remote: vec![(AddressId(0), initial_remote)],
+            initial_removed: false,
+            taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
+            announce: VecDeque::new(),
+            unechoed: Vec::new(),
+        }
+    }
+
+    /// Where the first subflow starts.
+    pub(crate) fn initial_local(&self) -> SocketAddr {
+        self.initial_local
+    }
+
+    /// This host's addresses.
+    pub(crate) fn local(&self) -> &[LocalAddress] {
+        &self.local
+    }
+
+    /// The peer's addresses, the one it was first reached at first.
+    pub(crate) fn remote(&self) -> &[(AddressId, SocketAddr)] {
+        &self.remote
+    }
+
+    /// Whether the peer has removed the address that it was first reached at.
+    pub(crate) fn initial_is_removed(&self) -> bool {
+        self.initial_removed
+    }
+
+    /// What is configured about the path from one of our addresses.
+    pub(crate) fn meta_of(&self, address: IpAddr) -> PathMeta {
+        self.local.iter().find(|a| a.1 == address).map(|a| a.2).unwrap_or_default()
+    }
+
+    /// The identifier of one of our addresses.
+    pub(crate) fn id_of(&self, address: IpAddr) -> AddressId {
+        self.local.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
+    }
+
+    /// Every further local address is announced.
+    pub(crate) fn announce_all(&mut self, keys: &Keys) {
+        for (id, address, _) in &self.local {
+            if *address != self.initial_local.ip() {
+                self.announce.push_back(announcement(keys, *id, *address));
+            }
+        }
+    }
+
+    /// One local address is announced.
+    pub(crate) fn announce(&mut self, keys: &Keys, id: AddressId, address: IpAddr) {
+        self.announce.push_back(announcement(keys, id, address));
+    }
+
+    /// Whether there is anything to announce or to echo.
+    pub(crate) fn has_announcement(&self) -> bool {
+        !self.announce.is_empty()
+    }
+
+    /// Puts the next announcement on an acknowledgement. Where both do not fit, the data sequence signal gives way; so it does
+    /// where it tells nothing new (`is_news`), as in the kernel.
+    pub(crate) fn add_announcement(&mut self, now: Instant, is_news: bool, segment: &mut Segment) {
+        let Some(option) = self.announce.front().copied() else { return };
+        let len = option.wire_len().next_multiple_of(4);
+        let signal = segment.options.dss;
+        if (!is_news || len > segment.options.free_bytes()) && signal.is_some_and(|d| d.mapping.is_none()) {
+            segment.options.dss = None;
+        }
+        if len > segment.options.free_bytes() {
+            segment.options.dss = signal;
+            return;
+        }
+        self.announce.pop_front();
+        segment.options.mptcp.push(option);
+        if let MptcpOption::AddAddress { id, hmac: Some(_), .. } = option {
+            let tries = self.unechoed.iter().find(|u| u.id == id).map_or(0, |u| u.tries);
+            self.unechoed.retain(|u| u.id != id);
+            let again = Some(now + FIRST_WAIT.saturating_mul(1 << tries));
+            self.unechoed.push(Unechoed { id, option, again, tries: tries + 1 });
+        }
+    }
+
+    /// When an announcement without an echo is sent again, if any is.
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.unechoed.iter().filter_map(|u| u.again).min()
+    }
+
+    /// Announcements whose echo did not come are sent again, a bounded number of times.
+    //= RFC 8684 §3.4.1: "the lack of this type of "echo" can indicate to the initial ADD_ADDR sender that the ADD_ADDR
+    //= needs to be retransmitted"
+    //= tests: add_addr::a_lost_announcement_is_repeated, add_addr::without_an_echo_announcing_ends
+    pub(crate) fn repeat_announcements(&mut self, now: Instant) {
+        let due = |u: &Unechoed| u.again.is_some_and(|t| t <= now);
+        self.unechoed.retain(|u| !due(u) || u.tries < TRIES);
+        for unechoed in self.unechoed.iter_mut().filter(|u| due(u)) {
+            unechoed.again = None;
+            self.announce.push_back(unechoed.option);
+        }
+    }
+
+    /// The peer has echoed an announcement of ours.
+    pub(crate) fn take_echo(&mut self, id: AddressId) {
+        self.unechoed.retain(|u| u.id != id);
+    }
+
+    /// Takes an announcement of the peer and has it echoed. Nothing where it is not believed; else whether the address is a new
+    /// one.
+    pub(crate) fn take_announcement(
+        &mut self,
+        now: Instant,
+        keys: &Keys,
+        id: AddressId,
+        address: IpAddr,
+        port: Option<u16>,
+        hmac: u64,
+    ) -> Option<bool> {
+        if !self.taken.allows(now) {
+            return None;
+        }
+        let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
+        //= RFC 8684 §3.4.1: "If a host receives an ADD_ADDR option for which it cannot validate the HMAC, it SHOULD
+        //= silently ignore the option"
+        //= tests: add_addr::a_wrong_hmac_is_ignored_without_an_echo
+        let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
+        if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+            return None;
+        }
+        if self.local.iter().any(|(_, own, _)| *own == address) {
+            return Some(false);
+        }
+        let Some(to) = port.or_else(|| self.remote.first().map(|r| r.1.port())) else { return Some(false) };
+        //= RFC 8684 §3.4.1: "a receiver receiving a fresh ADD_ADDR option (where E=0) will send the same option back to
+        //= the sender, but not including the HMAC and with E=1"
+        //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
+        let echo = MptcpOption::AddAddress { id, address, port, hmac: None };
+        if !self.announce.contains(&echo) {
+            self.announce.push_back(echo);
+        }
+        let remote = SocketAddr::new(address, to);
+        let is_new = self.remote.iter().all(|r| r.1 != remote) && self.remote.len() < SubflowId::MAX_SUBFLOWS;
+        if is_new {
+            self.remote.push((id, remote));
+        }
+        Some(is_new)
+    }
+
+    /// The peer has removed an address: no more joins go there. "If an Address ID is not known, the receiver will silently ignore
+    /// the request" (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.8: "Remove request for unknown Address ID: silently ignore"
+    //= tests: remove_addr::a_removal_of_an_unknown_address_is_ignored
+    pub(crate) fn take_removal(&mut self, id: AddressId) {
+        self.initial_removed |= id == AddressId(0);
+        // The first one stays in the list, because its port is the connection's.
+        self.remote.retain(|(known, _)| *known != id || id == AddressId(0));
+    }
+
+    /// This host has a further address. Returns its identifier, unless the address was known or every identifier is in use.
+    pub(crate) fn add_local(&mut self, address: IpAddr, meta: PathMeta) -> Option<AddressId> {
+        let used = |id: u8| self.local.iter().any(|(known, _, _)| known.0 == id);
+        let id = (1..=u8::MAX).find(|id| !used(*id)).map(AddressId)?;
+        if self.local.iter().any(|(_, known, _)| *known == address) {
+            return None;
+        }
+        self.local.push((id, address, meta));
+        Some(id)
+    }
+
+    /// This host has lost an address; the peer is told where `tell` says so. Returns whether the address was known.
+    pub(crate) fn remove_local(&mut self, address: IpAddr, tell: bool) -> bool {
+        let Some(i) = self.local.iter().position(|(_, known, _)| *known == address) else { return false };
+        let (id, _, _) = self.local.remove(i);
+        self.unechoed.retain(|u| u.id != id);
+        if tell {
+            self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
+        }
+        true
+    }
+
+    /// No announcement is repeated any more.
+    pub(crate) fn stop_repeating(&mut self) {
+        self.unechoed.clear();
+    }
+
+    /// Nothing is announced any more.
+    pub(crate) fn stop_announcing(&mut self) {
+        self.announce.clear();
+        self.unechoed.clear();
+    }
+}
+
+fn announcement(keys: &Keys, id: AddressId, address: IpAddr) -> MptcpOption {
+    let hmac = crypto::add_address_hmac(keys.local, keys.remote, id, address, None);
+    MptcpOption::AddAddress { id, address, port: None, hmac: Some(hmac) }
+}

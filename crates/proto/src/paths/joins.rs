@@ -1,0 +1,134 @@
+//! Which further subflows a client wants, and when (RFC 8684 §3.2).
+
+use super::addresses::AddressBook;
+use super::subflow::{Join, Subflow};
+use super::table::SubflowTable;
+use crate::config::PathManager;
+use crate::tcp::State;
+use core::net::{IpAddr, SocketAddr};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::AddressId;
+
+/// The first wait before a subflow that was lost or refused is joined again.
+const JOIN_RETRY: Duration = Duration::from_secs(1);
+
+/// Random numbers that the endpoint draws for a new subflow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) isn: u32,
+    pub(crate) nonce: u32,
+}
+
+/// When subflows are joined, for the first time and again.
+#[derive(Debug, Default)]
+pub(crate) struct JoinPlan {
+    wanted: bool,
+    /// Joins are tried again at this time.
+    retry_at: Option<Instant>,
+    /// How many subflows were lost since one that joined carried its first data.
+    lost: u32,
+}
+
+impl JoinPlan {
+    /// The path manager is to look for joins that are missing.
+    pub(crate) fn request(&mut self) {
+        self.wanted = true;
+    }
+
+    /// Whether the path manager is to look.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.wanted
+    }
+
+    /// The path manager has looked.
+    pub(crate) fn answered(&mut self) {
+        self.wanted = false;
+    }
+
+    /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one that joined since
+    /// carries data.
+    pub(crate) fn after_loss(&mut self, now: Instant) {
+        match self.lost {
+            0 => self.wanted = true,
+            n => self.retry_at = Some(now + JOIN_RETRY.saturating_mul(1 << (n - 1).min(2))),
+        }
+        self.lost += 1;
+    }
+
+    /// The next loss counts as the first one.
+    pub(crate) fn forget_losses(&mut self) {
+        self.lost = 0;
+    }
+
+    /// When joins are tried again.
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.retry_at
+    }
+
+    /// Tries again where it is time.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.retry_at.take_if(|t| *t <= now).is_some() {
+            self.wanted = true;
+        }
+    }
+}
+
+impl Subflow {
+    /// The peer has not proved yet that this join is its own.
+    pub(crate) fn is_unproved(&self) -> bool {
+        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == State::SynReceived
+    }
+}
+
+/// The joins that a path manager wants besides the subflows that there are: local address (port 0: a free one), remote address.
+/// `closed_initial`: none may go to the address that the peer was first reached at. `join_initial`: further addresses may join
+/// that one where the peer has announced no other.
+pub(crate) fn wanted(
+    manager: PathManager,
+    addresses: &AddressBook,
+    subflows: &SubflowTable,
+    closed_initial: bool,
+    join_initial: bool,
+) -> Vec<(SocketAddr, SocketAddr)> {
+    let living = || subflows.iter().filter(|s| !s.has_ended());
+    let initial = addresses.remote().first().copied();
+    let joinable = |remote: &&(AddressId, SocketAddr)| !(closed_initial && Some(**remote) == initial);
+    let mut joins = Vec::new();
+    match manager {
+        PathManager::Default => {
+            // One subflow from each local address: to the announced address of the same number, or to the initial one
+            // where the peer has announced none.
+            for (i, (_, local, _)) in addresses.local().iter().enumerate() {
+                let announced = addresses.remote().iter().filter(joinable).nth(i);
+                let only_initial = addresses.remote().len() == 1 && join_initial;
+                let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
+                let Some((_, remote)) = announced.or(alone) else { continue };
+                let used = living().any(|s| s.tcp.local.ip() == *local);
+                if !used && local.is_ipv4() == remote.is_ipv4() {
+                    joins.push((SocketAddr::new(*local, 0), *remote));
+                }
+            }
+        }
+        PathManager::FullMesh => {
+            let exists = |local: IpAddr, remote: SocketAddr| {
+                living().any(|s| s.tcp.local.ip() == local && s.tcp.remote == remote)
+            };
+            for (_, local, _) in addresses.local() {
+                for (_, remote) in addresses.remote().iter().filter(joinable) {
+                    if local.is_ipv4() == remote.is_ipv4() && !exists(*local, *remote) {
+                        joins.push((SocketAddr::new(*local, 0), *remote));
+                    }
+                }
+            }
+        }
+        PathManager::NDiffPorts(n) => {
+            let first = subflows.iter().next().map(|s| s.tcp.local.ip());
+            if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
+                for _ in living().count()..usize::from(n) {
+                    joins.push((SocketAddr::new(local, 0), *remote));
+                }
+            }
+        }
+    }
+    joins
+}
