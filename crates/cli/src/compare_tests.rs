@@ -122,7 +122,7 @@ fn settings_reach_the_scenario_and_the_baselines() {
     assert_eq!(plans[0].document.overrides(), with.settings);
     for (_, scenario) in &plans[0].variants {
         let fixed = pathweave_proto::config::ReceiveBuffer::Fixed(60_000);
-        assert!(scenario.connections.iter().all(|c| c.receive_buffer == fixed));
+        assert!(scenario.connections.iter().all(|c| c.engine.receive_buffer == fixed));
     }
 }
 

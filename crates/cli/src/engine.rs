@@ -44,7 +44,7 @@ pub(crate) fn failed(run: &Run<'_>, reason: &str) -> RunResult {
         schema_version: SCHEMA_VERSION,
         scenario: run.scenario.name.clone(),
         scheduler: run.variant.label(),
-        congestion: measured.map_or(String::new(), |c| c.congestion.to_string()),
+        congestion: measured.map_or(String::new(), |c| c.engine.congestion.to_string()),
         seed: run.seed,
         status: Status::Failed,
         reason: Some(reason.into()),

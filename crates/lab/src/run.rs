@@ -73,7 +73,7 @@ pub fn run_watched(
         schema_version: SCHEMA_VERSION,
         scenario: scenario.name.clone(),
         scheduler: variant.label(),
-        congestion: connection.map(|c| c.congestion.to_string()).unwrap_or_default(),
+        congestion: connection.map(|c| c.engine.congestion.to_string()).unwrap_or_default(),
         seed,
         status: measured.status,
         reason: measured.reason,
@@ -101,7 +101,7 @@ fn manifest(
     registry: &Registry,
     files: &dyn Files,
 ) -> Result<Manifest, RunError> {
-    let chosen = measured_connection(scenario).map(|c| &c.scheduler);
+    let chosen = measured_connection(scenario).map(|c| &c.engine.scheduler);
     let entry = chosen.and_then(|a| registry.scheduler(&a.name));
     let parameters = entry.map(|e| e.parameters).unwrap_or_default();
     let given = chosen.map(|a| a.given.as_slice()).unwrap_or_default();

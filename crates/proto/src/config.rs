@@ -123,8 +123,11 @@ pub struct Chosen<E> {
 }
 
 /// The settings of one connection.
-#[derive(Clone, Debug)]
-pub struct ConnectionConfig {
+///
+/// `S` and `C` say which scheduler and which controller. A connection that runs has them [`Chosen`]; a description of one can
+/// have their names, until [`ConnectionConfig::with_algorithms`] puts the algorithms in their place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionConfig<S = Chosen<SchedulerEntry>, C = Chosen<ControllerEntry>> {
     /// Multipath TCP; off: plain TCP.
     pub mptcp: bool,
     /// Transport settings of each subflow.
@@ -132,9 +135,9 @@ pub struct ConnectionConfig {
     /// Whose habits this side has beyond the RFCs.
     pub host: Host,
     /// The packet scheduler of this side's sending direction.
-    pub scheduler: Chosen<SchedulerEntry>,
+    pub scheduler: S,
     /// The congestion controller of each subflow.
-    pub congestion: Chosen<ControllerEntry>,
+    pub congestion: C,
     /// Send buffer: bytes that the application can write beyond the first unacknowledged one.
     pub send_buffer: u64,
     /// Receive buffer, shared by all subflows.
@@ -164,9 +167,9 @@ pub struct ConnectionConfig {
     pub max_subflows: u8,
 }
 
-impl ConnectionConfig {
+impl<S, C> ConnectionConfig<S, C> {
     /// Multipath TCP with large buffers, without what single papers or kernels add, and these two algorithms.
-    pub fn new(scheduler: Chosen<SchedulerEntry>, congestion: Chosen<ControllerEntry>) -> Self {
+    pub fn new(scheduler: S, congestion: C) -> Self {
         ConnectionConfig {
             mptcp: true,
             tcp: TcpConfig::default(),
@@ -186,6 +189,30 @@ impl ConnectionConfig {
             keep_alive: Duration::ZERO,
             close_timeout: Duration::from_secs(60),
             max_subflows: 8,
+        }
+    }
+
+    /// The same settings with other algorithms.
+    pub fn with_algorithms<S2, C2>(self, scheduler: S2, congestion: C2) -> ConnectionConfig<S2, C2> {
+        ConnectionConfig {
+            scheduler,
+            congestion,
+            mptcp: self.mptcp,
+            tcp: self.tcp,
+            host: self.host,
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            nagle: self.nagle,
+            pr: self.pr,
+            failure_detection: self.failure_detection,
+            path_manager: self.path_manager,
+            join_initial_address: self.join_initial_address,
+            protect_initial_address: self.protect_initial_address,
+            single_path: self.single_path,
+            checksum: self.checksum,
+            keep_alive: self.keep_alive,
+            close_timeout: self.close_timeout,
+            max_subflows: self.max_subflows,
         }
     }
 }

@@ -136,7 +136,7 @@ fn connection_facts(connection: &Connection, scenario: &Scenario) -> String {
         format!("receive buffer {}", text("receive_buffer")),
         format!("send buffer {}", text("send_buffer")),
     ];
-    if !connection.mptcp {
+    if !connection.engine.mptcp {
         parts.insert(0, "plain TCP".into());
     }
     if connection.paths.len() < scenario.paths.len() {

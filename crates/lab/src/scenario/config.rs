@@ -15,28 +15,16 @@ impl Connection {
     /// # Errors
     /// Where the registry is not the one that the scenario was read with.
     pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
-        let scheduler = spec::scheduler(&self.scheduler.name, registry)?;
-        let values = Values::parse(scheduler.parameters, &self.scheduler.given)?;
-        let (congestion, congestion_values) = spec::controller(&self.congestion, registry)?;
+        let scheduler = spec::scheduler(&self.engine.scheduler.name, registry)?;
+        let values = Values::parse(scheduler.parameters, &self.engine.scheduler.given)?;
+        let (congestion, congestion_values) = spec::controller(&self.engine.congestion, registry)?;
+        let scheduler = Chosen { entry: *scheduler, values };
+        let congestion = Chosen { entry: *congestion, values: congestion_values };
+        let single_path = self.path_mode == PathMode::Single;
         Ok(ConnectionConfig {
-            mptcp: self.mptcp,
-            tcp: self.tcp.clone(),
-            scheduler: Chosen { entry: *scheduler, values },
-            congestion: Chosen { entry: *congestion, values: congestion_values },
-            send_buffer: self.send_buffer,
-            receive_buffer: self.receive_buffer,
-            nagle: self.nagle,
             host: self.host(),
-            single_path: self.path_mode == PathMode::Single,
-            pr: self.pr,
-            failure_detection: self.failure_detection,
-            path_manager: self.path_manager,
-            join_initial_address: self.join_initial_address,
-            protect_initial_address: self.protect_initial_address,
-            checksum: self.checksum,
-            keep_alive: self.keep_alive,
-            close_timeout: self.close_timeout,
-            max_subflows: u8::try_from(self.max_subflows).unwrap_or(u8::MAX),
+            single_path,
+            ..self.engine.clone().with_algorithms(scheduler, congestion)
         })
     }
 
@@ -44,7 +32,7 @@ impl Connection {
     fn host(&self) -> Host {
         let linux = LinuxHost {
             // A host that detects failures as Linux does is taken for Linux in this too.
-            kernel_windows: self.failure_detection == FailureDetection::Linux,
+            kernel_windows: self.engine.failure_detection == FailureDetection::Linux,
             send_buffer_tuning: self.send_buffer_tuning,
             timer_tick: self.timer_tick,
         };
@@ -53,8 +41,8 @@ impl Connection {
 
     /// Every parameter of its scheduler with its value as written, defaults included.
     pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
-        let declared = registry.scheduler(&self.scheduler.name).map_or(&[][..], |entry| entry.parameters);
-        let given = &self.scheduler.given;
+        let declared = registry.scheduler(&self.engine.scheduler.name).map_or(&[][..], |entry| entry.parameters);
+        let given = &self.engine.scheduler.given;
         let value = |p: &Parameter| match given.iter().find(|(key, _)| key == p.name) {
             Some((_, value)) => value.clone(),
             None => p.default.to_owned(),

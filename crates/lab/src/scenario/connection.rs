@@ -10,7 +10,7 @@ use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 use pathweave_proto::parameter::ParameterError;
 use pathweave_units::Duration;
 
@@ -47,29 +47,18 @@ pub(crate) fn default_connection() -> Connection {
         name: String::new(),
         paths: Vec::new(),
         measured: true,
-        mptcp: true,
         start: Duration::ZERO,
         start_spread: Duration::ZERO,
         direction: Direction::Upload,
         workload: Workload::Bulk,
-        scheduler: algorithm("minrtt"),
-        congestion: algorithm("reno"),
-        send_buffer: 16 << 20,
-        receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
-        nagle: true,
+        path_mode: PathMode::Primary,
         send_buffer_tuning: false,
         timer_tick: Duration::ZERO,
-        pr: false,
-        failure_detection: FailureDetection::Fast,
-        path_manager: PathManager::Default,
-        join_initial_address: false,
-        protect_initial_address: false,
-        path_mode: PathMode::Primary,
-        max_subflows: 8,
-        checksum: false,
-        keep_alive: Duration::ZERO,
-        close_timeout: Duration::from_secs(60),
-        tcp: TcpConfig::default(),
+        engine: ConnectionConfig {
+            send_buffer: 16 << 20,
+            receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
+            ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
+        },
     }
 }
 
@@ -135,7 +124,7 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
         for link in connection.paths.iter().flat_map(links).map(|l| &scenario.links[*l]) {
             for rate in link.rates() {
                 let overhead = link.settings.overhead_bytes.unsigned_abs();
-                let needed = u64::from(connection.tcp.mtu) + u64::from(overhead);
+                let needed = u64::from(connection.engine.tcp.mtu) + u64::from(overhead);
                 let Rate::TokenBucket { burst_bytes: burst, .. } = rate else { continue };
                 if *burst >= needed {
                     continue;
@@ -148,7 +137,7 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
                     "at most {}, or a larger bucket on {name}: a packet of {} bytes and {} bytes of overhead do not fit into its \
                      burst of {burst} bytes and would all be dropped",
                     burst.saturating_sub(overhead.into()),
-                    connection.tcp.mtu,
+                    connection.engine.tcp.mtu,
                     overhead,
                 );
                 return Err(match mtu {
@@ -157,7 +146,7 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
                         Problem::Value,
                         reader.document.root.place,
                         "mtu",
-                        connection.tcp.mtu.to_string(),
+                        connection.engine.tcp.mtu.to_string(),
                         allowed,
                     ),
                 });
@@ -203,7 +192,7 @@ impl<'a> Maker<'a> {
             let entries = self.reader.table(self.overrides, &table.key)?.unwrap_or(&[]);
             self.reader.check_keys(entries, &known)?;
             let mut scratch = default_connection();
-            scratch.scheduler = Algorithm { name: table.key.clone(), given: Vec::new() };
+            scratch.engine.scheduler = Algorithm { name: table.key.clone(), given: Vec::new() };
             self.override_from_file(&mut scratch)?;
         }
         Ok(())
@@ -212,7 +201,9 @@ impl<'a> Maker<'a> {
     /// Applies `[scheduler.NAME]`; the answer is whether it says how failures are detected.
     fn override_from_file(&self, connection: &mut Connection) -> Result<bool, ScenarioError> {
         let mut detection = false;
-        let Some(table) = self.overrides.iter().find(|e| e.key == connection.scheduler.name) else { return Ok(false) };
+        let Some(table) = self.overrides.iter().find(|e| e.key == connection.engine.scheduler.name) else {
+            return Ok(false);
+        };
         let declared = self.registry.scheduler(&table.key).map_or(&[][..], |e| e.parameters);
         for entry in table.value.entries() {
             if !declared.iter().any(|p| p.name == entry.key) {
@@ -225,8 +216,8 @@ impl<'a> Maker<'a> {
             let text = self.reader.text(&entry.key, &entry.value)?;
             let one = Algorithm { name: table.key.clone(), given: vec![(entry.key.clone(), text)] };
             spec::split(&one, self.registry).map_err(|e| self.reader.wrong(&entry.key, &entry.value, e.allowed))?;
-            if !connection.scheduler.given.iter().any(|(key, _)| *key == entry.key) {
-                connection.scheduler.given.extend(one.given);
+            if !connection.engine.scheduler.given.iter().any(|(key, _)| *key == entry.key) {
+                connection.engine.scheduler.given.extend(one.given);
             }
         }
         Ok(detection)
@@ -262,11 +253,11 @@ impl<'a> Maker<'a> {
         if let Variant::PlainTcp(path) = *self.variant {
             let single = self.registry.scheduler("single").map(|e| e.name.to_owned());
             for connection in connections.iter_mut().filter(|c| c.measured) {
-                connection.mptcp = false;
+                connection.engine.mptcp = false;
                 connection.paths =
                     connection.paths.get(path).or(connection.paths.last()).copied().into_iter().collect();
                 if let Some(name) = &single {
-                    connection.scheduler = Algorithm { name: name.clone(), given: Vec::new() };
+                    connection.engine.scheduler = Algorithm { name: name.clone(), given: Vec::new() };
                 }
             }
         }
@@ -287,30 +278,30 @@ impl<'a> Maker<'a> {
                 "measured" => measured = true,
                 "scheduler" => written = Some(&entry.value),
                 "congestion" => {
-                    spec::controller(&connection.congestion, self.registry)
+                    spec::controller(&connection.engine.congestion, self.registry)
                         .map_err(|e| in_algorithm(reader, "congestion", &entry.value, e))?;
                 }
                 _ => {}
             }
         }
         if !measured {
-            connection.measured = connection.mptcp;
+            connection.measured = connection.engine.mptcp;
         }
         // A mistake in the file's scheduler is reported where it stands, even when another scheduler replaces it.
         let at_place = |e: ParameterError| match written {
             Some(value) => in_algorithm(reader, "scheduler", value, e),
             None => reader.missing(table.0.place, "scheduler", e.allowed),
         };
-        let mut split = spec::split(&connection.scheduler, self.registry).map_err(at_place)?;
+        let mut split = spec::split(&connection.engine.scheduler, self.registry).map_err(at_place)?;
         let entry = match self.variant {
-            Variant::Scheduler(entry) if connection.measured && connection.mptcp => Some(entry),
+            Variant::Scheduler(entry) if connection.measured && connection.engine.mptcp => Some(entry),
             _ => None,
         };
         if let Some(entry) = entry {
             split = spec::split(&entry.algorithm, self.registry).map_err(|e| entry.error(e))?;
-            connection.scheduler.name = entry.algorithm.name.clone();
+            connection.engine.scheduler.name = entry.algorithm.name.clone();
         }
-        connection.scheduler.given = split.parameters;
+        connection.engine.scheduler.given = split.parameters;
         let baseline = matches!(self.variant, Variant::PlainTcp(_)) && connection.measured;
         if !baseline {
             detection |= self.override_from_file(connection)?;
@@ -320,16 +311,16 @@ impl<'a> Maker<'a> {
                 detection |= key == "failure_detection";
             }
         }
-        if !detection && connection.scheduler.name == "linux" {
-            connection.failure_detection = FailureDetection::Linux;
+        if !detection && connection.engine.scheduler.name == "linux" {
+            connection.engine.failure_detection = FailureDetection::Linux;
         }
-        connection.scheduler.given.sort();
-        connection.congestion.given.sort();
-        let controller = spec::controller(&connection.congestion, self.registry);
+        connection.engine.scheduler.given.sort();
+        connection.engine.congestion.given.sort();
+        let controller = spec::controller(&connection.engine.congestion, self.registry);
         controller.map_err(|e| reader.missing(table.0.place, "congestion", e.allowed))?;
         let rto = table.1.iter().find(|e| e.key == "min_rto" || e.key == "max_rto");
-        if let Some(entry) = rto.filter(|_| connection.tcp.min_rto > connection.tcp.max_rto) {
-            let (min, max) = (connection.tcp.min_rto, connection.tcp.max_rto);
+        if let Some(entry) = rto.filter(|_| connection.engine.tcp.min_rto > connection.engine.tcp.max_rto) {
+            let (min, max) = (connection.engine.tcp.min_rto, connection.engine.tcp.max_rto);
             return Err(reader.wrong(&entry.key, &entry.value, format!("min_rto ({min}) up to max_rto ({max})")));
         }
         Ok(())

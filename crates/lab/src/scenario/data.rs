@@ -2,7 +2,7 @@
 
 use super::link::Link;
 use super::middlebox::Middlebox;
-use pathweave_proto::config::{FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_units::{Bitrate, Duration};
 
 /// Everything that a run is made from, beside its seed and the trace files that it names.
@@ -100,8 +100,6 @@ pub struct Connection {
     pub paths: Vec<usize>,
     /// Metrics are its, and the schedulers that are compared are tried on it. The others are competition.
     pub measured: bool,
-    /// Multipath TCP; off: plain TCP on the first of its paths.
-    pub mptcp: bool,
     /// When it connects, from the start of the run.
     pub start: Duration,
     /// It connects up to this much later: uniform, by the seed.
@@ -110,42 +108,15 @@ pub struct Connection {
     pub direction: Direction,
     /// What is sent.
     pub workload: Workload,
-    /// The packet scheduler.
-    pub scheduler: Algorithm,
-    /// The congestion controller of each subflow.
-    pub congestion: Algorithm,
-    /// Send buffer, bytes beyond the first unacknowledged one.
-    pub send_buffer: u64,
-    /// Receive buffer: the window offered, bytes.
-    pub receive_buffer: ReceiveBuffer,
-    /// The stream's last bytes wait while earlier ones are out (Nagle's rule).
-    pub nagle: bool,
-    /// The send buffer follows the subflows' windows, up to `send_buffer`.
+    /// How the paths are used.
+    pub path_mode: PathMode,
+    /// The send buffer follows the subflows' windows, up to its size.
     pub send_buffer_tuning: bool,
     /// Step of the clock that timers run on; zero: timers are exact.
     pub timer_tick: Duration,
-    /// Opportunistic retransmission and penalisation.
-    pub pr: bool,
-    /// How quickly a dark path is noticed.
-    pub failure_detection: FailureDetection,
-    /// Which subflows the client opens.
-    pub path_manager: PathManager,
-    /// Further local addresses join the peer's initial address where it announces no other.
-    pub join_initial_address: bool,
-    /// No further subflow may join the address that was connected to.
-    pub protect_initial_address: bool,
-    /// How the paths are used.
-    pub path_mode: PathMode,
-    /// The most subflows.
-    pub max_subflows: u32,
-    /// DSS checksums are asked for.
-    pub checksum: bool,
-    /// A subflow on which nothing came for so long is probed; zero: never.
-    pub keep_alive: Duration,
-    /// How long a connection survives without a living subflow, and how long a close may take.
-    pub close_timeout: Duration,
-    /// Transport settings of each subflow.
-    pub tcp: TcpConfig,
+    /// The engine's settings, with the algorithms as written; [`Connection::config`] chooses them, and sets what follows from
+    /// the settings above. Without Multipath TCP it is plain TCP on the first of the paths.
+    pub engine: ConnectionConfig<Algorithm, Algorithm>,
 }
 
 impl Connection {

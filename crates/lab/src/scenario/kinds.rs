@@ -415,7 +415,7 @@ compound!(
     |c| Ok(Some(match c.name.as_str() {
         "default" => PathManager::Default,
         "fullmesh" => PathManager::FullMesh,
-        "ndiffports" => PathManager::NDiffPorts(c.required::<Whole<1, 32>>("n")? as u8),
+        "ndiffports" => PathManager::NDiffPorts(c.required::<Whole<1, 32, u8>>("n")?),
         _ => return Ok(None),
     })),
     |manager| match manager {

@@ -174,48 +174,48 @@ pub(crate) const PATH: &[Setting<Path>] = &[
 
 /// Of a connection. A scheduler entry can override each.
 pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
-    Bool, mptcp as "mptcp", "Whether this is Multipath TCP; otherwise it is plain TCP on the first of its paths";
+    Bool, engine.mptcp as "mptcp", "Whether this is Multipath TCP; otherwise it is plain TCP on the first of its paths";
     Bool, measured as "measured", "Whether the metrics are of this connection and schedulers are tried on it (by default as mptcp)";
     Time, start as "start", "When the connection is opened";
     Time, start_spread as "start_spread", "The connection is opened up to this much later, at a time that the seed chooses";
     DirectionForm, direction as "direction", "Who sends: the client (upload) or the server (download)";
     WorkloadForm, workload as "workload", "What is sent";
-    AlgorithmForm, scheduler as "scheduler", "The packet scheduler";
-    AlgorithmForm, congestion as "congestion", "The congestion controller of each subflow";
-    Size, send_buffer as "send_buffer", "Size of the send buffer";
-    ReceiveBufferForm, receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
+    AlgorithmForm, engine.scheduler as "scheduler", "The packet scheduler";
+    AlgorithmForm, engine.congestion as "congestion", "The congestion controller of each subflow";
+    Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
+    ReceiveBufferForm, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
-    Bool, nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
-    Bool, pr as "pr", "Opportunistic retransmission and penalisation";
-    FailureDetectionForm, failure_detection as "failure_detection",
+    Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
+    Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
+    FailureDetectionForm, engine.failure_detection as "failure_detection",
         "How quickly a dark path is noticed (by default fast; linux with the scheduler linux)";
-    PathManagerForm, path_manager as "path_manager", "Which subflows the client opens";
-    Bool, join_initial_address as "join_initial_address",
+    PathManagerForm, engine.path_manager as "path_manager", "Which subflows the client opens";
+    Bool, engine.join_initial_address as "join_initial_address",
         "Whether further local addresses connect to the peer's first address when it announces no other";
-    Bool, protect_initial_address as "protect_initial_address",
+    Bool, engine.protect_initial_address as "protect_initial_address",
         "Whether further subflows are refused at the address that was first connected to";
     PathModeForm, path_mode as "path_mode", "How the paths are used: all at once (primary), the first with the others as backups (backup), or one at a time (single)";
-    Whole<1, 32>, max_subflows as "max_subflows", "The largest number of subflows";
-    Bool, checksum as "checksum", "Whether DSS checksums are used";
-    Time, keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
-    PositiveTime, close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";
-    Whole<576, 65535>, tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
-    Whole<1, 1000>, tcp.initial_window as "initial_window", "Initial congestion window, segments";
-    PositiveTime, tcp.min_rto as "min_rto", "Smallest retransmission timeout";
-    PositiveTime, tcp.max_rto as "max_rto", "Largest retransmission timeout";
-    Bool, tcp.timestamps as "timestamps", "Whether TCP timestamps are used";
-    Bool, tcp.window_scaling as "window_scaling", "Whether TCP window scaling is used";
-    Whole<0, 14>, tcp.least_window_shift as "least_window_shift", "The smallest window scale; windows are offered in steps of 2 to this power";
-    Bool, tcp.delayed_ack as "delayed_ack", "Whether acknowledgements are delayed";
-    Time, tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
+    Whole<1, 32, u8>, engine.max_subflows as "max_subflows", "The largest number of subflows";
+    Bool, engine.checksum as "checksum", "Whether DSS checksums are used";
+    Time, engine.keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
+    PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";
+    Whole<576, 65535>, engine.tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
+    Whole<1, 1000>, engine.tcp.initial_window as "initial_window", "Initial congestion window, segments";
+    PositiveTime, engine.tcp.min_rto as "min_rto", "Smallest retransmission timeout";
+    PositiveTime, engine.tcp.max_rto as "max_rto", "Largest retransmission timeout";
+    Bool, engine.tcp.timestamps as "timestamps", "Whether TCP timestamps are used";
+    Bool, engine.tcp.window_scaling as "window_scaling", "Whether TCP window scaling is used";
+    Whole<0, 14>, engine.tcp.least_window_shift as "least_window_shift", "The smallest window scale; windows are offered in steps of 2 to this power";
+    Bool, engine.tcp.delayed_ack as "delayed_ack", "Whether acknowledgements are delayed";
+    Time, engine.tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
     Time, timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
-    Whole<0, 1000>, tcp.quick_acks as "quick_acks", "How many segments are acknowledged at once at the start";
-    RecoveryForm, tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
-    Bool, tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";
-    Bool, tcp.limited_transmit as "limited_transmit", "Whether limited transmit is used (RFC 3042)";
-    Bool, tcp.restart_after_idle as "restart_after_idle", "Whether the congestion window starts again small after an idle period";
-    Bool, tcp.ecn as "ecn", "Whether explicit congestion notification is used";
-    Whole<1, 100>, tcp.max_retransmissions as "max_retransmissions", "How many retransmissions of a segment are tried before the subflow is given up";
+    Whole<0, 1000>, engine.tcp.quick_acks as "quick_acks", "How many segments are acknowledged at once at the start";
+    RecoveryForm, engine.tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
+    Bool, engine.tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";
+    Bool, engine.tcp.limited_transmit as "limited_transmit", "Whether limited transmit is used (RFC 3042)";
+    Bool, engine.tcp.restart_after_idle as "restart_after_idle", "Whether the congestion window starts again small after an idle period";
+    Bool, engine.tcp.ecn as "ecn", "Whether explicit congestion notification is used";
+    Whole<1, 100>, engine.tcp.max_retransmissions as "max_retransmissions", "How many retransmissions of a segment are tried before the subflow is given up";
 });
 
 words!(/// Where recorded traces start.

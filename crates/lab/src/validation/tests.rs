@@ -71,13 +71,16 @@ fn a_scenario_is_set_up_as_linux_had_it() {
         (&Rate::Unlimited, &Rate::Unlimited, Loss::None)
     );
     let connection = &scenario.connections[0];
-    assert_eq!((connection.paths.as_slice(), connection.mptcp), (&[0, 1][..], true));
-    assert_eq!((connection.scheduler.name.as_str(), connection.congestion.name.as_str()), ("linux", "reno"));
-    assert_eq!(connection.failure_detection, FailureDetection::Linux);
-    assert_eq!(connection.send_buffer, 100_000);
-    assert_eq!(connection.tcp.min_rto, Duration::from_millis(200));
+    assert_eq!((connection.paths.as_slice(), connection.engine.mptcp), (&[0, 1][..], true));
+    assert_eq!(
+        (connection.engine.scheduler.name.as_str(), connection.engine.congestion.name.as_str()),
+        ("linux", "reno")
+    );
+    assert_eq!(connection.engine.failure_detection, FailureDetection::Linux);
+    assert_eq!(connection.engine.send_buffer, 100_000);
+    assert_eq!(connection.engine.tcp.min_rto, Duration::from_millis(200));
     // A fixed buffer offers half at first, and then the window that was seen.
-    assert_eq!(connection.receive_buffer, ReceiveBuffer::Auto { initial: 38_912, max: 38_912 });
+    assert_eq!(connection.engine.receive_buffer, ReceiveBuffer::Auto { initial: 38_912, max: 38_912 });
     assert!(connection.start < Duration::from_millis(64));
     assert_eq!(scenario.duration, Duration::from_nanos(connection.start.as_nanos() + 2_000_000_000));
 }
@@ -88,8 +91,8 @@ fn plain_tcp_takes_its_path_and_grows_its_window() {
     let references = read(&text);
     assert_eq!((references[0].setup.mode, references[0].seeds()), (Mode::Tcp(1), 1..=300));
     let connection = &scenario(&references[0]).connections[0];
-    assert_eq!((connection.paths.as_slice(), connection.mptcp, connection.measured), (&[1][..], false, true));
-    assert_eq!(connection.receive_buffer, ReceiveBuffer::Auto { initial: 78_336, max: 3_760_128 });
+    assert_eq!((connection.paths.as_slice(), connection.engine.mptcp, connection.measured), (&[1][..], false, true));
+    assert_eq!(connection.engine.receive_buffer, ReceiveBuffer::Auto { initial: 78_336, max: 3_760_128 });
 }
 
 #[test]

@@ -49,10 +49,10 @@ fn cp_asymmetric_is_the_papers() {
     assert_eq!((scenario.paths[1].up.as_slice(), scenario.paths[1].down.as_slice()), (&[2][..], &[3][..]));
     let connection = &scenario.connections[0];
     assert_eq!(connection.paths, [0, 1]);
-    assert_eq!(connection.congestion.name, "reno");
-    assert_eq!(connection.failure_detection, FailureDetection::Fast);
+    assert_eq!(connection.engine.congestion.name, "reno");
+    assert_eq!(connection.engine.failure_detection, FailureDetection::Fast);
     assert_eq!(connection.direction, Direction::Upload);
-    assert_eq!(connection.receive_buffer, ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 });
+    assert_eq!(connection.engine.receive_buffer, ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 });
 }
 
 #[test]

@@ -24,25 +24,25 @@ fn set_says(text: &str, key: &str, value: &str, expected: &str) {
 fn connection_settings_apply_to_every_connection_and_baseline() {
     let text = with_connection("[[connection]]\nmptcp = false\nreceive_buffer = \"1MiB\"");
     let scenario = with(&text, &[("connection.receive_buffer", "60KB")]);
-    assert!(scenario.connections.iter().all(|c| c.receive_buffer == ReceiveBuffer::Fixed(60_000)));
+    assert!(scenario.connections.iter().all(|c| c.engine.receive_buffer == ReceiveBuffer::Fixed(60_000)));
     let mut document = document(&text);
     document.set("connection.receive_buffer", "60KB").expect("there is such a key");
     let baseline = document.scenario(&Registry::builtin(), &Variant::PlainTcp(0)).expect("right");
-    assert_eq!(baseline.connections[0].receive_buffer, ReceiveBuffer::Fixed(60_000));
+    assert_eq!(baseline.connections[0].engine.receive_buffer, ReceiveBuffer::Fixed(60_000));
 }
 
 #[test]
 fn connection_settings_apply_without_a_connection_in_the_file() {
-    assert!(with(&with_path(""), &[("connection.pr", "true")]).connections[0].pr);
+    assert!(with(&with_path(""), &[("connection.pr", "true")]).connections[0].engine.pr);
 }
 
 #[test]
 fn connection_settings_win_over_scheduler_tables() {
     let text = with_path("[scheduler.minrtt]\npr = true\nprr = false");
-    assert!(with(&text, &[]).connections[0].pr);
+    assert!(with(&text, &[]).connections[0].engine.pr);
     let scenario = with(&text, &[("connection.pr", "false")]);
-    assert!(!scenario.connections[0].pr);
-    assert!(!scenario.connections[0].tcp.prr);
+    assert!(!scenario.connections[0].engine.pr);
+    assert!(!scenario.connections[0].engine.tcp.prr);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn what_is_overridden_is_remembered() {
 #[test]
 fn scheduler_tables_can_be_overridden() {
     let scenario = with(&with_path(""), &[("scheduler.minrtt.pr", "true")]);
-    assert!(scenario.connections[0].pr);
+    assert!(scenario.connections[0].engine.pr);
 }
 
 #[test]

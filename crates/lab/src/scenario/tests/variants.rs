@@ -18,9 +18,9 @@ fn connection(text: &str, variant: &Variant) -> Connection {
 #[test]
 fn a_scheduler_entry_overrides_settings() {
     let c = connection(&with_path(""), &scheduler("single:pr=true:receive_buffer=60KB:path=1"));
-    assert!(c.pr);
-    assert_eq!(c.receive_buffer, ReceiveBuffer::Fixed(60_000));
-    assert_eq!(c.scheduler.to_string(), "single:path=1");
+    assert!(c.engine.pr);
+    assert_eq!(c.engine.receive_buffer, ReceiveBuffer::Fixed(60_000));
+    assert_eq!(c.engine.scheduler.to_string(), "single:path=1");
     assert_eq!(scheduler("single:pr=true").label(), "single:pr=true");
 }
 
@@ -34,33 +34,36 @@ fn parameters_are_told_with_their_defaults() {
 #[test]
 fn the_files_scheduler_takes_settings_too() {
     let c = connection(&with_connection("scheduler = \"single:pr=true\""), &Variant::AsWritten);
-    assert!(c.pr);
-    assert_eq!(c.scheduler.to_string(), "single");
+    assert!(c.engine.pr);
+    assert_eq!(c.engine.scheduler.to_string(), "single");
 }
 
 #[test]
 fn the_entrys_own_settings_come_after_the_files_table() {
     let text = with_path("[scheduler.single]\npr = true\nprr = false\npath = 2\npatience = \"3s\"");
     let c = connection(&text, &scheduler("single:pr=false:path=1"));
-    assert!(!c.pr && !c.tcp.prr);
-    assert_eq!(c.scheduler.to_string(), "single:path=1:patience=3s");
+    assert!(!c.engine.pr && !c.engine.tcp.prr);
+    assert_eq!(c.engine.scheduler.to_string(), "single:path=1:patience=3s");
     let c = connection(&text, &scheduler("minrtt"));
-    assert!(!c.pr && c.tcp.prr);
+    assert!(!c.engine.pr && c.engine.tcp.prr);
 }
 
 #[test]
 fn linux_detects_failures_as_linux_unless_told_otherwise() {
-    let detection = |text: &str, entry: &str| connection(text, &scheduler(entry)).failure_detection;
+    let detection = |text: &str, entry: &str| connection(text, &scheduler(entry)).engine.failure_detection;
     assert_eq!(detection(&with_path(""), "linux"), FailureDetection::Linux);
     assert_eq!(detection(&with_path(""), "minrtt"), FailureDetection::Fast);
     assert_eq!(detection(&with_path(""), "linux:failure_detection=fast"), FailureDetection::Fast);
     assert_eq!(detection(&with_connection("failure_detection = \"fast\""), "linux"), FailureDetection::Fast);
     let mut document = builtin("wlan-3g").expect("it is there");
     let pinned = document.scenario(&Registry::builtin(), &scheduler("linux")).expect("right");
-    assert_eq!((pinned.connections[0].failure_detection, pinned.connections[0].pr), (FailureDetection::Linux, false));
+    assert_eq!(
+        (pinned.connections[0].engine.failure_detection, pinned.connections[0].engine.pr),
+        (FailureDetection::Linux, false)
+    );
     document.set("connection.failure_detection", "fast").expect("there is such a key");
     let set = document.scenario(&Registry::builtin(), &scheduler("linux")).expect("right");
-    assert_eq!(set.connections[0].failure_detection, FailureDetection::Fast);
+    assert_eq!(set.connections[0].engine.failure_detection, FailureDetection::Fast);
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn only_measured_mptcp_connections_get_the_scheduler() {
         "[[connection]]\nscheduler = \"single\"\n[[connection]]\nmptcp = false\n[[connection]]\nmeasured = false",
     );
     let scenario = document(&text).scenario(&Registry::builtin(), &scheduler("linux")).expect("right");
-    let names: Vec<_> = scenario.connections.iter().map(|c| (c.scheduler.name.as_str(), c.measured)).collect();
+    let names: Vec<_> = scenario.connections.iter().map(|c| (c.engine.scheduler.name.as_str(), c.measured)).collect();
     assert_eq!(names, [("linux", true), ("minrtt", false), ("minrtt", false)]);
 }
 
@@ -77,7 +80,7 @@ fn only_measured_mptcp_connections_get_the_scheduler() {
 fn plain_tcp_alone_is_measured() {
     let c = connection(&with_connection("mptcp = false"), &scheduler("linux"));
     assert!(c.measured);
-    assert_eq!(c.scheduler.name, "minrtt");
+    assert_eq!(c.engine.scheduler.name, "minrtt");
 }
 
 #[test]
@@ -86,9 +89,12 @@ fn baselines_are_plain_tcp_with_the_same_controller_and_buffers() {
         with_path("[[path]]\n[[connection]]\ncongestion = \"cubic\"\nsend_buffer = \"1MB\"\nreceive_buffer = \"60KB\"");
     for path in [0, 1] {
         let c = connection(&text, &Variant::PlainTcp(path));
-        assert!(!c.mptcp && c.measured);
-        assert_eq!((c.paths, c.scheduler.name, c.congestion.name), (vec![path], "single".into(), "cubic".into()));
-        assert_eq!((c.send_buffer, c.receive_buffer), (1_000_000, ReceiveBuffer::Fixed(60_000)));
+        assert!(!c.engine.mptcp && c.measured);
+        assert_eq!(
+            (c.paths, c.engine.scheduler.name, c.engine.congestion.name),
+            (vec![path], "single".into(), "cubic".into())
+        );
+        assert_eq!((c.engine.send_buffer, c.engine.receive_buffer), (1_000_000, ReceiveBuffer::Fixed(60_000)));
     }
     assert_eq!(Variant::PlainTcp(1).label(), "tcp-path1");
     assert_eq!(read(&text).baselines(), 2);
