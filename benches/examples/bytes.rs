@@ -130,7 +130,7 @@ impl Transfer {
             let at = (self.written % PATTERN as u64) as usize;
             let piece = self.pattern.slice(at..PATTERN.min(at + BUFFER as usize));
             let len = piece.len() as u64;
-            let taken = self.ends[0].endpoint.write(self.now, handle, Payload::Bytes(piece));
+            let Ok(taken) = self.ends[0].endpoint.write(self.now, handle, Payload::Bytes(piece)) else { break };
             self.written += taken;
             if taken < len {
                 break;
@@ -139,7 +139,7 @@ impl Transfer {
     }
 
     fn read(&mut self, handle: ConnectionHandle) {
-        while let Some(payload) = self.ends[1].endpoint.read(self.now, handle, u64::MAX) {
+        while let Ok(payload) = self.ends[1].endpoint.read(self.now, handle, u64::MAX) {
             if self.compares {
                 self.compare(&payload);
             }

@@ -234,7 +234,7 @@ impl World {
                         write(&mut host.endpoint, self.now, handle);
                     }
                     ConnectionEvent::Readable => {
-                        while let Some(payload) = host.endpoint.read(self.now, handle, u64::MAX) {
+                        while let Ok(payload) = host.endpoint.read(self.now, handle, u64::MAX) {
                             self.received_bytes += u64::from(payload.len());
                         }
                     }
@@ -251,5 +251,6 @@ impl World {
 /// Fills a connection's send buffer.
 fn write(endpoint: &mut Endpoint, now: Instant, handle: ConnectionHandle) {
     let Some(start) = endpoint.connection(handle).map(|c| c.written_bytes()) else { return };
-    endpoint.write(now, handle, Payload::Virtual { start, len: WRITE_BYTES });
+    // A full send buffer has room again later.
+    endpoint.write(now, handle, Payload::Virtual { start, len: WRITE_BYTES }).ok();
 }

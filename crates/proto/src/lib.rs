@@ -27,6 +27,6 @@ mod sender;
 mod seq;
 mod tcp;
 
-pub use connection::{Connection, ConnectionError, ConnectionEvent};
+pub use connection::{Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
 pub use endpoint::{ConnectionHandle, Endpoint, LocalAddress};
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -201,7 +201,7 @@ impl<'c> World<'c> {
             self.apps[end].aborted = true;
             let now = self.now;
             if let Some(handle) = self.handles[end] {
-                self.hosts[end].with(handle, |c| c.abort(now));
+                self.hosts[end].abort(now, handle).ok();
             }
             return;
         }
@@ -223,7 +223,7 @@ impl<'c> World<'c> {
             }
             let len = left.min(plan.chunk);
             let bytes: Vec<u8> = (app.written..app.written + len).map(|at| byte_at(end == 1, at)).collect();
-            let taken = self.hosts[end].write(self.now, handle, Payload::Bytes(bytes.into()));
+            let taken = self.hosts[end].write(self.now, handle, Payload::Bytes(bytes.into())).unwrap_or(0);
             let app = &mut self.apps[end];
             app.written += taken;
             // Without a time it waits for room.
@@ -252,7 +252,7 @@ impl<'c> World<'c> {
         let (now, Some(handle)) = (self.now, self.handles[end]) else { return };
         self.tell(|| format!("{} closes after {} bytes", show::END[end], self.apps[end].written));
         self.apps[end].closed = true;
-        self.hosts[end].with(handle, |c| c.close(now));
+        self.hosts[end].close(now, handle).ok();
     }
 
     fn read_if_due(&mut self, end: usize) {
@@ -271,7 +271,7 @@ impl<'c> World<'c> {
             _ => self.apps[end].next_read = None,
         }
         while most > 0
-            && let Some(payload) = self.hosts[end].read(self.now, handle, most)
+            && let Ok(payload) = self.hosts[end].read(self.now, handle, most)
         {
             most -= u64::from(payload.len());
             self.take(end, &payload);
@@ -284,7 +284,7 @@ impl<'c> World<'c> {
     /// Reads all that is there, whatever the plan says.
     pub(crate) fn read_all(&mut self, end: usize) {
         let Some(handle) = self.handles[end].filter(|_| !self.apps[end].aborted) else { return };
-        while let Some(payload) = self.hosts[end].read(self.now, handle, u64::MAX) {
+        while let Ok(payload) = self.hosts[end].read(self.now, handle, u64::MAX) {
             self.take(end, &payload);
         }
         self.look_for_end(end);

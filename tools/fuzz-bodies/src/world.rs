@@ -145,14 +145,14 @@ impl World {
     pub(crate) fn write(&mut self, i: usize, len: u32) {
         let Some(handle) = self.handles[i] else { return };
         let payload = payload(self.written[i], len, self.bytes);
-        self.written[i] += self.ends[i].write(self.now, handle, payload);
+        self.written[i] += self.ends[i].write(self.now, handle, payload).unwrap_or(0);
         self.drain();
     }
 
     pub(crate) fn read(&mut self, i: usize, max: u64) {
         let Some(handle) = self.handles[i] else { return };
         let mut all = 0;
-        while let Some(got) = self.ends[i].read(self.now, handle, max) {
+        while let Ok(got) = self.ends[i].read(self.now, handle, max) {
             all += got.len();
             assert!(!got.is_empty() && all < MOST_READ, "reads without end");
             self.damaged |= got != payload(self.read[i], got.len(), self.bytes);
@@ -163,7 +163,7 @@ impl World {
 
     pub(crate) fn command(&mut self, i: usize, command: impl FnOnce(&mut Connection, Instant)) {
         let (Some(handle), now) = (self.handles[i], self.now) else { return };
-        self.ends[i].with(handle, |c| command(c, now));
+        self.ends[i].with(handle, |c| command(c, now)).ok();
         self.drain();
     }
 

@@ -164,6 +164,7 @@ impl App {
             } else {
                 endpoint.write(now, handle, payload)
             };
+            let Ok(taken) = taken else { break };
             self.written += taken;
             self.pending = self.pending.saturating_sub(taken);
             if taken < len {
@@ -172,7 +173,8 @@ impl App {
         }
         if self.workload.size() == Some(self.written) && !self.closed {
             self.closed = true;
-            endpoint.with(handle, |c| c.close(now));
+            // What is gone is closed.
+            endpoint.close(now, handle).ok();
         }
     }
 
@@ -181,7 +183,7 @@ impl App {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
         while left > 0
-            && let Some(payload) = endpoint.read(now, handle, left)
+            && let Ok(payload) = endpoint.read(now, handle, left)
         {
             left -= u64::from(payload.len());
             if let Payload::Virtual { start, .. } = payload {
@@ -196,7 +198,7 @@ impl App {
         if self.finished.is_none() && endpoint.connection(handle).is_some_and(|c| c.at_end()) {
             self.finished = Some(now);
             // The reader has all it wants: it closes its own direction.
-            endpoint.with(handle, |c| c.close(now));
+            endpoint.close(now, handle).ok();
         }
         left == 0
     }

@@ -452,7 +452,11 @@ impl Connection {
             } else {
                 self.lose_subflow(now, id);
             }
-            let error = if self.connected { ConnectionError::Reset } else { ConnectionError::ConnectTimeout };
+            let error = match self.role {
+                _ if changes.unanswered && !self.connected => ConnectionError::ConnectTimeout,
+                Role::Client if !self.connected => ConnectionError::Refused,
+                _ => ConnectionError::Reset,
+            };
             self.fail_if_alone(now, error);
         }
         self.follow_close(now);

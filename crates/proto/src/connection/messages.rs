@@ -3,7 +3,7 @@
 //! TCP delivers a stream of bytes and loses these borders; a scheduler that wants a message to arrive as a whole needs them
 //! ([`View::message_end`](crate::scheduler::View)). They never leave the host.
 
-use super::Connection;
+use super::{Connection, WriteError};
 use crate::seq::DataSeq;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
@@ -37,7 +37,10 @@ impl Messages {
 impl Connection {
     /// As [`Connection::write`]; where all of `payload` is taken, a message of the application ends with it. Schedulers that
     /// care for messages see their ends ([`View::message_end`](crate::scheduler::View::message_end)), the peer does not.
-    pub fn write_message(&mut self, now: Instant, payload: Payload) -> u64 {
+    ///
+    /// # Errors
+    /// As [`Connection::write`].
+    pub fn write_message(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.append(now, payload, true)
     }
 

@@ -10,6 +10,7 @@ mod addresses;
 mod blocking;
 mod close;
 mod delegate;
+mod errors;
 mod fallback;
 mod handshake;
 mod input;
@@ -24,6 +25,7 @@ mod trace;
 
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::send_map::SendMap;
+pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable};
 pub use output::Transmit;
 pub use progress::Progress;
@@ -44,6 +46,7 @@ use crate::sender::send_buffer::SendBuffer;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Changes;
 use blocking::Blocked;
+use core::net::SocketAddr;
 use core::ops::Range;
 use handshake::Mode;
 use messages::Messages;
@@ -85,32 +88,6 @@ pub enum ConnectionEvent {
     /// The connection is over for this reason.
     Failed(ConnectionError),
 }
-
-/// Why a connection ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionError {
-    /// The peer refused or reset it.
-    Reset,
-    /// No path showed a sign of life for `close_timeout`.
-    AllPathsDead,
-    /// The handshake was never answered.
-    ConnectTimeout,
-    /// This side aborted.
-    Aborted,
-}
-
-impl core::fmt::Display for ConnectionError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            ConnectionError::Reset => "reset by the peer",
-            ConnectionError::AllPathsDead => "all paths are dead",
-            ConnectionError::ConnectTimeout => "the handshake was never answered",
-            ConnectionError::Aborted => "aborted",
-        })
-    }
-}
-
-impl core::error::Error for ConnectionError {}
 
 /// What counts over a connection's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -240,6 +217,14 @@ impl Connection {
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.mode, Mode::Plain)
     }
+    /// Our address of the first subflow: its port is the connection's.
+    pub fn local_address(&self) -> SocketAddr {
+        self.addresses.initial_local()
+    }
+    /// The peer's address of the first subflow.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.addresses.remote()[0].1
+    }
     /// Why the connection ended early.
     pub fn error(&self) -> Option<ConnectionError> {
         self.error
@@ -302,15 +287,28 @@ impl Connection {
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
     ///
     /// A virtual payload must start where the stream ends.
-    pub fn write(&mut self, now: Instant, payload: Payload) -> u64 {
+    ///
+    /// # Errors
+    /// When there is no room for a single byte, and when nothing can be written any more.
+    pub fn write(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.append(now, payload, false)
     }
 
-    fn append(&mut self, now: Instant, payload: Payload, ends_message: bool) -> u64 {
+    /// Why nothing can be written any more.
+    fn check_writing(&self) -> Result<(), WriteError> {
+        match (self.error, self.data_fin) {
+            (Some(error), _) => Err(WriteError::Failed(error)),
+            (None, DataFin::NotRequested) => Ok(()),
+            (None, _) => Err(WriteError::Closed),
+        }
+    }
+
+    fn append(&mut self, now: Instant, payload: Payload, ends_message: bool) -> Result<u64, WriteError> {
+        self.check_writing()?;
         let take = self.writable().min(u64::from(payload.len()));
         self.write_blocked = take < u64::from(payload.len()) || self.writable() == take;
         if take == 0 {
-            return 0;
+            return if payload.is_empty() { Ok(0) } else { Err(WriteError::Blocked) };
         }
         if self.host.delegation.due().is_some() {
             // The kernel's writer comes after its packets.
@@ -328,12 +326,15 @@ impl Connection {
         self.tell(now, |_| Event::DataWritten(start..start + take));
         self.schedule(now);
         self.host.writer_looks_again = self.config.host.tunes_send_buffer();
-        take
+        Ok(take)
     }
 
-    /// Reads at most `max` bytes in order.
-    pub fn read(&mut self, now: Instant, max: u64) -> Option<Payload> {
-        let out = self.receiver.read(max, &mut self.host.received)?;
+    /// Reads at most `max` bytes in order: as much as is in one piece.
+    ///
+    /// # Errors
+    /// When there is nothing to read yet, or never again. A `max` of 0 reads nothing.
+    pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
+        let Some(out) = self.receiver.read(max, &mut self.host.received) else { return Err(self.nothing_read()) };
         let (kernel, mptcp) = (self.config.host.has_kernel_windows(), self.is_mptcp());
         let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let fresh = kernel && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
@@ -358,7 +359,16 @@ impl Connection {
         }
         // Subflows tell of it in their order.
         self.next_output = SubflowId(0);
-        Some(out)
+        Ok(out)
+    }
+
+    /// Why nothing was read.
+    fn nothing_read(&self) -> ReadError {
+        match self.error {
+            _ if self.receiver.drained() => ReadError::Finished,
+            Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
+            _ => ReadError::Blocked,
+        }
     }
 
     /// See [`Receiver::occupied`].

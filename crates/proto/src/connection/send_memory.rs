@@ -38,7 +38,7 @@ impl Connection {
         queued + self.subflows.iter().map(|s| s.tcp.buffer_size().memory_of(unassigned)).max().unwrap_or(unassigned)
     }
 
-    /// Bytes that [`Connection::write`] takes now.
+    /// Bytes that [`Connection::write`] takes now; 0 where it would be an error.
     pub fn writable(&self) -> u64 {
         if self.data_fin != DataFin::NotRequested || self.error.is_some() {
             return 0;

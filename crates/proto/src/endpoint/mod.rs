@@ -7,7 +7,9 @@ mod slots;
 mod timers;
 
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionEvent, PathMeta, Trace, Transmit};
+use crate::connection::{
+    Connection, ConnectionEvent, PathMeta, ReadError, Trace, Transmit, UnknownConnection, WriteError,
+};
 use crate::parameter::ParameterError;
 use crate::paths::joins::Numbers;
 use crate::paths::table::LATE_JOIN;
@@ -151,12 +153,19 @@ impl Endpoint {
         self.slot(handle)?.connection.as_deref()
     }
 
-    /// Runs a command on a connection: write, read, close, abort.
-    pub fn with<R>(&mut self, handle: ConnectionHandle, command: impl FnOnce(&mut Connection) -> R) -> Option<R> {
-        let connection = self.connection_mut(handle)?;
+    /// Runs any command on a connection.
+    ///
+    /// # Errors
+    /// When there is no such connection.
+    pub fn with<R>(
+        &mut self,
+        handle: ConnectionHandle,
+        command: impl FnOnce(&mut Connection) -> R,
+    ) -> Result<R, UnknownConnection> {
+        let connection = self.connection_mut(handle).ok_or(UnknownConnection)?;
         let result = command(connection);
         self.touch(handle.index);
-        Some(result)
+        Ok(result)
     }
 
     /// Records a connection's decisions from now on, for [`Endpoint::poll_trace`].
@@ -177,26 +186,55 @@ impl Endpoint {
         self.slots[handle.index as usize].connection.as_deref_mut()
     }
 
-    /// Writes to a connection's stream; returns the bytes taken, 0 where the connection is gone.
-    pub fn write(&mut self, now: Instant, handle: ConnectionHandle, payload: Payload) -> u64 {
-        self.with(handle, |c| c.write(now, payload)).unwrap_or(0)
+    /// Writes to a connection's stream; returns the bytes taken, at least one unless `payload` is empty.
+    ///
+    /// # Errors
+    /// When there is no room, and when nothing can be written any more.
+    pub fn write(&mut self, now: Instant, handle: ConnectionHandle, payload: Payload) -> Result<u64, WriteError> {
+        self.with(handle, |c| c.write(now, payload))?
     }
 
     /// As [`Endpoint::write`]; where all is taken, a message of the application ends with it.
-    pub fn write_message(&mut self, now: Instant, handle: ConnectionHandle, payload: Payload) -> u64 {
-        self.with(handle, |c| c.write_message(now, payload)).unwrap_or(0)
+    ///
+    /// # Errors
+    /// As [`Endpoint::write`].
+    pub fn write_message(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        payload: Payload,
+    ) -> Result<u64, WriteError> {
+        self.with(handle, |c| c.write_message(now, payload))?
+    }
+
+    /// Ends our direction of a connection after all that was written.
+    ///
+    /// # Errors
+    /// When there is no such connection.
+    pub fn close(&mut self, now: Instant, handle: ConnectionHandle) -> Result<(), UnknownConnection> {
+        self.with(handle, |c| c.close(now))
+    }
+
+    /// Ends a connection at once and tells the peer.
+    ///
+    /// # Errors
+    /// When there is no such connection.
+    pub fn abort(&mut self, now: Instant, handle: ConnectionHandle) -> Result<(), UnknownConnection> {
+        self.with(handle, |c| c.abort(now))
     }
 
     /// Reads at most `max` bytes in order from a connection.
-    pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Option<Payload> {
-        self.slot(handle)?;
-        let connection = self.slots[handle.index as usize].connection.as_deref_mut()?;
+    ///
+    /// # Errors
+    /// When there is nothing to read yet, or never again.
+    pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Result<Payload, ReadError> {
+        let connection = self.connection_mut(handle).ok_or(UnknownConnection)?;
         let payload = connection.read(now, max)?;
         // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
         if connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some() {
             self.touch(handle.index);
         }
-        Some(payload)
+        Ok(payload)
     }
 
     /// The next connection that a peer opened.

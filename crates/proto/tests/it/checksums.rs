@@ -59,7 +59,8 @@ fn virtual_data_counts_as_zeros() {
     pair.apps[1].reads = false;
     pair.connect();
     let client = pair.apps[0].handle.expect("open");
-    pair.hosts[0].write(pair.now, client, Payload::Virtual { start: 0, len: 100_001 });
+    let all = Payload::Virtual { start: 0, len: 100_001 };
+    assert_eq!(pair.hosts[0].write(pair.now, client, all), Ok(100_001));
     pair.settle();
     pair.run_until("all came", secs(2), |p| p.the(Server).received_bytes() == 100_001);
 }

@@ -4,6 +4,7 @@ mod pair;
 
 mod acceptance;
 mod add_addr;
+mod api;
 mod blind_attacks;
 mod blocking;
 mod checksums;

@@ -74,24 +74,29 @@ fn open_and_close(pair: &mut Pair, n: usize) -> usize {
     pair.run_for(secs(1));
     let now = pair.now;
     for handle in &handles {
-        pair.hosts[0].with(*handle, |c: &mut Connection| {
+        let written = pair.hosts[0].with(*handle, |c: &mut Connection| {
             assert!(c.is_connected());
-            c.write(now, Payload::Virtual { start: 0, len: 2000 });
+            let taken = c.write(now, Payload::Virtual { start: 0, len: 2000 });
             c.close(now);
+            taken
         });
+        assert_eq!(written, Ok(Ok(2000)));
     }
     pair.settle();
     pair.run_for(secs(1));
     let most = pair.hosts[1].connections();
     for (handle, _) in core::mem::take(&mut pair.all_events) {
-        while pair.hosts[1].read(pair.now, handle, u64::MAX).is_some() {}
+        while pair.hosts[1].read(pair.now, handle, u64::MAX).is_ok() {}
         let now = pair.now;
-        pair.hosts[1].with(handle, |c: &mut Connection| {
-            if c.at_end() {
-                assert_eq!(c.received_bytes(), 2000);
-                c.close(now);
-            }
-        });
+        // A connection may be over by the time that its events are looked at.
+        pair.hosts[1]
+            .with(handle, |c: &mut Connection| {
+                if c.at_end() {
+                    assert_eq!(c.received_bytes(), 2000);
+                    c.close(now);
+                }
+            })
+            .ok();
     }
     pair.settle();
     pair.run_for(secs(130));

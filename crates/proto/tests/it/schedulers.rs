@@ -118,13 +118,13 @@ fn a_scheduler_sees_where_the_message_of_the_next_byte_ends() {
         |at: u64, len: u64| Payload::Bytes((at..at + len).map(|i| byte_at(Client, i)).collect::<Vec<_>>().into());
     pair.command(Client, |c, now| {
         for at in [1, 1 + MESSAGE] {
-            assert_eq!(c.write_message(now, bytes(at, MESSAGE)), MESSAGE);
+            assert_eq!(c.write_message(now, bytes(at, MESSAGE)), Ok(MESSAGE));
         }
         // These fill the window. The third is in two writes, of which only the second ends it.
         let at = 1 + 2 * MESSAGE;
-        assert_eq!(c.write(now, bytes(at, 1000)), 1000);
-        assert_eq!(c.write_message(now, bytes(at + 1000, MESSAGE - 1000)), MESSAGE - 1000);
-        assert_eq!(c.write(now, bytes(1 + 3 * MESSAGE, 500)), 500);
+        assert_eq!(c.write(now, bytes(at, 1000)), Ok(1000));
+        assert_eq!(c.write_message(now, bytes(at + 1000, MESSAGE - 1000)), Ok(MESSAGE - 1000));
+        assert_eq!(c.write(now, bytes(1 + 3 * MESSAGE, 500)), Ok(500));
     });
     pair.run_until_received(Server, 1 + 3 * MESSAGE + 500, secs(5));
 }
@@ -142,7 +142,7 @@ fn a_write_that_is_cut_short_ends_no_message() {
     pair.connect();
     pair.command(Client, |c, now| {
         let bytes: Vec<u8> = (0..50_000).map(|i| byte_at(Client, i)).collect();
-        assert_eq!(c.write_message(now, Payload::Bytes(bytes.into())), 20_000);
+        assert_eq!(c.write_message(now, Payload::Bytes(bytes.into())), Ok(20_000));
     });
     pair.run_until_received(Server, 20_000, secs(5));
 }

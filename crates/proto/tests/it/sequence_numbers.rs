@@ -17,7 +17,8 @@ fn transfer(config: ConnectionConfig, delays: &[u64], len: u64, start: Instant) 
     while received < len {
         while written < len {
             let piece = (len - written).min(1 << 30) as u32;
-            let taken = pair.hosts[0].write(pair.now, client, Payload::Virtual { start: written, len: piece });
+            let taken =
+                pair.hosts[0].write(pair.now, client, Payload::Virtual { start: written, len: piece }).unwrap_or(0);
             written += taken;
             if taken < u64::from(piece) {
                 break;
@@ -27,7 +28,7 @@ fn transfer(config: ConnectionConfig, delays: &[u64], len: u64, start: Instant) 
         pair.clear_log();
         assert!(pair.step(pair.now + secs(5)), "nothing happens at {received}\n{}", pair.describe());
         let server = pair.apps[1].handle.expect("open");
-        while let Some(Payload::Virtual { start, len }) = pair.hosts[1].read(pair.now, server, u64::MAX) {
+        while let Ok(Payload::Virtual { start, len }) = pair.hosts[1].read(pair.now, server, u64::MAX) {
             assert_eq!(start, received);
             received += u64::from(len);
         }
@@ -78,12 +79,14 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
     }
     pair.run_for(ms(100));
     for handle in &handles {
-        pair.hosts[0].with(*handle, |c: &mut Connection| {
+        let written = pair.hosts[0].with(*handle, |c: &mut Connection| {
             assert!(c.is_connected());
             let bytes: Vec<u8> = (0..20_000).map(|i| byte_at(Client, i)).collect();
-            c.write(at_ms(100), Payload::Bytes(bytes.into()));
+            let taken = c.write(at_ms(100), Payload::Bytes(bytes.into()));
             c.close(at_ms(100));
+            taken
         });
+        assert_eq!(written, Ok(Ok(20_000)));
     }
     pair.apps[1].reads = false;
     let mut servers = Vec::new();
@@ -98,7 +101,7 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
     assert_eq!(servers.len(), 200);
     for handle in &servers {
         let mut got = 0;
-        while let Some(Payload::Bytes(bytes)) = pair.hosts[1].read(pair.now, *handle, u64::MAX) {
+        while let Ok(Payload::Bytes(bytes)) = pair.hosts[1].read(pair.now, *handle, u64::MAX) {
             for byte in &bytes {
                 assert_eq!(*byte, byte_at(Client, got));
                 got += 1;
@@ -106,7 +109,7 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
         }
         assert_eq!(got, 20_000);
         let now = pair.now;
-        pair.hosts[1].with(*handle, |c| c.close(now));
+        assert_eq!(pair.hosts[1].close(now, *handle), Ok(()));
     }
     pair.settle();
     pair.run_for(secs(200));

@@ -128,8 +128,8 @@ fn zero_length_writes_and_reads_do_nothing() {
     pair.connect();
     let sent = pair.log.len();
     let handle = pair.apps[0].handle.expect("open");
-    assert_eq!(pair.hosts[0].write(pair.now, handle, pathweave_wire::Payload::Bytes(Default::default())), 0);
-    assert!(pair.hosts[0].read(pair.now, handle, 0).is_none());
+    assert_eq!(pair.hosts[0].write(pair.now, handle, pathweave_wire::Payload::Bytes(Default::default())), Ok(0));
+    assert_eq!(pair.hosts[0].read(pair.now, handle, 0), Err(pathweave_proto::ReadError::Blocked));
     pair.run_for(secs(1));
     assert_eq!(pair.log.iter().skip(sent).filter(|p| p.is_data()).count(), 0);
 }

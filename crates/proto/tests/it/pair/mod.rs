@@ -231,7 +231,7 @@ impl Pair {
         while app.pending > 0 {
             let len = app.pending.min(50_000);
             let bytes: Vec<u8> = (app.written..app.written + len).map(|i| byte_at(side, i)).collect();
-            let taken = host.write(self.now, handle, Payload::Bytes(bytes.into()));
+            let taken = host.write(self.now, handle, Payload::Bytes(bytes.into())).unwrap_or(0);
             app.written += taken;
             app.pending -= taken;
             if taken < len {
@@ -240,7 +240,7 @@ impl Pair {
         }
         if app.close_after_writing {
             app.close_after_writing = false;
-            host.with(handle, |c| c.close(self.now));
+            host.close(self.now, handle).ok();
         }
     }
 
@@ -251,7 +251,7 @@ impl Pair {
     pub(crate) fn command(&mut self, side: Side, command: impl FnOnce(&mut Connection, Instant)) {
         let now = self.now;
         if let Some(handle) = self.apps[side as usize].handle {
-            self.hosts[side as usize].with(handle, |c| command(c, now));
+            self.hosts[side as usize].with(handle, |c| command(c, now)).ok();
         }
         self.settle();
     }
@@ -261,7 +261,7 @@ impl Pair {
         let mut left = max;
         let Some(handle) = self.apps[side as usize].handle else { return 0 };
         while left > 0 {
-            let Some(payload) = self.hosts[side as usize].read(self.now, handle, left) else { break };
+            let Ok(payload) = self.hosts[side as usize].read(self.now, handle, left) else { break };
             left -= u64::from(payload.len());
             self.take(side, &payload);
         }
@@ -310,7 +310,7 @@ impl Pair {
                     if self.apps[i].reads
                         && let ConnectionEvent::Readable = event
                     {
-                        while let Some(payload) = self.hosts[i].read(self.now, handle, u64::MAX) {
+                        while let Ok(payload) = self.hosts[i].read(self.now, handle, u64::MAX) {
                             self.take(side, &payload);
                         }
                     }
