@@ -16,7 +16,7 @@ impl Connection {
         if nothing || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
             return false;
         }
-        let first = self.subflows.usable().find(|s| !s.stale);
+        let first = self.subflows.iter().find(|s| s.is_alive());
         let ends = matches!(self.data_fin, DataFin::Sent(_));
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }

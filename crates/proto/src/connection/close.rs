@@ -78,7 +78,7 @@ impl Connection {
             // As the kernel: what has not joined by now never will.
             for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
                 subflow.tcp.abort();
-                subflow.down = true;
+                subflow.health.end();
             }
         }
         let mut rto = Duration::from_millis(200);
@@ -157,7 +157,7 @@ impl Connection {
     fn forget_ended_subflows(&mut self, now: Instant) {
         for id in self.subflows.ids() {
             // What lingers in TIME-WAIT carries nothing any more.
-            if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.down) {
+            if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.health.is_down()) {
                 self.end_subflow(now, id);
                 if self.is_orphaned() {
                     self.joins.after_loss(now);

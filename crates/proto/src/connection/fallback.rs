@@ -117,7 +117,7 @@ impl Connection {
     /// option with a \"Middlebox interference\" reason code" (RFC 8684 §3.7).
     pub(super) fn miss_data_signal(&self, id: SubflowId, segment: &Segment) -> Result<(), MappingError> {
         let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
-        let joined = subflow.join == Join::Done && !subflow.data_signal_seen;
+        let joined = subflow.has_joined() && !subflow.data_signal_seen;
         let plain = segment.options.mptcp.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::RST);
         if joined && plain && subflow.tcp.acknowledges_data(segment) {
             //= RFC 8684 §3.7: "In the case of this occurring on an additional subflow (i.e., one started with MP_JOIN),
@@ -172,7 +172,7 @@ impl Connection {
         self.mode = Mode::Plain;
         for subflow in self.subflows.iter_mut().filter(|s| s.id != id) {
             subflow.tcp.abort();
-            subflow.down = true;
+            subflow.health.end();
         }
         self.addresses.stop_announcing();
         self.reinject.clear();

@@ -238,7 +238,7 @@ impl Connection {
         acceptable: u64,
     ) -> HandshakeStep {
         let Some(subflow) = self.subflows.get(id) else { return REFUSED };
-        let settled = subflow.join == Join::Done || (subflow.join == Join::Initial && self.is_settled());
+        let settled = subflow.has_joined() || (subflow.join == Join::Initial && self.is_settled());
         if settled && segment.options.mptcp.is_empty() {
             return HandshakeStep::GoOn;
         }
@@ -307,7 +307,7 @@ impl Connection {
                     return HandshakeStep::Reset(ResetReason::MptcpError);
                 }
                 let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
-                subflow.join = Join::Done;
+                subflow.join = Join::Done { carried: false };
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
                 (self.peer_may_use_joins, self.ever_joined) = (true, true);
@@ -316,13 +316,13 @@ impl Connection {
             (Join::AwaitFourthAck { .. }, _) => {
                 if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
                     let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
-                    subflow.join = Join::Done;
+                    subflow.join = Join::Done { carried: false };
                     subflow.third_ack_again = None;
                     self.ever_joined = true;
                 }
                 HandshakeStep::GoOn
             }
-            (Join::Done, _) => {
+            (Join::Done { .. }, _) => {
                 // The third ACK again: the fourth was lost (RFC 8684 §3.2).
                 if let Some(MpJoin::Ack { .. }) = join(segment)
                     && let Some(subflow) = self.subflows.get_mut(id)
@@ -448,7 +448,7 @@ impl Connection {
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
         subflow.tcp.set_mss(subflow.tcp.largest_segment().saturating_sub(options).max(1));
-        subflow.tcp.rto_cap = Duration::MAX;
+        subflow.tcp.probe_at_least_every(None);
         if let Join::AwaitFourthAck { .. } = subflow.join {
             subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
         }
@@ -470,8 +470,7 @@ impl Connection {
     /// Tells scheduler and application once a subflow can carry data.
     pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        if subflow.usable() && !subflow.up {
-            subflow.up = true;
+        if subflow.usable() && subflow.health.open() {
             self.events.push_back(ConnectionEvent::SubflowUp(id));
             self.tell(now, |_| Event::SubflowUp(id));
         }

@@ -76,7 +76,7 @@ impl Connection {
             self.subflow_established(now, id);
         }
         self.raise_if_usable(now, id);
-        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.stale && !changes.una_advanced) {
+        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.health.is_stale() && !changes.una_advanced) {
             subflow.tcp.probe_again(now);
         }
         if changes.acceptable {
@@ -415,9 +415,9 @@ impl Connection {
 
     fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
         if (!changes.acked.is_empty() || !changes.arrived.is_empty())
-            && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done && !s.carried)
+            && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done { carried: false })
         {
-            subflow.carried = true;
+            subflow.join = Join::Done { carried: true };
             self.joins.forget_losses();
         }
         if changes.una_advanced || (changes.delivered && self.fast_detection()) {

@@ -6,6 +6,7 @@
 
 use super::handshake::{Mode, join};
 use super::{Connection, Role};
+use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::joins::{Numbers, wanted};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
@@ -37,7 +38,7 @@ impl Connection {
         if !keys.confirmed || self.error.is_some() || ended || self.closes_to_joins() {
             return Vec::new();
         }
-        if self.config.single_path && self.subflows.iter().any(|s| s.usable() && !s.stale) {
+        if self.config.single_path && self.subflows.iter().any(Subflow::is_alive) {
             return Vec::new();
         }
         //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
@@ -70,7 +71,7 @@ impl Connection {
         subflow.local_id = self.addresses.id_of(addresses.0.ip());
         if self.fast_detection() {
             // A path that is dark at first is found soon after it comes to life.
-            subflow.tcp.rto_cap = super::reinject::PROBE_INTERVAL;
+            subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
         }
         self.subflows.insert(subflow);
         Some(id)

@@ -28,7 +28,7 @@ impl Connection {
             return Progress::WindowFull;
         }
         // A backup has room all the time, and it is not for use while another subflow lives.
-        let first_choice = || usable().filter(|s| !s.backup && !s.stale);
+        let first_choice = || usable().filter(|s| !s.backup && s.is_alive());
         let send_buffer = self.config.send_buffer;
         let room = match first_choice().next() {
             Some(_) => first_choice().any(|s| s.has_space(send_buffer)),

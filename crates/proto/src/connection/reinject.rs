@@ -1,6 +1,7 @@
 //! Carrying data again on other subflows: after a timeout, with a dead subflow, and opportunistically (`pr`).
 
 use super::{Connection, Trace};
+use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -8,15 +9,10 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// A dark subflow is probed at least this often with failure detection `fast`.
-pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-
 /// The most of a late subflow's data that others carry before the peer says that it has some of it, segments: as many as
 /// one acknowledgement answers.
 const PASSED_BY: u64 = 2;
 
-/// Connection-level timeouts without an answer after which mainline takes a subflow for stale (`stale_loss_cnt`).
-const STALE_AFTER: u32 = 4;
 /// The most that one connection-level timeout sends again, bytes.
 const DATA_RETRANSMISSION: u64 = 64 << 10;
 
@@ -89,7 +85,7 @@ impl Connection {
     pub(super) fn pass_by_late(&mut self, now: Instant) {
         self.passing_by = false;
         for id in self.subflows.ids() {
-            if self.subflows.get(id).is_some_and(|s| s.late) {
+            if self.subflows.get(id).is_some_and(|s| s.health.is_late()) {
                 self.passing_by = true;
                 self.handle_late_subflow(now, id);
             }
@@ -133,17 +129,14 @@ impl Connection {
         self.data_timer = None;
         let mut silent = Vec::new();
         for subflow in self.subflows.iter_mut().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
-            let acked = subflow.tcp.acked_offset();
-            subflow.silent = if subflow.silent_at == acked { subflow.silent + 1 } else { 0 };
-            subflow.silent_at = acked;
-            if subflow.silent >= STALE_AFTER && !subflow.stale {
+            if subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale() {
                 silent.push(subflow.id);
             }
         }
         for id in silent {
-            if self.subflows.iter().any(|s| s.id != id && s.usable() && !s.stale) {
+            if self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
                 if let Some(subflow) = self.subflows.get_mut(id) {
-                    subflow.stale = true;
+                    subflow.health.time_out();
                 }
                 self.send_everything_again();
             }
@@ -182,12 +175,12 @@ impl Connection {
             return false;
         }
         let first = self.send.first_unacked();
-        let others = self.subflows.iter().any(|s| s.id != id && s.usable() && !s.stale && !s.late);
+        let others = self.subflows.iter().any(|s| s.id != id && s.answers());
         let Some(subflow) = self.subflows.get_mut(id) else { return false };
         if !others || !subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
             return false;
         }
-        subflow.late = true;
+        subflow.health.miss_answer();
         self.passing_by = true;
         // What went out just now is not late: where a window opened again after a loss, that is most of it.
         let end = first + PASSED_BY * u64::from(subflow.tcp.mss());
@@ -203,10 +196,10 @@ impl Connection {
         if !self.is_mptcp() || !self.fast_detection() {
             return;
         }
-        let alive = self.subflows.iter().any(|s| s.id != id && s.usable() && !s.stale);
+        let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.tcp.rto_cap = PROBE_INTERVAL;
-        subflow.stale = true;
+        subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
+        subflow.health.time_out();
         self.joins.request();
         if alive {
             self.hand_over(id);
@@ -266,7 +259,7 @@ impl Connection {
 
     /// A subflow is over: everything that it alone carried is carried again, and it is joined again.
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.subflows.get_mut(id).is_some_and(|s| !s.down) {
+        if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
             self.end_subflow(now, id);
             self.joins.after_loss(now);
         }
@@ -283,8 +276,7 @@ impl Connection {
     /// A subflow is over.
     pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.down = true;
-        let was_up = subflow.up;
+        let was_up = subflow.health.end();
         // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
         // came too late for its own side counts, as in the kernel.
         let too_late = self.role == super::Role::Client && self.closes_to_joins();
@@ -309,9 +301,7 @@ impl Connection {
     /// The subflow answered: it may carry new data again.
     pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.late = false;
-        if subflow.stale {
-            subflow.stale = false;
+        if subflow.health.answer() {
             subflow.tcp.answered_again(now);
             self.tell(now, |_| Event::SubflowUp(id));
         }
@@ -334,7 +324,7 @@ impl Connection {
             let end = span.end.min(range.end);
             // What a subflow lost waits for round trips where it is more than its window.
             let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
-            let living = |s: &Subflow| s.usable() && !s.stale && !s.late && !repairs(s);
+            let living = |s: &Subflow| s.answers() && !repairs(s);
             let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // Someone else carries it already.

@@ -1,6 +1,7 @@
 //! The subflows of a connection and the addresses they run between.
 
 pub(crate) mod addresses;
+pub(crate) mod health;
 pub(crate) mod joins;
 pub(crate) mod keep_alive;
 pub(crate) mod subflow;

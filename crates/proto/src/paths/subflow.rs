@@ -1,5 +1,6 @@
 //! A subflow as its connection sees it.
 
+use super::health::{Health, Silence};
 use super::keep_alive::KeepAlive;
 use crate::congestion::Phase;
 use crate::receiver::mappings::Mappings;
@@ -33,8 +34,8 @@ pub(crate) enum Join {
     Pending { local_nonce: u32, remote_nonce: u32 },
     /// The client's third ACK is out; data waits for the fourth.
     AwaitFourthAck { local_nonce: u32, remote_nonce: u32 },
-    /// Joined: data may flow.
-    Done,
+    /// Joined: data may flow. `carried`: some has.
+    Done { carried: bool },
 }
 
 pub(crate) struct Subflow {
@@ -45,23 +46,12 @@ pub(crate) struct Subflow {
     pub(crate) remote_id: AddressId,
     pub(crate) meta: PathMeta,
     pub(crate) backup: bool,
-    /// No sign of life since a timeout: no new data while another subflow lives.
-    pub(crate) stale: bool,
-    /// Nothing came for longer than a probe waits, while it carries the stream's next byte: others carry that too.
-    pub(crate) late: bool,
+    pub(crate) health: Health,
+    pub(crate) silence: Silence,
     /// The client's third ACK goes out again at this time, unless the fourth comes (RFC 8684 §3.2).
     pub(crate) third_ack_again: Option<Instant>,
-    /// Connection-level timeouts since it last acknowledged anything, and how much that was.
-    pub(crate) silent: u32,
-    pub(crate) silent_at: u64,
-    /// Told to scheduler and application as up.
-    pub(crate) up: bool,
-    /// Told as down.
-    pub(crate) down: bool,
     /// Data bytes that arrived here before they arrived elsewhere.
     pub(crate) first_bytes: u64,
-    /// It has carried data since it joined.
-    pub(crate) carried: bool,
     pub(crate) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(crate) send_data_fin: bool,
@@ -86,15 +76,10 @@ impl Subflow {
             remote_id: AddressId(0),
             meta,
             backup: meta.backup,
-            stale: false,
-            late: false,
+            health: Health::default(),
+            silence: Silence::default(),
             third_ack_again: None,
-            silent: 0,
-            silent_at: 0,
-            up: false,
-            down: false,
             first_bytes: 0,
-            carried: false,
             penalised_at: None,
             send_data_fin: false,
             keep_alive: KeepAlive::default(),
@@ -116,9 +101,24 @@ impl Subflow {
         self.tcp.is_closed() || self.tcp.in_time_wait()
     }
 
+    /// Data may be assigned to it, and its path is not known to be dark.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.usable() && !self.health.is_stale()
+    }
+
+    /// As [`Subflow::is_alive`], and no answer is overdue.
+    pub(crate) fn answers(&self) -> bool {
+        self.is_alive() && !self.health.is_late()
+    }
+
+    /// The Multipath TCP handshake of a further subflow is complete.
+    pub(crate) fn has_joined(&self) -> bool {
+        matches!(self.join, Join::Done { .. })
+    }
+
     /// Data may be assigned to it.
     pub(crate) fn usable(&self) -> bool {
-        self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done)
+        self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done { .. })
     }
 
     /// As [`SubflowView::has_space`], without a view.
@@ -135,7 +135,7 @@ impl Subflow {
         SubflowView {
             id: self.id,
             backup: self.backup,
-            stale: self.stale,
+            stale: self.health.is_stale(),
             priority: self.meta.priority,
             cost: self.meta.cost,
             quota_left: self.meta.quota.map(|q| q.saturating_sub(tcp.counters.data_bytes_sent)),
@@ -170,7 +170,7 @@ impl Subflow {
             local: self.tcp.local,
             remote: self.tcp.remote,
             usable: self.usable(),
-            stale: self.stale,
+            stale: self.health.is_stale(),
             closed: self.tcp.is_closed(),
             counters: self.tcp.counters,
             first_bytes: self.first_bytes,

@@ -78,7 +78,7 @@ impl SubflowTable {
     pub(crate) fn free_name(&mut self, limit: u8) -> Option<SubflowId> {
         for (i, place) in self.places.iter_mut().enumerate() {
             // A dead subflow's name is free once no byte refers to it.
-            if place.as_ref().is_some_and(|s| s.down && s.tcp.is_closed()) {
+            if place.as_ref().is_some_and(|s| s.health.is_down() && s.tcp.is_closed()) {
                 *place = None;
             }
             if place.is_none() {

@@ -261,7 +261,7 @@ impl Tcp {
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
         let direct = if s.retransmitted { None } else { s.first };
         // What a path that was dark says first of what was sent before that is the outage's length.
-        let dark = self.rto_cap < Duration::MAX;
+        let dark = self.probe_interval.is_some();
         let dark_since = self.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
         let sample = match (direct.or(s.first_sacked), segment.options.timestamps) {
             (Some(sent), _) if sent < dark_since => return None,

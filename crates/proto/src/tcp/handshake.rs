@@ -92,7 +92,7 @@ impl Tcp {
             consecutive_timeouts: 0,
             early_probes: 0,
             dark_since: None,
-            rto_cap: Duration::MAX,
+            probe_interval: None,
             receiver: Receiver::new(&config),
             retransmit_timer: None,
             time_wait_end: None,

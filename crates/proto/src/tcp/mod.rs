@@ -221,8 +221,8 @@ pub(crate) struct Tcp {
     early_probes: u32,
     /// The first of them.
     dark_since: Option<Instant>,
-    /// Timeouts are not stretched beyond this, so that a dark path is probed often enough.
-    pub(crate) rto_cap: Duration,
+    /// While the path is dark, or is not known to work yet: timeouts are not stretched beyond this.
+    probe_interval: Option<Duration>,
 
     // Receiving.
     receiver: Receiver,
@@ -285,7 +285,8 @@ impl Tcp {
         &self.rtt
     }
     pub(crate) fn rto(&self) -> Duration {
-        self.rtt.rto().min(self.rto_cap)
+        let rto = self.rtt.rto();
+        self.probe_interval.map_or(rto, |interval| rto.min(interval))
     }
     /// Bytes per second; 0 before the first.
     pub(crate) fn delivery_rate(&self) -> f64 {

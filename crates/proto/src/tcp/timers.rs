@@ -47,9 +47,15 @@ impl Tcp {
             (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.host.expiry(now, self.rto())));
     }
 
+    /// The path is dark, or is not known to work yet: it is probed at least this often, and what it says first of what was sent
+    /// before does not count as a round trip. `None`: it works.
+    pub(crate) fn probe_at_least_every(&mut self, interval: Option<Duration>) {
+        self.probe_interval = interval;
+    }
+
     /// A dark path answers again: the timeouts that were doubled and capped in the dark do not count any more.
     pub(crate) fn answered_again(&mut self, now: Instant) {
-        self.rto_cap = Duration::MAX;
+        self.probe_interval = None;
         self.rtt.reset_backoff();
         if let Some((RetransmitTimer::Timeout, _)) = self.retransmit_timer {
             self.arm_rto(now);
@@ -188,7 +194,7 @@ impl Tcp {
         self.consecutive_timeouts += 1;
         self.dark_since.get_or_insert(now);
         // Probes that come sooner than doubled timeouts do not make up for the time that a path is given.
-        let given = self.rto_cap == Duration::MAX || self.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
+        let given = self.probe_interval.is_none() || self.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
         if self.consecutive_timeouts > self.config.max_retransmissions && given {
             self.abort();
             (changes.reset, changes.unanswered) = (true, true);
