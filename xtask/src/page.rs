@@ -35,7 +35,8 @@ pub(crate) fn check(html: &Path) -> Result<(), String> {
             let seen = browser.dump(width, scheme_flag).and_then(|(dom, log)| judge(&dom, &log, width));
             let seen = seen.map_err(|e| format!("{}, {name}: {e}", html.display()))?;
             let picture = browser.picture(&name, width, seen.height.min(HIGHEST), scheme_flag)?;
-            println!("{name}: {} plots, {} values: {}", seen.plots, seen.values, picture.display());
+            let Seen { plots, values, saved, .. } = seen;
+            println!("{name}: {plots} plots, {values} values, {saved} files saved: {}", picture.display());
         }
     }
     Ok(())
@@ -51,16 +52,8 @@ pub(crate) fn picture(html: &Path, name: &str, width: u32, height: u32) -> Resul
     Browser { program: chromium()?, folder, url: file_url(&html)? }.picture(name, width, height, 1)
 }
 
-/// The frame that the page is shown in.
-const FRAME: &str = r#"<!doctype html><html><head><meta name="color-scheme" content="light dark"></head>
-<body style="margin: 0"><iframe src="URL" width="WIDTH" height="HEIGHT" style="border: 0; display: block"></iframe><script>
-const frame = document.querySelector("iframe");
-frame.onload = () => setInterval(() => {
-  const { dataset } = frame.contentDocument.documentElement;
-  if (dataset.ready) Object.assign(document.documentElement.dataset, dataset);
-}, 20);
-</script></body></html>
-"#;
+/// The frame that the page is shown in. When the page is ready, it presses each of its export buttons.
+const FRAME: &str = include_str!("frame.html");
 
 /// What a page said of itself.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,6 +61,8 @@ struct Seen {
     plots: u32,
     values: u32,
     height: u32,
+    /// Files that its buttons saved.
+    saved: u32,
 }
 
 /// Finds faults in what the browser showed and logged.
@@ -86,7 +81,9 @@ fn judge(dom: &str, log: &str, width: u32) -> Result<Seen, String> {
     if text("ready") != Some("yes") {
         return Err("its script did not come to its end".into());
     }
-    for (name, fault) in [("errors", "errors"), ("empty", "empty plots"), ("outside", "loaded from outside")] {
+    for (name, fault) in
+        [("errors", "errors"), ("empty", "empty plots"), ("outside", "loaded from outside"), ("exports", "export")]
+    {
         match text(name) {
             Some("") => {}
             Some(found) => return Err(format!("{fault}: {found}")),
@@ -96,7 +93,11 @@ fn judge(dom: &str, log: &str, width: u32) -> Result<Seen, String> {
     if number("width") != width {
         return Err(format!("{} pixels wide instead of {width}", number("width")));
     }
-    let seen = Seen { plots: number("plots"), values: number("points"), height: number("height") };
+    let seen =
+        Seen { plots: number("plots"), values: number("points"), height: number("height"), saved: number("saved") };
+    if number("buttons") != seen.saved {
+        return Err(format!("{} export buttons saved {} files", number("buttons"), seen.saved));
+    }
     if seen.plots == 0 || seen.values == 0 || seen.height == 0 {
         return Err(format!("nothing is drawn: {seen:?}"));
     }
@@ -129,8 +130,8 @@ impl Browser {
     /// as a telephone.
     fn run(&self, arguments: &[String], width: u32, height: u32, scheme: u32) -> Result<(String, String), String> {
         let frame = self.folder.join("frame.html");
-        let text = FRAME.replace("URL", &self.url).replace("WIDTH", &width.to_string());
-        fs::write(&frame, text.replace("HEIGHT", &height.to_string()))
+        let text = FRAME.replace("@URL@", &self.url).replace("@WIDTH@", &width.to_string());
+        fs::write(&frame, text.replace("@HEIGHT@", &height.to_string()))
             .map_err(|e| format!("{}: {e}", frame.display()))?;
         let profile = self.folder.join("profile");
         let paths = [self.folder.join("browser.out"), self.folder.join("browser.log")];
@@ -138,7 +139,7 @@ impl Browser {
         let mut child = Command::new(&self.program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--hide-scrollbars", "--virtual-time-budget=3000", "--host-resolver-rules=MAP * ~NOTFOUND"])
+            .args(["--hide-scrollbars", "--virtual-time-budget=5000", "--host-resolver-rules=MAP * ~NOTFOUND"])
             .args(["--allow-file-access-from-files", &format!("--window-size={width},{height}")])
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
@@ -215,11 +216,14 @@ mod tests {
     }
 
     const GOOD: &str = "data-plots=\"4\" data-points=\"90\" data-empty=\"\" data-errors=\"\" data-outside=\"\" \
-                        data-width=\"390\" data-height=\"2000\" data-ready=\"yes\"";
+                        data-exports=\"\" data-buttons=\"3\" data-saved=\"3\" data-width=\"390\" data-height=\"2000\" data-ready=\"yes\"";
 
     #[test]
     fn a_good_page() {
-        assert_eq!(judge(&page(GOOD), "[1:2:ERROR:dbus/bus.cc]", 390), Ok(Seen { plots: 4, values: 90, height: 2000 }));
+        assert_eq!(
+            judge(&page(GOOD), "[1:2:ERROR:dbus/bus.cc]", 390),
+            Ok(Seen { plots: 4, values: 90, height: 2000, saved: 3 })
+        );
     }
 
     #[test]
@@ -232,6 +236,8 @@ mod tests {
             ("data-errors=\"\"", "data-errors=\"x is undefined\""),
             ("data-outside=\"\"", "data-outside=\"https://example.org/a.js\""),
             ("data-width=\"390\"", "data-width=\"500\""),
+            ("data-exports=\"\"", "data-exports=\"a.svg is no SVG\""),
+            ("data-saved=\"3\"", "data-saved=\"2\""),
         ] {
             assert!(judge(&page(&GOOD.replace(right, wrong)), "", 390).is_err(), "{wrong} passes");
         }
@@ -265,6 +271,25 @@ mod tests {
         for body in ["<script>throw new Error('no')</script>", "<img src=\"https://example.org/a.png\">"] {
             let error = try_page(body).expect_err("the fault is found");
             assert!(error.contains("console"), "{error}");
+        }
+        let save = |kind: &str, name: &str, content: &str| {
+            try_page(&format!(
+                "<button class=\"export\">{kind}</button><script>document.querySelector('button').onclick = () => {{
+                   const link = document.createElement('a');
+                   Object.assign(link, {{ href: URL.createObjectURL(new Blob(['{content}'])), download: '{name}' }}).click();
+                 }}</script>"
+            ))
+        };
+        assert_eq!(save("CSV", "a.csv", "name,value\\nx,1\\n"), Ok(()));
+        for (kind, name, content, fault) in [
+            ("CSV", "a.csv", "name,value\\nx\\n", "a.csv"),
+            ("CSV", "a.csv", "name,value\\n", "a.csv"),
+            ("SVG", "a.svg", "<svg", "a.svg"),
+            ("PNG", "a.png", "GIF89a", "a.png"),
+            ("CSV", "a.txt", "name,value\\nx,1\\n", "a.txt"),
+        ] {
+            let error = save(kind, name, content).expect_err("the fault is found");
+            assert!(error.contains(fault), "{error}");
         }
     }
 }

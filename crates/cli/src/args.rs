@@ -79,6 +79,8 @@ pub(crate) struct CompareOptions {
 
     /// Writes an HTML page that works offline [default: pathweave-report.html if neither a scenario nor --jsonl is given,
     /// otherwise none].
+    ///
+    /// Beside it is a page with each decision of the scheduler that --why names, in the first second of the measured time.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 

@@ -6,10 +6,11 @@ use crate::execute::{Outcome, execute};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::pcap::Capture;
-use crate::plan::{Plan, plans};
+use crate::plan::plans;
+use crate::report;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
-use pathweave_report::{About, Comparison, csv, page, slowest, table, verdict, where_the_time_went};
+use pathweave_report::{Comparison, csv, explained, table, verdict, where_the_time_went};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,11 +51,14 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         let text = csv(&Comparison::all(&results, options.against.as_deref()));
         std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
     }
-    if let Some(path) = &page_path {
-        let text = page(&results, &about(&plans), options.against.as_deref());
-        std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
-    }
-    let text = shown(&results, options, page_path.as_deref(), columns());
+    let pages = match &page_path {
+        None => Vec::new(),
+        Some(path) => {
+            let explanations = report::write(path, &results, &plans, options, registry)?;
+            [path.clone()].into_iter().chain(explanations).collect()
+        }
+    };
+    let text = shown(&results, options, &pages, columns());
     match lines_on_stdout {
         true => io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?,
         false => io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?,
@@ -98,15 +102,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn about(plans: &[Plan]) -> Vec<About> {
-    let of = |plan: &Plan| {
-        let (_, scenario) = plan.variants.first()?;
-        Some(About::of(scenario))
-    };
-    plans.iter().filter_map(of).collect()
-}
-
-fn shown(results: &[RunResult], options: &CompareOptions, page: Option<&Path>, columns: usize) -> String {
+fn shown(results: &[RunResult], options: &CompareOptions, pages: &[PathBuf], columns: usize) -> String {
     let mut text = String::new();
     for comparison in Comparison::all(results, options.against.as_deref()) {
         text.push_str(&format!("{}\n\n", comparison.scenario));
@@ -114,17 +110,19 @@ fn shown(results: &[RunResult], options: &CompareOptions, page: Option<&Path>, c
             text.push_str(&format!("{}\n\n", wrapped(&answer, columns)));
         }
         text.push_str(&format!("{}\n", table(&comparison, columns)));
-        let chosen = match &options.why {
-            Some(name) => comparison.row(name),
-            None => slowest(&comparison),
-        };
+        let chosen = explained(&comparison, options.why.as_deref());
         if let Some(why) = chosen.and_then(|s| where_the_time_went(&comparison, s, columns)) {
             text.push_str(&format!("{why}\n"));
         }
     }
-    match page {
-        Some(path) => text.push_str(&format!("The same as a page, with everything over time: {}\n", path.display())),
-        None => text.push_str("--report FILE.html writes all of this as a page, with everything over time.\n"),
+    match pages {
+        [] => text.push_str("--report FILE.html writes all of this as a page, with everything over time.\n"),
+        [page, explanations @ ..] => {
+            text.push_str(&format!("The same as a page, with everything over time: {}\n", page.display()));
+            for file in explanations {
+                text.push_str(&format!("Each decision of that scheduler: {}\n", file.display()));
+            }
+        }
     }
     text
 }

@@ -25,6 +25,7 @@ mod manual;
 mod new_scheduler;
 mod pcap;
 mod plan;
+mod report;
 mod validate;
 
 pub use pathweave_algorithms::Registry;

@@ -24,6 +24,8 @@ pub(crate) const TELLING: [&str; 9] =
 pub(crate) struct Plan {
     /// Its name.
     pub(crate) name: String,
+    /// What the command line calls it: the name of a built-in scenario, or a file.
+    pub(crate) argument: String,
     /// Its file with all overrides.
     pub(crate) document: Document,
     /// The files that it names.
@@ -81,6 +83,7 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
         }
         plans.push(Plan {
             name: title,
+            argument: name.clone(),
             document,
             traces,
             variants: variants.into_iter().map(|(scenario, variant)| (variant, scenario)).collect(),

@@ -190,9 +190,23 @@
     const body = make("tbody");
     row.by_path.forEach((list, p) => body.append(make("tr", {}, make("th", { class: "who", scope: "row" }, scenario.paths[p]), ...list.map(x => make("td", {}, digits(x))))));
     table.append(body);
-    const command = `pathweave explain ${scenario.name} --scheduler ${row.name} --seed ${scenario.seeds[0]} --report explain.html`;
     box.append(svg, key, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Time by path" }, table));
-    if (row.plain_tcp == null) box.append(make("p", { class: "note" }, "Each decision with its reason: ", make("code", {}, command)));
+    if (row.plain_tcp == null) box.append(explanation(scenario, row));
+  }
+  // A link where the explanation is written beside this page, otherwise the command that writes it.
+  function explanation(scenario, row) {
+    const written = scenario.explanation;
+    if (written?.scheduler === row.name) {
+      return make("p", { class: "explanation" }, make("a", { href: written.href }, `Every decision of ${row.label}, with its reason`), ` (${written.shows})`);
+    }
+    const command = `${scenario.command || `pathweave explain ${scenario.name}`} --scheduler ${row.name} --seed ${scenario.seeds[0]} --report explain.html`;
+    const button = make("button", { type: "button", class: "export" }, "Copy");
+    const code = make("code", {}, command);
+    button.addEventListener("click", () => {
+      getSelection().selectAllChildren(code);
+      navigator.clipboard?.writeText(command).then(() => { button.textContent = "Copied"; }, () => {});
+    });
+    return make("p", { class: "note explanation" }, "This command writes every decision with its reason: ", code, " ", button);
   }
 
   // ---- over time ----

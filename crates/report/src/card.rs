@@ -14,8 +14,23 @@ pub struct About {
     pub description: String,
     /// Where it comes from.
     pub source: String,
+    /// How `pathweave explain` is called for it, without the scheduler and the seed; empty where nobody knows.
+    pub command: String,
+    /// The explanation page that is written beside the page, if there is one.
+    pub explanation: Option<ExplanationLink>,
     /// Its card, as HTML.
     card: String,
+}
+
+/// A page of `pathweave explain` beside the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplanationLink {
+    /// The scheduler that it explains.
+    pub scheduler: String,
+    /// The page's address, relative to the report.
+    pub href: String,
+    /// The seed and the span that it shows, for people.
+    pub shows: String,
 }
 
 impl About {
@@ -26,6 +41,7 @@ impl About {
             description: scenario.description.clone(),
             source: scenario.source.clone(),
             card: card(scenario),
+            ..About::default()
         }
     }
 

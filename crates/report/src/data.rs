@@ -1,9 +1,10 @@
 //! What the page's script draws from: summaries, and series thinned to what a screen can show.
 
+use crate::card::About;
 use crate::difference::Difference;
 use crate::statistics::{Estimate, quantile, sorted};
 use crate::summary::{Comparison, Standing, Summary};
-use crate::why::{shares, slowest};
+use crate::why::{explained, shares};
 use pathweave_lab::results::RunResult;
 use serde::Serialize;
 
@@ -32,7 +33,18 @@ pub(crate) struct ScenarioData {
     best: Option<usize>,
     reference: Option<usize>,
     chosen: Option<usize>,
+    /// How `pathweave explain` is called, without the scheduler and the seed.
+    command: String,
+    explanation: Option<Explained>,
     rows: Vec<Row>,
+}
+
+/// An explanation page beside this one.
+#[derive(Serialize)]
+struct Explained {
+    scheduler: String,
+    href: String,
+    shows: String,
 }
 
 /// One scheduler, in ranked order.
@@ -104,12 +116,13 @@ struct SubflowData {
 }
 
 impl Data {
-    pub(crate) fn of(results: &[RunResult], comparisons: &[Comparison]) -> Self {
-        Data { scenarios: comparisons.iter().map(|c| scenario(c, results)).collect() }
+    pub(crate) fn of(results: &[RunResult], comparisons: &[Comparison], about: &[About], why: Option<&str>) -> Self {
+        let of = |c: &Comparison| scenario(c, results, about.iter().find(|a| a.scenario == c.scenario), why);
+        Data { scenarios: comparisons.iter().map(of).collect() }
     }
 }
 
-fn scenario(comparison: &Comparison, results: &[RunResult]) -> ScenarioData {
+fn scenario(comparison: &Comparison, results: &[RunResult], about: Option<&About>, why: Option<&str>) -> ScenarioData {
     let seeds: Vec<u64> = comparison.seeds.iter().copied().take(SEEDS).collect();
     let place = |wanted: Option<&Summary>| {
         let name = &wanted?.scheduler;
@@ -122,7 +135,13 @@ fn scenario(comparison: &Comparison, results: &[RunResult]) -> ScenarioData {
         all_seeds: comparison.seeds.len(),
         best: place(comparison.best_multipath()),
         reference: comparison.reference,
-        chosen: place(slowest(comparison).or(comparison.best_multipath())),
+        chosen: place(explained(comparison, why).or(comparison.best_multipath())),
+        command: about.map_or(String::new(), |a| a.command.clone()),
+        explanation: about.and_then(|a| a.explanation.as_ref()).map(|e| Explained {
+            scheduler: e.scheduler.clone(),
+            href: e.href.clone(),
+            shows: e.shows.clone(),
+        }),
         rows: comparison.summaries.iter().map(|s| row(comparison, s, results, &seeds)).collect(),
         seeds,
     }

@@ -22,7 +22,7 @@ mod validation;
 mod verdict;
 mod why;
 
-pub use card::About;
+pub use card::{About, ExplanationLink};
 pub use csv::csv;
 pub use difference::Difference;
 pub use explain_page::explain_page;
@@ -33,4 +33,4 @@ pub use table::table;
 pub use timeline::timeline;
 pub use validation::{agreement_svg, differences_svg};
 pub use verdict::verdict;
-pub use why::{slowest, where_the_time_went};
+pub use why::{explained, where_the_time_went};

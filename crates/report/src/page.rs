@@ -16,12 +16,12 @@ use std::fmt::Write;
 
 const PAGE_JS: &str = include_str!("../assets/page.js");
 
-/// The page for the results of any number of scenarios, a section each; `about` holds those that more is known of, `against` names
-/// the row that the others are compared with. Equal input is equal bytes.
-pub fn page(results: &[RunResult], about: &[About], against: Option<&str>) -> String {
+/// The page for the results of any number of scenarios, with a section for each. `about` says more about some of them, `against`
+/// names the row that the others are compared with, and `why` the row whose time is explained first. Equal input gives equal bytes.
+pub fn page(results: &[RunResult], about: &[About], against: Option<&str>, why: Option<&str>) -> String {
     let comparisons = Comparison::all(results, against);
-    let data =
-        serde_json::to_string(&Data::of(results, &comparisons)).expect("plain numbers and text have a JSON form");
+    let data = serde_json::to_string(&Data::of(results, &comparisons, about, why))
+        .expect("plain numbers and text have a JSON form");
     let title = match comparisons.as_slice() {
         [one] => format!("{} – Pathweave", one.scenario),
         many => format!("{} scenarios – Pathweave", many.len()),

@@ -7,9 +7,16 @@ use crate::table::indented;
 /// What is named as the reason takes at least this part of the time.
 const TELLING: f64 = 0.15;
 
-/// The scheduler to explain where nobody chose one: the slowest that is worse than plain TCP on one path, else the slowest that
-/// uses several paths.
-pub fn slowest(comparison: &Comparison) -> Option<&Summary> {
+/// The row to explain: the one that was asked for, otherwise the slowest scheduler.
+pub fn explained<'a>(comparison: &'a Comparison, asked: Option<&str>) -> Option<&'a Summary> {
+    match asked {
+        Some(name) => comparison.row(name),
+        None => slowest(comparison),
+    }
+}
+
+/// The slowest scheduler that is worse than plain TCP on one path. If there is none, the slowest that uses several paths.
+fn slowest(comparison: &Comparison) -> Option<&Summary> {
     if comparison.nothing_arrived() {
         return None;
     }

@@ -12,7 +12,7 @@ fn embedded(page: &str) -> serde_json::Value {
 
 #[test]
 fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
-    let text = page(&results("wlan-3g", 2, 5.0, false), &[], None);
+    let text = page(&results("wlan-3g", 2, 5.0, false), &[], None, None);
     for attribute in ["src=", "@import", "url(http", "href=\"http", "srcset=", "<link", "<img", "<iframe"] {
         let ours = text.matches(attribute).count();
         assert_eq!(ours, 0, "{attribute} occurs");
@@ -23,8 +23,8 @@ fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
 
 #[test]
 fn small_before_data() {
-    assert!(page(&[], &[], None).len() < 150_000, "{} bytes", page(&[], &[], None).len());
-    let large = page(&results("wlan-3g", 30, 600.0, false), &[], None);
+    assert!(page(&[], &[], None, None).len() < 150_000, "{} bytes", page(&[], &[], None, None).len());
+    let large = page(&results("wlan-3g", 30, 600.0, false), &[], None, None);
     assert!(large.len() < 4_000_000, "{} bytes for 240 runs of 10 minutes", large.len());
 }
 
@@ -32,7 +32,7 @@ fn small_before_data() {
 fn each_scenario_is_a_section_with_every_scheduler() {
     let mut all = results("wlan-3g", 3, 5.0, false);
     all.extend(results("download", 3, 5.0, true));
-    let text = page(&all, &[], None);
+    let text = page(&all, &[], None, None);
     assert_eq!(text.matches("<section ").count(), 2);
     let data = embedded(&text);
     for (i, name) in ["wlan-3g", "download"].into_iter().enumerate() {
@@ -46,7 +46,7 @@ fn each_scenario_is_a_section_with_every_scheduler() {
         }
     }
     assert!(text.contains("Two paths are worse than one "));
-    assert_eq!(text, page(&all, &[], None), "equal results are equal bytes");
+    assert_eq!(text, page(&all, &[], None, None), "equal results are equal bytes");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn hostile_names_stay_text() {
     all[0].scheduler = "<img src=x onerror=alert(1)>".into();
     all[0].status = Status::Failed;
     all[0].reason = Some("<b>&</b>".into());
-    let text = page(&all, &[], None);
+    let text = page(&all, &[], None, None);
     assert!(!text.contains("alert(1)</script>"));
     assert!(!text.contains("<img"));
     assert!(text.contains("&lt;b&gt;&amp;&lt;/b&gt;"));
@@ -73,5 +73,5 @@ fn sample() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/page");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let about = About::default();
-    std::fs::write(folder.join("sample.html"), page(&all, &[about], None)).expect("the page can be written");
+    std::fs::write(folder.join("sample.html"), page(&all, &[about], None, None)).expect("the page can be written");
 }

@@ -1,0 +1,118 @@
+//! The page of `pathweave compare`, and the explanation page beside it.
+
+use crate::args::CompareOptions;
+use crate::failure::Failure;
+use crate::plan::Plan;
+use pathweave_algorithms::Registry;
+use pathweave_lab::explain::explain;
+use pathweave_lab::results::{RunResult, Status};
+use pathweave_lab::scenario::{Scenario, Variant};
+use pathweave_report::{About, Comparison, ExplanationLink, explain_page, explained, page};
+use pathweave_units::{Duration, Instant};
+use std::path::{Path, PathBuf};
+
+/// How much of the run an explanation page shows, from the start of the measured time.
+const EXPLAINED: Duration = Duration::from_secs(1);
+
+/// Writes the page, and beside it a page with the decisions of each scheduler whose time is explained below the table. The answer
+/// is the explanation pages.
+pub(crate) fn write(
+    path: &Path,
+    results: &[RunResult],
+    plans: &[Plan],
+    options: &CompareOptions,
+    registry: &Registry,
+) -> Result<Vec<PathBuf>, Failure> {
+    let (mut about, mut written) = (Vec::new(), Vec::new());
+    for plan in plans {
+        let Some((_, scenario)) = plan.variants.first() else { continue };
+        let mut known = About::of(scenario);
+        known.command = command(plan, scenario);
+        let comparison = Comparison::of(&plan.name, results, options.against.as_deref());
+        let scheduler = explained(&comparison, options.why.as_deref()).map(|row| row.scheduler.as_str());
+        if let Some((file, link, text)) = scheduler.and_then(|name| explanation(path, plan, name, results, registry)) {
+            std::fs::write(&file, text).map_err(Failure::writing(file.display()))?;
+            known.explanation = Some(link);
+            written.push(file);
+        }
+        about.push(known);
+    }
+    let text = page(results, &about, options.against.as_deref(), options.why.as_deref());
+    std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
+    Ok(written)
+}
+
+/// How `pathweave explain` is called for the start of the measured time of a scenario, without the scheduler and the seed.
+fn command(plan: &Plan, scenario: &Scenario) -> String {
+    let mut words = vec!["pathweave explain".to_owned(), quoted(&plan.argument)];
+    words.extend(
+        plan.document.overrides().iter().map(|(key, value)| format!("--set {}", quoted(&format!("{key}={value}")))),
+    );
+    if !scenario.measure_from.is_zero() {
+        words.push(format!("--from {}s", scenario.measure_from.as_secs_f64()));
+    }
+    words.join(" ")
+}
+
+/// For a shell: in single quotes where a character could mean something to it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// The explanation page of one scheduler: its file, the link to it, and its text. There is none of plain TCP, of a run that
+/// failed, and where the scheduler decides nothing in the time that would be shown.
+fn explanation(
+    page: &Path,
+    plan: &Plan,
+    scheduler: &str,
+    results: &[RunResult],
+    registry: &Registry,
+) -> Option<(PathBuf, ExplanationLink, String)> {
+    let seed = *plan.seeds.first()?;
+    let (variant, scenario) = plan.variants.iter().find(|(variant, _)| variant.label() == scheduler)?;
+    let run = results.iter().find(|r| r.scenario == plan.name && r.scheduler == scheduler && r.seed == seed)?;
+    if run.status == Status::Failed || matches!(variant, Variant::PlainTcp(_)) {
+        return None;
+    }
+    let from = Instant::ZERO + scenario.measure_from;
+    let to = (from + EXPLAINED).min(Instant::ZERO + scenario.duration);
+    let explanation = explain(&plan.document, variant, seed, (from, to), registry, &plan.traces).ok()?;
+    if !explanation.entries.iter().any(|e| e.what.is_decision()) {
+        return None;
+    }
+    let clean = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-");
+    let stem = page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = format!("{stem}-{}-{}.html", clean(&plan.name), clean(scheduler));
+    let link = ExplanationLink {
+        scheduler: scheduler.into(),
+        href: address(&name),
+        shows: format!("seed {seed}, from {} s to {} s", from.as_secs_f64(), to.as_secs_f64()),
+    };
+    Some((page.with_file_name(name), link, explain_page(&explanation)))
+}
+
+/// A file name as a relative address.
+fn address(name: &str) -> String {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let encoded = |byte: u8| if safe(byte) { char::from(byte).into() } else { format!("%{byte:02X}") };
+    format!("./{}", name.bytes().map(encoded).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_back_what_was_quoted() {
+        assert_eq!(quoted("path.0.loss=0.5%"), "path.0.loss=0.5%");
+        assert_eq!(quoted("my scenario.toml"), "'my scenario.toml'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn addresses_have_no_character_with_a_meaning() {
+        assert_eq!(address("a b#c?-blest.html"), "./a%20b%23c%3F-blest.html");
+    }
+}
