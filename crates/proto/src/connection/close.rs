@@ -1,19 +1,61 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, ConnectionEvent, DataFin};
+use super::{Connection, ConnectionError, ConnectionEvent};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 
+/// Where our DATA_FIN is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DataFin {
+    NotRequested,
+    /// The application has closed; data is still unassigned.
+    Requested,
+    /// Sent; sent again at this time unless it is acknowledged.
+    Sent(Instant),
+    Acked,
+}
+
+/// How far a connection is in its life.
+pub(super) struct Lifecycle {
+    /// The first subflow's handshake is complete.
+    pub(super) connected: bool,
+    pub(super) error: Option<ConnectionError>,
+    pub(super) data_fin: DataFin,
+    /// The application has been told that both directions have ended.
+    pub(super) closed_reported: bool,
+    /// The application has closed a connection that failed, or aborted it.
+    pub(super) abandoned: bool,
+    /// The last sign of life that something outstanding got, or when it became outstanding.
+    pub(super) progress_at: Instant,
+    /// When the peer last acknowledged anything at the data level, refused more for want of room, or had nothing to
+    /// acknowledge.
+    pub(super) stream_moved_at: Instant,
+}
+
+impl Lifecycle {
+    pub(super) fn new(now: Instant) -> Self {
+        Lifecycle {
+            connected: false,
+            error: None,
+            data_fin: DataFin::NotRequested,
+            closed_reported: false,
+            abandoned: false,
+            progress_at: now,
+            stream_moved_at: now,
+        }
+    }
+}
+
 impl Connection {
     /// Ends our direction after all that was written. The peer's direction goes on.
     pub fn close(&mut self, now: Instant) {
-        self.abandoned |= self.error.is_some();
-        if self.data_fin == DataFin::NotRequested {
-            self.data_fin = DataFin::Requested;
+        self.life.abandoned |= self.life.error.is_some();
+        if self.life.data_fin == DataFin::NotRequested {
+            self.life.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
                 for subflow in self.subflows.iter_mut() {
                     // The FIN follows the stream's tail: it waits for nothing. A DATA_FIN ends no subflow, and the
@@ -43,7 +85,7 @@ impl Connection {
             self.control.push_back(reset);
         }
         self.abort_subflows();
-        self.abandoned = true;
+        self.life.abandoned = true;
         self.fail(ConnectionError::Aborted);
     }
 
@@ -56,14 +98,14 @@ impl Connection {
 
     /// After assigning: once nothing is left to assign, the end of the stream can be told.
     pub(super) fn after_assigning(&mut self, now: Instant) {
-        if self.data_fin != DataFin::Requested || self.send.unassigned_bytes() > 0 || !self.connected {
+        if self.life.data_fin != DataFin::Requested || self.sender.map.unassigned_bytes() > 0 || !self.life.connected {
             return;
         }
         match self.mode {
             Mode::Mptcp(_) => self.send_data_fin(now),
             Mode::Plain => {
                 self.close_subflows(now);
-                self.data_fin = DataFin::Acked;
+                self.life.data_fin = DataFin::Acked;
             }
             Mode::Negotiating { .. } => {}
         }
@@ -71,8 +113,8 @@ impl Connection {
 
     /// Sends the DATA_FIN on every subflow that can, and again after a timeout.
     pub(super) fn send_data_fin(&mut self, now: Instant) {
-        if self.data_fin == DataFin::Requested && self.send.assigned_bytes() == 0 {
-            self.progress_at = now;
+        if self.life.data_fin == DataFin::Requested && self.sender.map.assigned_bytes() == 0 {
+            self.life.progress_at = now;
         }
         if !self.fast_detection() {
             // As the kernel: what has not joined by now never will.
@@ -87,7 +129,7 @@ impl Connection {
             subflow.tcp.signal();
             rto = rto.max(subflow.tcp.rto());
         }
-        self.data_fin = DataFin::Sent(now + rto);
+        self.life.data_fin = DataFin::Sent(now + rto);
     }
 
     /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
@@ -141,14 +183,14 @@ impl Connection {
         if self.is_mptcp() && self.is_over() {
             self.close_subflows(now);
         }
-        if !self.connected || self.error.is_some() || self.closed_reported {
+        if !self.life.connected || self.life.error.is_some() || self.life.closed_reported {
             return;
         }
         if self.is_mptcp() && !self.is_over() {
             return self.forget_ended_subflows(now);
         }
         if self.subflows.iter().all(Subflow::has_ended) {
-            self.closed_reported = true;
+            self.life.closed_reported = true;
             self.events.push_back(ConnectionEvent::Closed);
         }
     }
@@ -179,17 +221,17 @@ impl Connection {
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
         let others = self.subflows.iter().any(|s| s.id != id && s.usable());
-        if others || self.send.assigned_bytes() + self.send.unassigned_bytes() == 0 {
+        if others || self.sender.map.assigned_bytes() + self.sender.map.unassigned_bytes() == 0 {
             self.retire_subflow(now, id);
         }
-        self.progress_at = now;
+        self.life.progress_at = now;
     }
 
     /// Ends our direction of a subflow after what it has sent; what it has not goes to others.
     pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
-            self.send.withdraw(range, id);
+            self.sender.map.withdraw(range, id);
         }
         subflow.tcp.close(now);
     }
@@ -210,7 +252,7 @@ impl Connection {
         for subflow in self.subflows.iter_mut() {
             if subflow.tcp.can_send() {
                 // The end gets as long as data does.
-                self.progress_at = now;
+                self.life.progress_at = now;
             }
             if subflow.join != Join::Initial && !subflow.tcp.is_established() {
                 subflow.tcp.abort();
@@ -221,13 +263,13 @@ impl Connection {
 
     /// One of both directions has been closed.
     pub(super) fn has_an_end(&self) -> bool {
-        self.data_fin != DataFin::NotRequested || self.receiver.has_end()
+        self.life.data_fin != DataFin::NotRequested || self.receiver.has_end()
     }
 
     /// All data has gone and come, both ends are known.
     pub(super) fn is_over(&self) -> bool {
-        let sent = self.send.first_unacked() == self.send.written_end();
-        self.data_fin == DataFin::Acked && sent && self.receiver.complete()
+        let sent = self.sender.map.first_unacked() == self.sender.map.written_end();
+        self.life.data_fin == DataFin::Acked && sent && self.receiver.complete()
     }
 
     /// The subflows have still to answer for the end.
@@ -253,6 +295,30 @@ impl Connection {
 
     /// The data sequence number after our last byte, which the DATA_FIN takes.
     pub(super) fn end_position(&self) -> DataSeq {
-        self.send.written_end()
+        self.sender.map.written_end()
+    }
+
+    /// Without any subflow left, the connection is over; but while neither direction has ended, others may join for
+    /// `close_timeout` still, as with the kernel.
+    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
+    //= handover between subflows"
+    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
+    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
+        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
+        if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
+            return;
+        }
+        if any {
+            return;
+        }
+        if self.is_over() { self.follow_close(now) } else { self.fail(error) }
+    }
+
+    #[cold]
+    pub(super) fn fail(&mut self, error: ConnectionError) {
+        if self.life.error.is_none() {
+            self.life.error = Some(error);
+            self.events.push_back(ConnectionEvent::Failed(error));
+        }
     }
 }

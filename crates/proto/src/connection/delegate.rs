@@ -33,7 +33,7 @@ impl Connection {
             Decision::Wait { .. } => return false,
         };
         let has_space = views.iter().any(|v| v.id == to && v.send_buffer_space > 0);
-        if !has_space || self.acknowledged_now.is_none_or(|own| own == to) {
+        if !has_space || self.scheduling.acknowledged_now.is_none_or(|own| own == to) {
             return false;
         }
         self.let_wait(now, to);
@@ -48,7 +48,7 @@ impl Connection {
     /// What a subflow that was picked before gets: the rest of the last burst, or at least of a fragment.
     pub(super) fn picked_before(&mut self, subflow: SubflowId) -> Option<Assign> {
         self.host.delegation.unpick(subflow);
-        let start = self.send.sendable(self.send_window_end)?.start;
+        let start = self.sender.map.sendable(self.sender.peer.end)?.start;
         let border = self.host.fragments.end_from(start + 1).unwrap_or(start + 1);
         let range = start..self.host.delegation.burst_end.max(border);
         Some(Assign { subflow, range, window: WindowUse::Queue, reason: Reason::new("picked before at this instant") })
@@ -56,14 +56,14 @@ impl Connection {
 
     /// Pushes to the subflows that waited for the end of the instant.
     pub(super) fn push_delegated(&mut self, now: Instant) {
-        let mut views = core::mem::take(&mut self.views);
+        let mut views = core::mem::take(&mut self.scheduling.views);
         self.fill_views(&mut views);
         while let Some(id) = self.host.delegation.next_pushed() {
             self.host.delegation.unpick(id);
-            self.acknowledged_now = Some(id);
+            self.scheduling.acknowledged_now = Some(id);
             self.run_scheduler(now, &mut views, Some(id));
         }
-        self.acknowledged_now = None;
-        self.views = views;
+        self.scheduling.acknowledged_now = None;
+        self.scheduling.views = views;
     }
 }

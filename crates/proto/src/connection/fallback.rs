@@ -19,6 +19,19 @@ use pathweave_wire::{Flags, Segment};
 /// How often an MP_FAIL without an answer is repeated, a second apart.
 const FAIL_TRIES: u32 = 8;
 
+/// Whether plain TCP may take up the stream, and what is still to be said on the way back to it.
+#[derive(Debug, Default)]
+pub(super) struct Fallback {
+    /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
+    pub(super) data_ack_seen: bool,
+    /// Another subflow has proved what it is: from then on the peer may use it, so that the first one's sequence need not be
+    /// that of the peer's stream any more.
+    pub(super) peer_may_use_joins: bool,
+    /// Another subflow has joined, as the peer knows too: it will not take the first one's sequence for our stream's.
+    pub(super) ever_joined: bool,
+    pub(super) signals: FallbackSignals,
+}
+
 /// What is still to be said on the way back to plain TCP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FallbackSignals {
@@ -57,7 +70,7 @@ impl Connection {
     /// The subflow's sequence is the stream's, or may have to be: as long as no other subflow has joined, segments that lose
     /// their options can make either side fall back.
     pub(super) fn needs_order(&self) -> bool {
-        !self.is_mptcp() || !self.ever_joined
+        !self.is_mptcp() || !self.fallback.ever_joined
     }
 
     /// The peer may have fallen back to plain TCP without having been able to tell so far: its acknowledgements come without
@@ -65,14 +78,16 @@ impl Connection {
     /// it.
     pub(super) fn may_have_left(&self) -> bool {
         let mut living = self.subflows.open();
-        living.any(|s| (s.answered_plainly && !self.ever_joined) || s.mappings.failed)
+        living.any(|s| (s.answered_plainly && !self.fallback.ever_joined) || s.mappings.failed)
     }
 
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
     pub(super) fn is_settled(&self) -> bool {
         match self.mode {
             Mode::Negotiating { .. } => false,
-            Mode::Mptcp(keys) => keys.confirmed && (self.data_ack_seen || self.send.written_end() == DataSeq(0)),
+            Mode::Mptcp(keys) => {
+                keys.confirmed && (self.fallback.data_ack_seen || self.sender.map.written_end() == DataSeq(0))
+            }
             Mode::Plain => true,
         }
     }
@@ -81,7 +96,7 @@ impl Connection {
     /// peer's data is Multipath TCP's, or it is the first data of all.
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
         let first_data = ssn == 1 && self.receiver.next() == DataSeq(0) && self.receiver.held_bytes() == 0;
-        (self.is_unconfirmed() || first_data) && !self.peer_may_use_joins && self.only_first_lives(id)
+        (self.is_unconfirmed() || first_data) && !self.fallback.peer_may_use_joins && self.only_first_lives(id)
     }
 
     /// The only living subflow is the first one. A join that has not carried anything yet is none.
@@ -97,7 +112,7 @@ impl Connection {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
-        let settled = self.data_ack_seen || self.peer_may_use_joins || !self.is_mptcp();
+        let settled = self.fallback.data_ack_seen || self.fallback.peer_may_use_joins || !self.is_mptcp();
         if settled || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
@@ -133,7 +148,8 @@ impl Connection {
     pub(super) fn take_plain_fin(&mut self, id: SubflowId, segment: &Segment) -> Result<(), MappingError> {
         let plain = segment.options.dss.is_none() && segment.options.mptcp.is_empty();
         let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
-        if !plain || waits || self.peer_may_use_joins || self.receiver.has_end() || !self.only_first_lives(id) {
+        if !plain || waits || self.fallback.peer_may_use_joins || self.receiver.has_end() || !self.only_first_lives(id)
+        {
             return Ok(());
         }
         self.fall_back(id)
@@ -152,7 +168,7 @@ impl Connection {
         let not_plain = Err(MappingError::Reset(ResetReason::Middlebox));
         let next = self.receiver.next();
         let Some(subflow) = self.subflows.get_mut(id) else { return not_plain };
-        let ended_early = !subflow.tcp.can_send() && self.data_fin == DataFin::NotRequested;
+        let ended_early = !subflow.tcp.can_send() && self.life.data_fin == DataFin::NotRequested;
         let waiting = subflow.mappings.take_waiting();
         let fin = subflow.tcp.fin_arrived().then(|| DataSeq(subflow.tcp.bytes_before_fin()));
         let mut at = next;
@@ -167,19 +183,19 @@ impl Connection {
         //= RFC 8684 §3.7: "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0
         //= indicating an infinite mapping"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::an_infinite_mapping_that_is_lost_comes_again, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
-        self.signals.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
-        self.signals.keys = Some(keys);
+        self.fallback.signals.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
+        self.fallback.signals.keys = Some(keys);
         self.mode = Mode::Plain;
         for subflow in self.subflows.iter_mut().filter(|s| s.id != id) {
             subflow.tcp.abort();
             subflow.health.end();
         }
         self.addresses.stop_announcing();
-        self.reinject.clear();
-        (self.data_timer, self.check) = (None, None);
-        if let DataFin::Sent(_) | DataFin::Acked = self.data_fin {
+        self.sender.reinjection.clear();
+        self.sender.stop_data_timer();
+        if let DataFin::Sent(_) | DataFin::Acked = self.life.data_fin {
             // Plain TCP's end is the FIN.
-            self.data_fin = DataFin::Requested;
+            self.life.data_fin = DataFin::Requested;
         }
         for (_, payload) in waiting {
             let at = self.receiver.next();
@@ -199,7 +215,7 @@ impl Connection {
     /// # Errors
     /// Where a mapping puts its data elsewhere than the subflow's sequence does, or a FIN is not the stream's.
     pub(super) fn check_signal_of_plain(&self, dss: &Dss, fin: bool) -> Result<(), MappingError> {
-        let Some(keys) = self.signals.keys else { return Ok(()) };
+        let Some(keys) = self.fallback.signals.keys else { return Ok(()) };
         let infinite = dss.mapping.is_some_and(|m| m.len == 0);
         if fin && !infinite {
             // The peer goes on with Multipath TCP: that is the end of a subflow, not of the stream.
@@ -239,7 +255,7 @@ impl Connection {
                 //= send back an MP_FAIL option on the subflow-level ACK"
                 //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
                 self.distrust(id);
-                self.signals.fail = Some(dsn);
+                self.fallback.signals.fail = Some(dsn);
                 if let Some(subflow) = self.subflows.get_mut(id) {
                     subflow.tcp.signal();
                 }
@@ -258,7 +274,7 @@ impl Connection {
     pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
         let Mode::Mptcp(keys) = self.mode else {
             // It came beside an infinite mapping, which was taken first.
-            if let Some(keys) = self.signals.keys {
+            if let Some(keys) = self.fallback.signals.keys {
                 self.answer_fail(id, keys.wire_data_ack(self.receiver.next().0));
             }
             return Ok(());
@@ -290,13 +306,13 @@ impl Connection {
     fn answer_fail(&mut self, id: SubflowId, next: u64) {
         let Some(subflow) = self.subflows.get_mut(id).filter(|s| !s.mappings.failed) else { return };
         subflow.tcp.signal();
-        self.signals.fail = Some(next);
+        self.fallback.signals.fail = Some(next);
     }
 
     /// What the subflow carries is the stream in order: its sequence is the stream's own.
     pub(super) fn sends_in_order(&self, id: SubflowId) -> bool {
         let Some(subflow) = self.subflows.get(id) else { return false };
-        subflow.tcp.is_whole_stream(self.send.assigned_end())
+        subflow.tcp.is_whole_stream(self.sender.map.assigned_end())
     }
 
     /// An infinite mapping: the peer has fallen back to plain TCP.
@@ -330,8 +346,8 @@ impl Connection {
             if subflow.tcp.is_closed() || subflow.mappings.deadline().is_none_or(|t| t > now) {
                 continue;
             }
-            if subflow.mappings.failed && self.signals.tries < FAIL_TRIES {
-                self.signals.tries += 1;
+            if subflow.mappings.failed && self.fallback.signals.tries < FAIL_TRIES {
+                self.fallback.signals.tries += 1;
                 subflow.mappings.wait_again(now);
                 subflow.tcp.signal();
             } else if subflow.mappings.failed || self.subflows.iter().any(|s| s.id != id && s.usable()) {
@@ -344,7 +360,7 @@ impl Connection {
 
     /// What is still to be said on the way back to plain TCP, beside data or the end.
     pub(super) fn add_infinite_mapping(&mut self, ssn: u64, again: bool, segment: &mut Segment) {
-        let Some(infinite) = &mut self.signals.infinite_mapping else { return };
+        let Some(infinite) = &mut self.fallback.signals.infinite_mapping else { return };
         if !again {
             infinite.on.get_or_insert(ssn);
         }
@@ -359,12 +375,12 @@ impl Connection {
 
     /// The same on an acknowledgement.
     pub(super) fn add_signals(&mut self, segment: &mut Segment) {
-        let Some(dsn) = self.signals.fail else { return };
+        let Some(dsn) = self.fallback.signals.fail else { return };
         let option = MptcpOption::Fail { dsn };
         if option.wire_len() <= segment.options.free_bytes() {
             segment.options.mptcp.push(option);
             if self.is_plain() {
-                self.signals.fail = None;
+                self.fallback.signals.fail = None;
             }
         }
     }

@@ -1,22 +1,11 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
-use super::messages::Messages;
 use super::{Connection, ConnectionEvent, Role};
-use crate::config::ConnectionConfig;
-use crate::host::HostState;
 use crate::keys::Keys;
-use crate::parameter::ParameterError;
-use crate::paths::addresses::{AddressBook, LocalAddress};
-use crate::paths::joins::{JoinPlan, Numbers};
 use crate::paths::subflow::{Join, Subflow};
-use crate::paths::table::SubflowTable;
-use crate::rate_limiter::RateLimiter;
-use crate::receiver::Receiver;
-use crate::receiver::window::ReceiveWindow;
 use crate::scheduler::Event;
-use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{State, Tcp};
-use core::net::SocketAddr;
+use crate::seq::SubflowId;
+use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
@@ -45,10 +34,6 @@ pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
     if beside_data { DataNumber::Short(full as u32) } else { DataNumber::Long(full) }
 }
 
-/// RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent".
-const CHALLENGES: u32 = 10;
-const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
-
 /// The least time between repetitions of a third ACK.
 pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -67,7 +52,7 @@ pub(super) enum HandshakeStep {
 const REFUSED: HandshakeStep = HandshakeStep::Reset(ResetReason::MptcpError);
 
 /// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
-fn capable(segment: &Segment) -> Option<&MpCapable> {
+pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
     let join = segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Join(_)));
     let found = segment.options.mptcp.iter().find_map(|o| match o {
         MptcpOption::Capable(c) => Some(c),
@@ -99,127 +84,6 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
 }
 
 impl Connection {
-    fn new(
-        config: ConnectionConfig,
-        role: Role,
-        mode: Mode,
-        addresses: AddressBook,
-        now: Instant,
-    ) -> Result<Self, ParameterError> {
-        let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
-        let window =
-            ReceiveWindow::new(config.receive_buffer, config.mptcp, config.host.has_kernel_windows() && config.mptcp);
-        let first_window = window.first(config.host.has_kernel_windows());
-        let receiver = Receiver::new(window, first_window);
-        Ok(Connection {
-            role,
-            mode,
-            connected: false,
-            error: None,
-            subflows: SubflowTable::default(),
-            send: Default::default(),
-            buffer: Default::default(),
-            scheduler,
-            send_window_end: DataSeq(0),
-            send_window: 0,
-            blocked: None,
-            window_limited_since: None,
-            scheduler_wake: None,
-            host: HostState::default(),
-            acknowledged_now: None,
-            reinject: Default::default(),
-            passing_by: false,
-            schedule_error: None,
-            data_fin: super::DataFin::NotRequested,
-            window_probe: None,
-            window_override: false,
-            data_timer: None,
-            check: None,
-            largest_send_window: 0,
-            progress_at: now,
-            stream_moved_at: now,
-            moved_at: now,
-            write_blocked: false,
-            messages: Messages::default(),
-            receiver,
-            addresses,
-            joins: JoinPlan::default(),
-            checksum: false,
-            data_ack_seen: false,
-            signals: Default::default(),
-            peer_may_use_joins: false,
-            ever_joined: false,
-            challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
-            control: Default::default(),
-            events: Default::default(),
-            counters: Default::default(),
-            next_output: SubflowId(0),
-            closed_reported: false,
-            abandoned: false,
-            trace: None,
-            changes: Default::default(),
-            views: Vec::new(),
-            paths: Vec::new(),
-            config,
-        })
-    }
-
-    /// Opens a connection: the first subflow's SYN goes out.
-    pub(crate) fn connect(
-        now: Instant,
-        config: ConnectionConfig,
-        key: Key,
-        numbers: Numbers,
-        addresses: (SocketAddr, SocketAddr),
-        local: &[LocalAddress],
-    ) -> Result<Self, ParameterError> {
-        let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
-        let book = AddressBook::new(local, addresses.0, addresses.1);
-        let mut c = Connection::new(config, Role::Client, mode, book, now)?;
-        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
-        let tcp = Tcp::connect(
-            c.tcp_config(),
-            c.config.host,
-            controller,
-            addresses,
-            numbers.isn,
-            c.receiver.window.largest(),
-        );
-        let meta = c.addresses.meta_of(addresses.0.ip());
-        c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
-        Ok(c)
-    }
-
-    /// Answers a SYN that is no MP_JOIN.
-    pub(crate) fn accept(
-        now: Instant,
-        config: ConnectionConfig,
-        key: Key,
-        numbers: Numbers,
-        syn: &Segment,
-        local: &[LocalAddress],
-    ) -> Result<Self, ParameterError> {
-        let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
-        let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
-        let book = AddressBook::new(local, syn.dst, syn.src);
-        let mut c = Connection::new(config, Role::Server, mode, book, now)?;
-        c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
-        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
-        let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.receiver.window.largest());
-        let meta = c.addresses.meta_of(syn.dst.ip());
-        c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
-        Ok(c)
-    }
-
-    pub(super) fn tcp_config(&self) -> crate::config::TcpConfig {
-        let mut tcp = self.config.tcp.clone();
-        if self.config.mptcp && self.fast_detection() {
-            // A dark path is probed for as long as the connection lives: it may come back.
-            tcp.max_retransmissions = u32::MAX;
-        }
-        tcp
-    }
-
     /// The token by which the peer's joins name this connection.
     pub(crate) fn local_token(&self) -> Option<Token> {
         match self.mode {
@@ -289,7 +153,7 @@ impl Connection {
                 subflow.remote_id = address_id;
                 subflow.backup |= backup;
                 subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
-                self.peer_may_use_joins = true;
+                self.fallback.peer_may_use_joins = true;
                 HandshakeStep::GoOn
             }
             (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
@@ -310,7 +174,7 @@ impl Connection {
                 subflow.join = Join::Done { carried: false };
                 // The fourth ACK: the client may send data from it on.
                 subflow.tcp.ack_now();
-                (self.peer_may_use_joins, self.ever_joined) = (true, true);
+                (self.fallback.peer_may_use_joins, self.fallback.ever_joined) = (true, true);
                 HandshakeStep::GoOn
             }
             (Join::AwaitFourthAck { .. }, _) => {
@@ -318,7 +182,7 @@ impl Connection {
                     let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
                     subflow.join = Join::Done { carried: false };
                     subflow.third_ack_again = None;
-                    self.ever_joined = true;
+                    self.fallback.ever_joined = true;
                 }
                 HandshakeStep::GoOn
             }
@@ -455,13 +319,11 @@ impl Connection {
         let peer_window = subflow.tcp.peer_window();
         subflow.window.limit = first_window;
         subflow.tcp.set_nagle(nagle);
-        if subflow.join == Join::Initial && !self.connected {
-            self.connected = true;
+        if subflow.join == Join::Initial && !self.life.connected {
+            self.life.connected = true;
             self.receiver.window.begin(now);
-            self.progress_at = now;
-            self.send_window_end = DataSeq(peer_window);
-            self.send_window = peer_window;
-            self.largest_send_window = peer_window;
+            self.life.progress_at = now;
+            self.sender.peer.begin(peer_window);
             self.events.push_back(ConnectionEvent::Connected);
         }
         self.raise_if_usable(now, id);

@@ -1,16 +1,13 @@
 //! What arrives: segments and the passing of time.
 
-use super::handshake::{HandshakeStep, Mode, THIRD_ACK_INTERVAL};
-use super::{Connection, ConnectionError, ConnectionEvent, DataFin, Role};
-use crate::congestion::{LossKind, PathState};
+use super::handshake::{HandshakeStep, Mode};
+use super::{Connection, ConnectionError, ConnectionEvent};
 use crate::host::linux::memory::KernelBuffers;
 use crate::host::{Host, HostState};
-use crate::paths::subflow::Join;
 use crate::receiver::mappings::MappingError;
-use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Arrival, Changes, Peers};
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Instant;
 use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
@@ -21,7 +18,7 @@ fn memory(host: Host, state: &mut HostState) -> Option<&mut KernelBuffers> {
 
 impl Connection {
     /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
-    fn fill_paths(&mut self, id: SubflowId) -> usize {
+    pub(super) fn fill_paths(&mut self, id: SubflowId) -> usize {
         self.paths.clear();
         if !self.config.congestion.entry.coupled {
             let own = self.subflows.get(id);
@@ -108,9 +105,9 @@ impl Connection {
             self.report_writable();
         }
         self.changes = Some(changes);
-        self.acknowledged_now = self.delegates().then_some(id);
+        self.scheduling.acknowledged_now = self.delegates().then_some(id);
         self.schedule(now);
-        self.acknowledged_now = None;
+        self.scheduling.acknowledged_now = None;
     }
 
     /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
@@ -320,256 +317,10 @@ impl Connection {
         self.fail_if_alone(now, ConnectionError::Reset);
     }
 
-    fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
-        let Some(subflow) = self.subflows.get(id) else { return };
-        if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
-            return;
-        }
-        let (window, step) = (subflow.tcp.peer_window(), subflow.tcp.peer_window_step());
-        let (ack, edge) = match self.mode {
-            Mode::Plain | Mode::Negotiating { .. } => {
-                let ack = DataSeq(subflow.tcp.acked_offset());
-                (ack, ack + window)
-            }
-            //= RFC 8684 §3.3.2: "an implementation MUST NOT use the RCV.WND field of a TCP segment at the connection
-            //= level if it does not also carry a DSS option with a Data ACK field"
-            //= tests: zero_window::no_byte_beyond_the_window_is_sent_and_a_read_opens_it
-            Mode::Mptcp(keys) => {
-                let number = segment.options.dss.and_then(|d| d.data_ack);
-                let Some(ack) = number.and_then(|n| keys.own_position(n, self.send.first_unacked())) else {
-                    return;
-                };
-                (ack, ack + window)
-            }
-        };
-        let fin = u64::from(matches!(self.data_fin, DataFin::Sent(_) | DataFin::Acked));
-        if ack > self.send.written_end() + fin {
-            // Beyond what was ever sent: ignored.
-            return;
-        }
-        if changes.una_advanced {
-            // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
-            self.note_living_subflow(now);
-        }
-        if ack > self.send.written_end() && self.is_mptcp() && self.data_fin != DataFin::Acked {
-            self.data_fin = DataFin::Acked;
-            self.progress_at = now;
-        }
-        self.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
-        if self.window_probe.is_some() || (!self.is_mptcp() && self.send_window_end < self.send.assigned_end()) {
-            // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk.
-            (self.progress_at, self.stream_moved_at) = (now, now);
-        }
-        //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
-        //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
-        //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
-        if edge > self.send_window_end {
-            self.send_window_end = edge;
-            self.window_probe = None;
-        } else if !self.is_mptcp() && edge + step <= self.send_window_end {
-            self.obey_shrunk_window(id, edge);
-        }
-        self.send_window = window;
-        self.largest_send_window = self.largest_send_window.max(window);
-        let newly = self.send.acknowledge(ack);
-        if newly > 0 {
-            self.buffer.acknowledge(ack);
-            self.host.fragments.acknowledge(self.send.first_unacked());
-            self.messages.acknowledge(self.send.first_unacked());
-            (self.progress_at, self.stream_moved_at) = (now, now);
-            self.moved_at = now;
-            self.data_timer = None;
-            if self.passing_by {
-                self.pass_by_late(now);
-            }
-        }
-        if !changes.acked.is_empty() || newly > 0 {
-            let event = Event::Acked {
-                subflow: id,
-                mappings: &changes.acked,
-                data_ack: ack.min(self.send.written_end()),
-                has_sack: changes.has_sack,
-            };
-            self.tell_event(now, &event);
-        }
-        self.report_writable();
-    }
-
-    /// Plain TCP's peer has taken back a part of its window, more than the rounding of the field can be.
-    //= RFC 9293 §3.8.6: "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
-    //= (see Section 3.8.6.2.1) to become negative"
-    //= RFC 9293 §3.8.6: "If this happens, the sender SHOULD NOT send new data"
-    //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
-    #[cold]
-    fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
-        self.send_window_end = edge;
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        // What waits on the subflow is cut for the old window.
-        if subflow.tcp.take_back_fin() {
-            self.data_fin = DataFin::Requested;
-        }
-        for range in subflow.tcp.take_unsent() {
-            self.send.withdraw(range, id);
-        }
-    }
-
-    fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
-        if (!changes.acked.is_empty() || !changes.arrived.is_empty())
-            && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done { carried: false })
-        {
-            subflow.join = Join::Done { carried: true };
-            self.joins.forget_losses();
-        }
-        if changes.una_advanced || (changes.delivered && self.fast_detection()) {
-            self.revive(now, id);
-        }
-        if changes.late {
-            self.handle_late_subflow(now, id);
-        }
-        if let Some(rtt) = changes.rtt {
-            self.tell_event(now, &Event::RttSample { subflow: id, rtt });
-        }
-        if let Some(kind) = changes.loss {
-            self.tell_event(now, &Event::Lost { subflow: id, kind });
-            if kind == LossKind::Timeout {
-                self.handle_subflow_timeout(id);
-            }
-        }
-        if changes.fin && self.is_mptcp() {
-            self.follow_subflow_fin(now, id);
-        } else if changes.fin || changes.acceptable && self.is_plain() {
-            self.end_plain_stream(now, id);
-        }
-        if changes.gave_up
-            && let Some(subflow) = self.subflows.get_mut(id)
-        {
-            let reset = subflow.tcp.reset_segment();
-            self.control.push_back(reset);
-        }
-        if changes.reset {
-            if changes.unanswered {
-                self.lose_dark_subflow(now, id);
-            } else {
-                self.lose_subflow(now, id);
-            }
-            let error = match self.role {
-                _ if changes.unanswered && !self.connected => ConnectionError::ConnectTimeout,
-                Role::Client if !self.connected => ConnectionError::Refused,
-                _ => ConnectionError::Reset,
-            };
-            self.fail_if_alone(now, error);
-        }
-        self.follow_close(now);
-    }
-
-    /// Without any subflow left, the connection is over; but while neither direction has ended, others may join for
-    /// `close_timeout` still, as with the kernel.
-    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
-    //= handover between subflows"
-    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
-    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
-        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
-        if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
-            return;
-        }
-        if any {
-            return;
-        }
-        if self.is_over() { self.follow_close(now) } else { self.fail(error) }
-    }
-
-    #[cold]
-    pub(super) fn fail(&mut self, error: ConnectionError) {
-        if self.error.is_none() {
-            self.error = Some(error);
-            self.events.push_back(ConnectionEvent::Failed(error));
-        }
-    }
-
     /// Tells the application that the peer's stream has ended.
     pub(super) fn report_end(&mut self) {
         if self.receiver.reports_end() {
             self.events.push_back(ConnectionEvent::Readable);
         }
-    }
-
-    /// Runs every timer that is due.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        self.run_timers(now);
-        self.schedule(now);
-        self.window_override = false;
-    }
-
-    fn run_timers(&mut self, now: Instant) {
-        for id in self.subflows.ids() {
-            let due = self.subflows.get(id).and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
-            if !due {
-                continue;
-            }
-            let own = self.fill_paths(id);
-            let paths: Vec<PathState> = core::mem::take(&mut self.paths);
-            let mut changes = self.changes.take().unwrap_or_default();
-            changes.clear();
-            if let Some(subflow) = self.subflows.get_mut(id) {
-                subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
-            }
-            self.paths = paths;
-            self.apply_changes(now, id, &changes);
-            self.changes = Some(changes);
-        }
-        self.joins.handle_timeout(now);
-        self.addresses.repeat_announcements(now);
-        self.end_waiting_for_mappings(now);
-        self.run_probes(now);
-        for subflow in self.subflows.iter_mut() {
-            if subflow.third_ack_again.is_some_and(|t| t <= now) {
-                subflow.tcp.ack_now();
-                let again = now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL);
-                subflow.third_ack_again = (!subflow.tcp.is_closed()).then_some(again);
-            }
-        }
-        if self.scheduler_wake.is_some_and(|t| t <= now) {
-            self.scheduler_wake = None;
-        }
-        if self.data_timer.is_some_and(|t| t <= now) {
-            self.handle_data_timeout(now);
-        }
-        if let Some((at, times)) = self.window_probe
-            && at <= now
-        {
-            if self.send_window_end > self.send.first_unacked() {
-                // RFC 9293 §3.8.6.2.1: the override timeout.
-                self.window_override = true;
-                self.window_probe = None;
-            } else {
-                self.probe_window(now, times);
-            }
-        }
-        if let DataFin::Sent(again) = self.data_fin
-            && again <= now
-        {
-            self.send_data_fin(now);
-        }
-        if self.death_deadline().is_some_and(|t| t <= now) {
-            self.give_up(now);
-        }
-    }
-
-    //= RFC 9293 §3.8.6.1: "Probing of zero (offered) windows MUST be supported"
-    //= tests: zero_window::a_closed_window_may_last_for_hours, zero_window::a_lost_window_update_is_probed_for
-    #[cold]
-    fn probe_window(&mut self, now: Instant, times: u32) {
-        let longest = Duration::from_secs(60);
-        let mut rto = Duration::from_secs(1);
-        for subflow in self.subflows.usable_mut() {
-            subflow.tcp.probe_window();
-            rto = subflow.tcp.rto();
-        }
-        self.window_probe = Some((now + rto.saturating_mul(1 << times.min(16)).min(longest), times + 1));
-    }
-
-    /// Whether this side opened the connection.
-    pub fn role(&self) -> Role {
-        self.role
     }
 }

@@ -31,11 +31,11 @@ impl Connection {
         self.joins.answered();
         // A further subflow has no use once both directions have ended.
         let ended =
-            matches!(self.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receiver.complete();
+            matches!(self.life.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receiver.complete();
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
         //= DSS option has been successfully received across the path"
         //= tests: mp_join::four_segments_join_a_subflow
-        if !keys.confirmed || self.error.is_some() || ended || self.closes_to_joins() {
+        if !keys.confirmed || self.life.error.is_some() || ended || self.closes_to_joins() {
             return Vec::new();
         }
         if self.config.single_path && self.subflows.iter().any(Subflow::is_alive) {
@@ -50,7 +50,7 @@ impl Connection {
 
     /// Failure detection `linux`: once a direction has been closed no subflow joins any more, whatever is still to be sent.
     pub(super) fn closes_to_joins(&self) -> bool {
-        !self.fast_detection() && (self.data_fin != super::DataFin::NotRequested || self.receiver.complete())
+        !self.fast_detection() && (self.life.data_fin != super::DataFin::NotRequested || self.receiver.complete())
     }
 
     /// Starts a further subflow.

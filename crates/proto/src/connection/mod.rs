@@ -1,13 +1,19 @@
-//! One Multipath TCP connection, or plain TCP: the data stream, its subflows, and who carries what.
+//! One Multipath TCP connection, or plain TCP.
 //!
-//! Submodules by concern: `handshake` (MP_CAPABLE, MP_JOIN, fallback), `input` (segments and timers), `output` (segments to
-//! send), `fallback` (to plain TCP), `addresses` (ADD_ADDR), `schedule` (asking the scheduler and carrying out its decisions),
-//! `blocking` (what holds data back, and telling the scheduler),
-//! `delegate` (grants that wait for the end of an instant), `reinject` (reinjection, opportunistic retransmission, failure
-//! detection), `trace` (decisions, for people to read), `progress` (what keeps the sender from sending), `joins` (further subflows), `close` (DATA_FIN and the end).
+//! A connection is what its rooms have to do with each other: the [`Sender`], the [`Receiver`], the [`SubflowTable`] and the
+//! [`AddressBook`] own their state and their rules, and know nothing of the connection. The submodules here are the rules that
+//! need several of them:
+//!
+//! * `open` and `handshake`: MP_CAPABLE and MP_JOIN; `joins` and `addresses`: further subflows;
+//! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
+//! * `application`: write and read; `send_memory`: how much can be written;
+//! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment;
+//! * `fallback`: back to plain TCP; `close`: the end;
+//! * `trace` and `progress`: for people who want to know why.
 
+mod acknowledgement;
 mod addresses;
-mod blocking;
+mod application;
 mod close;
 mod delegate;
 mod errors;
@@ -15,21 +21,22 @@ mod fallback;
 mod handshake;
 mod input;
 mod joins;
-mod messages;
+mod open;
 mod output;
 mod progress;
-mod reinject;
+mod repair;
 mod schedule;
 mod send_memory;
+mod timers;
 mod trace;
 
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
+pub use crate::sender::dispatch::ScheduleError;
 pub use crate::sender::send_map::SendMap;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable};
 pub use output::Transmit;
 pub use progress::Progress;
-pub use schedule::ScheduleError;
 pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};
@@ -41,25 +48,18 @@ use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
 use crate::receiver::Receiver;
-use crate::scheduler::{Event, Scheduler, SubflowView};
-use crate::sender::send_buffer::SendBuffer;
-use crate::seq::{DataSeq, SubflowId};
+use crate::scheduler::Event;
+use crate::sender::Sender;
+use crate::seq::SubflowId;
 use crate::tcp::Changes;
-use blocking::Blocked;
+use close::{DataFin, Lifecycle};
 use core::net::SocketAddr;
-use core::ops::Range;
+use fallback::Fallback;
 use handshake::Mode;
-use messages::Messages;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Payload, Segment};
+use pathweave_wire::Segment;
+use schedule::Scheduling;
 use std::collections::VecDeque;
-
-/// How long a kernel's reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by itself
-/// while it takes segments leave earlier, and so not in the same instant.
-const READING: Duration = Duration::from_nanos(500);
-
-/// For so many times the close timeout living subflows keep a connection alive whose stream stands still.
-const STANDSTILLS: u64 = 3;
 
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,106 +108,44 @@ pub struct ConnectionCounters {
     pub duplicate_bytes: u64,
 }
 
-/// Where our DATA_FIN is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DataFin {
-    NotRequested,
-    /// The application has closed; data is still unassigned.
-    Requested,
-    /// Sent; sent again at this time unless it is acknowledged.
-    Sent(Instant),
-    Acked,
-}
-
 /// One connection.
 pub struct Connection {
     config: ConnectionConfig,
     role: Role,
     mode: Mode,
-    connected: bool,
-    error: Option<ConnectionError>,
-    subflows: SubflowTable,
-    /// What the host remembers of this connection beyond what the RFCs ask for.
-    host: HostState,
-
-    // Sending.
-    send: SendMap,
-    buffer: SendBuffer,
-    /// Where the application's messages end.
-    messages: Messages,
-    scheduler: Box<dyn Scheduler>,
-    /// The first byte beyond the peer's window, and the size of the window that the peer last announced.
-    send_window_end: DataSeq,
-    send_window: u64,
-    /// What holds data back although some subflow has window space, as the scheduler was told.
-    blocked: Option<Blocked>,
-    /// Until when the peer's window has been counted as holding data back.
-    window_limited_since: Option<Instant>,
-    /// The scheduler asked to be asked again.
-    scheduler_wake: Option<Instant>,
-    /// The subflow whose segment is being processed.
-    acknowledged_now: Option<SubflowId>,
-    /// Ranges that another subflow must carry again.
-    reinject: VecDeque<Range<DataSeq>>,
-    /// Some subflow is late: others carry what it carries.
-    passing_by: bool,
-    /// The last decision that could not be carried out.
-    schedule_error: Option<ScheduleError>,
-    data_fin: DataFin,
-    /// When a peer's window is probed, and how often it was; or when a piece of a small window goes out after all.
-    window_probe: Option<(Instant, u32)>,
-    window_override: bool,
-    /// Mainline's connection-level retransmission timer.
-    data_timer: Option<Instant>,
-    /// When to check whether the stream has come to a halt.
-    check: Option<Instant>,
-    /// When the first unacknowledged byte last moved on, or when data was first outstanding.
-    moved_at: Instant,
-    largest_send_window: u64,
-    /// The last sign of life that something outstanding got, or when it became outstanding.
-    progress_at: Instant,
-    /// When the peer last acknowledged anything at the data level, refused more for want of room, or had nothing to
-    /// acknowledge.
-    stream_moved_at: Instant,
-    write_blocked: bool,
-
-    receiver: Receiver,
-    addresses: AddressBook,
-    joins: JoinPlan,
-
-    challenges: RateLimiter,
     /// DSS checksums are in use: one of both sides has asked for them.
     checksum: bool,
-    /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
-    data_ack_seen: bool,
-    signals: fallback::FallbackSignals,
-    /// Another subflow has proved what it is: from then on the peer may use it, so that the first one's sequence need not be
-    /// that of the peer's stream any more.
-    peer_may_use_joins: bool,
-    /// Another subflow has joined, as the peer knows too: it will not take the first one's sequence for our stream's.
-    ever_joined: bool,
-
+    life: Lifecycle,
+    subflows: SubflowTable,
+    addresses: AddressBook,
+    joins: JoinPlan,
+    sender: Sender,
+    scheduling: Scheduling,
+    receiver: Receiver,
+    fallback: Fallback,
+    /// What the host remembers of this connection beyond what the RFCs ask for.
+    host: HostState,
+    challenges: RateLimiter,
     /// Segments outside of any subflow's stream: resets.
     control: VecDeque<Segment>,
+    /// The subflow that is asked first for the next segment.
+    next_output: SubflowId,
     events: VecDeque<ConnectionEvent>,
     counters: ConnectionCounters,
-    next_output: SubflowId,
-    closed_reported: bool,
-    /// The application has closed a connection that failed, or aborted it.
-    abandoned: bool,
-    /// Recorded decisions that have not been polled yet; none unless [`Connection::trace_decisions`] was called.
-    trace: Option<VecDeque<Trace>>,
 
     // Reused, so that nothing is allocated per segment.
     changes: Option<Box<Changes>>,
-    views: Vec<SubflowView>,
     paths: Vec<PathState>,
 }
 
 impl Connection {
+    /// Whether this side opened the connection.
+    pub fn role(&self) -> Role {
+        self.role
+    }
     /// Whether the handshake of the first subflow is complete.
     pub fn is_connected(&self) -> bool {
-        self.connected
+        self.life.connected
     }
     /// Whether Multipath TCP is in use (after the handshake).
     pub fn is_mptcp(&self) -> bool {
@@ -227,7 +165,7 @@ impl Connection {
     }
     /// Why the connection ended early.
     pub fn error(&self) -> Option<ConnectionError> {
-        self.error
+        self.life.error
     }
     /// What was counted.
     pub fn counters(&self) -> ConnectionCounters {
@@ -235,7 +173,7 @@ impl Connection {
     }
     /// Why the scheduler's last decision that could not be carried out was wrong; the default took over then.
     pub fn schedule_error(&self) -> Option<ScheduleError> {
-        self.schedule_error
+        self.scheduling.error
     }
     /// The settings.
     pub fn config(&self) -> &ConnectionConfig {
@@ -255,11 +193,11 @@ impl Connection {
     }
     /// Bytes written so far.
     pub fn written_bytes(&self) -> u64 {
-        self.send.written_end().0
+        self.sender.map.written_end().0
     }
     /// Bytes acknowledged by the peer so far.
     pub fn acked_bytes(&self) -> u64 {
-        self.send.first_unacked().0
+        self.sender.map.first_unacked().0
     }
     /// All subflows that exist, dead ones too until their names are given again.
     pub fn subflows(&self) -> impl Iterator<Item = SubflowInfo> + '_ {
@@ -271,115 +209,17 @@ impl Connection {
     }
     /// Whether everything is over: both directions closed, or an error.
     pub fn is_finished(&self) -> bool {
-        self.error.is_some() || (self.closed_reported && self.subflows.iter().all(|s| s.tcp.is_closed()))
+        self.life.error.is_some() || (self.life.closed_reported && self.subflows.iter().all(|s| s.tcp.is_closed()))
     }
 
     /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
     pub(crate) fn is_released(&self) -> bool {
         let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
         // After a failure what came in order before it can still be read, until the application closes.
-        let failed = self.error.is_some() && (self.abandoned || self.receiver.ready_bytes() == 0);
+        let failed = self.life.error.is_some() && (self.life.abandoned || self.receiver.ready_bytes() == 0);
         // Without any subflow it may still be joined: only what was told to be over is.
-        let over = self.closed_reported && self.receiver.drained();
+        let over = self.life.closed_reported && self.receiver.drained();
         closed && self.control.is_empty() && self.events.is_empty() && (failed || over)
-    }
-
-    /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
-    ///
-    /// A virtual payload must start where the stream ends.
-    ///
-    /// # Errors
-    /// When there is no room for a single byte, and when nothing can be written any more.
-    pub fn write(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
-        self.append(now, payload, false)
-    }
-
-    /// Why nothing can be written any more.
-    fn check_writing(&self) -> Result<(), WriteError> {
-        match (self.error, self.data_fin) {
-            (Some(error), _) => Err(WriteError::Failed(error)),
-            (None, DataFin::NotRequested) => Ok(()),
-            (None, _) => Err(WriteError::Closed),
-        }
-    }
-
-    fn append(&mut self, now: Instant, payload: Payload, ends_message: bool) -> Result<u64, WriteError> {
-        self.check_writing()?;
-        let take = self.writable().min(u64::from(payload.len()));
-        self.write_blocked = take < u64::from(payload.len()) || self.writable() == take;
-        if take == 0 {
-            return if payload.is_empty() { Ok(0) } else { Err(WriteError::Blocked) };
-        }
-        if self.host.delegation.due().is_some() {
-            // The kernel's writer comes after its packets.
-            self.schedule(now);
-        }
-        let start = self.send.written_end();
-        self.buffer.append(start, payload.slice(0, take as u32));
-        if self.config.host.tunes_send_buffer() {
-            self.host.fragments.append(start, take, self.send.unassigned_bytes() > 0);
-        }
-        self.send.append(take);
-        if ends_message && take == u64::from(payload.len()) {
-            self.messages.append(start + take);
-        }
-        self.tell(now, |_| Event::DataWritten(start..start + take));
-        self.schedule(now);
-        self.host.writer_looks_again = self.config.host.tunes_send_buffer();
-        Ok(take)
-    }
-
-    /// Reads at most `max` bytes in order: as much as is in one piece.
-    ///
-    /// # Errors
-    /// When there is nothing to read yet, or never again. A `max` of 0 reads nothing.
-    pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
-        let Some(out) = self.receiver.read(max, &mut self.host.received) else { return Err(self.nothing_read()) };
-        let (kernel, mptcp) = (self.config.host.has_kernel_windows(), self.is_mptcp());
-        let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let fresh = kernel && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
-        let mut tuned = false;
-        if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
-            for subflow in self.subflows.iter_mut() {
-                // Its first full segment takes the clamp away.
-                subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
-            }
-            tuned = true;
-        }
-        let occupied = self.occupied(0);
-        let at = kernel.then_some(now + READING);
-        let worth_telling = tuned || self.receiver.is_worth_telling(occupied, mptcp);
-        for subflow in self.subflows.established_mut() {
-            // With its buffer a kernel looks at each subflow, which holds only what waits for a hole of its own.
-            let empty = occupied == 0 || (tuned && kernel && subflow.tcp.held_bytes() == 0);
-            subflow.tcp.after_read(at, empty);
-            if worth_telling && self.receiver.window_doubles(&subflow.tcp, &subflow.window, occupied) {
-                subflow.tcp.ack_by(at);
-            }
-        }
-        // Subflows tell of it in their order.
-        self.next_output = SubflowId(0);
-        Ok(out)
-    }
-
-    /// Why nothing was read.
-    fn nothing_read(&self) -> ReadError {
-        match self.error {
-            _ if self.receiver.drained() => ReadError::Finished,
-            Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
-            _ => ReadError::Blocked,
-        }
-    }
-
-    /// See [`Receiver::occupied`].
-    fn occupied(&self, held: u64) -> u64 {
-        let memory = self.config.host.has_kernel_windows().then_some(&self.host.received);
-        self.receiver.occupied(held, self.is_mptcp(), memory)
-    }
-
-    /// Whether some subflow is to send an acknowledgement, at once or when a reader would have read.
-    pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
-        self.subflows.iter().any(|s| s.tcp.acknowledges_by(now + READING))
     }
 
     /// Whether the peer's stream has ended and all of it was read.
@@ -390,55 +230,6 @@ impl Connection {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         self.events.pop_front()
-    }
-
-    /// When the next timer is due.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        // Asked after every segment: one pass, and the test that looks at more only where it can matter.
-        let mut next = Instant::FAR_FUTURE;
-        let mut consider = |timer: Option<Instant>| next = next.min(timer.unwrap_or(Instant::FAR_FUTURE));
-        for subflow in self.subflows.iter() {
-            consider(Some(subflow.tcp.next_timer()));
-            consider(subflow.third_ack_again);
-            if !subflow.tcp.is_closed() {
-                consider(subflow.mappings.deadline());
-                consider(subflow.next_probe(self.config.keep_alive));
-            }
-        }
-        consider(self.addresses.next_timer());
-        consider(self.data_timer);
-        consider(self.scheduler_wake);
-        consider(self.host.delegation.due());
-        consider(self.window_probe.map(|(t, _)| t));
-        consider(self.joins.next_timer());
-        if let DataFin::Sent(again) = self.data_fin {
-            consider(Some(again));
-        }
-        if self.progress_at + self.config.close_timeout < next {
-            next = next.min(self.death_deadline().unwrap_or(Instant::FAR_FUTURE));
-        }
-        (next < Instant::FAR_FUTURE).then_some(next)
-    }
-
-    /// Subflows live. That is a sign of the connection's life too, but not for ever where the stream stands still meanwhile:
-    /// a middlebox may let everything through but what makes sense of it.
-    fn note_living_subflow(&mut self, now: Instant) {
-        let waits = self.send.assigned_bytes() > 0;
-        if !waits || now.since(self.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
-            self.progress_at = now;
-        }
-    }
-
-    /// When the connection is given up because no answer comes.
-    fn death_deadline(&self) -> Option<Instant> {
-        let waiting = self.connected
-            && self.error.is_none()
-            && (self.send.assigned_bytes() > 0
-                || matches!(self.data_fin, DataFin::Sent(_))
-                || self.window_probe.is_some()
-                || self.is_orphaned()
-                || self.is_closing());
-        waiting.then(|| self.progress_at + self.config.close_timeout)
     }
 
     /// The subflows by their names.
@@ -457,14 +248,14 @@ impl Connection {
     }
 
     fn tell_event(&mut self, now: Instant, event: &Event<'_>) {
-        if !self.scheduler.wants_events() {
+        if !self.scheduling.scheduler.wants_events() {
             return;
         }
-        let mut views = core::mem::take(&mut self.views);
+        let mut views = core::mem::take(&mut self.scheduling.views);
         self.fill_views(&mut views);
-        let mut scheduler = core::mem::replace(&mut self.scheduler, Box::new(schedule::NoScheduler));
+        let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(schedule::NoScheduler));
         scheduler.on_event(event, &self.view(now, &views));
-        self.scheduler = scheduler;
-        self.views = views;
+        self.scheduling.scheduler = scheduler;
+        self.scheduling.views = views;
     }
 }

@@ -45,11 +45,11 @@ impl Connection {
         // A subflow in handshake answers with its third ACK only.
         let announces = self.announcement_is_due(id);
         let subflow = self.subflows.get_mut(id)?;
-        let mut grew = subflow.tcp.grow_send_buffer(self.write_blocked, false);
+        let mut grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
         if next.is_none() {
             subflow.tcp.validate_window();
-            grew |= subflow.tcp.grow_send_buffer(self.write_blocked, true);
+            grew |= subflow.tcp.grow_send_buffer(self.sender.writer_waits, true);
         }
         if grew {
             self.report_writable();
@@ -76,7 +76,7 @@ impl Connection {
         self.add_options(now, id, &out, segment);
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
-            if self.signals.waits_for_room(segment) {
+            if self.fallback.signals.waits_for_room(segment) {
                 // Beside data or the end MP_FAIL has no room: an acknowledgement follows.
                 subflow.tcp.signal();
             }
@@ -110,7 +110,7 @@ impl Connection {
             return;
         }
         let first = subflow.join == Join::Initial && self.role == Role::Client && !keys.confirmed;
-        let announce_end = subflow.send_data_fin && matches!(self.data_fin, DataFin::Sent(_));
+        let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent(_));
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
         if first && !ends_now && self.add_capable(out, segment) {
             return;

@@ -21,10 +21,10 @@ impl Connection {
     /// What keeps this connection from sending more. To be asked when the connection is drained: what could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
-        if !self.connected || self.send.unassigned_bytes() == 0 || usable().next().is_none() {
+        if !self.life.connected || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {
             return Progress::NoData;
         }
-        if self.is_held_back_by_window() {
+        if self.sender.is_held_back_by_window() {
             return Progress::WindowFull;
         }
         // A backup has room all the time, and it is not for use while another subflow lives.
@@ -39,7 +39,7 @@ impl Connection {
 
     /// The subflow that carries the byte at `at`; nothing for a byte that is acknowledged or assigned to nobody.
     pub fn holder_of(&self, at: DataSeq) -> Option<SubflowId> {
-        let (_, owners) = self.send.span_at(at)?;
+        let (_, owners) = self.sender.map.span_at(at)?;
         owners.iter().next()
     }
 }

@@ -26,28 +26,28 @@ impl Connection {
 
     /// What written data takes of the send buffer until it is acknowledged.
     fn send_memory(&self) -> u64 {
-        let data = self.send.written_end().since(self.send.first_unacked());
+        let data = self.sender.map.written_end().since(self.sender.map.first_unacked());
         if !self.config.host.tunes_send_buffer() || data == 0 {
             return data;
         }
         if self.is_mptcp() {
             return data + self.host.fragments.overhead();
         }
-        let unassigned = self.send.unassigned_bytes();
+        let unassigned = self.sender.map.unassigned_bytes();
         let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
         queued + self.subflows.iter().map(|s| s.tcp.buffer_size().memory_of(unassigned)).max().unwrap_or(unassigned)
     }
 
     /// Bytes that [`Connection::write`] takes now; 0 where it would be an error.
     pub fn writable(&self) -> u64 {
-        if self.data_fin != DataFin::NotRequested || self.error.is_some() {
+        if self.life.data_fin != DataFin::NotRequested || self.life.error.is_some() {
             return 0;
         }
         let free = self.send_buffer().saturating_sub(self.send_memory());
         if !self.config.host.tunes_send_buffer() || free == 0 {
             return free;
         }
-        let end = self.send.written_end().0;
+        let end = self.sender.map.written_end().0;
         if self.is_mptcp() && end < FULL {
             // The first fragment meets a send buffer of 20480 bytes, which grows once it goes out.
             return FULL - end;
@@ -56,30 +56,34 @@ impl Connection {
             return 0;
         }
         if self.is_mptcp() {
-            return self.host.fragments.fills(self.send_memory(), self.send_buffer(), self.send.unassigned_bytes() > 0);
+            return self.host.fragments.fills(
+                self.send_memory(),
+                self.send_buffer(),
+                self.sender.map.unassigned_bytes() > 0,
+            );
         }
-        let unassigned = self.send.unassigned_bytes();
+        let unassigned = self.sender.map.unassigned_bytes();
         self.subflows.iter().map(|s| s.tcp.buffer_size().fills(unassigned, free)).max().unwrap_or(free)
     }
 
     /// The stream's first fragment is all that was written, and none of it is out.
     fn only_first_fragment_waits(&self) -> bool {
         let is_out = self.subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
-        self.send.written_end().0 == FULL && self.send.first_unacked().0 == 0 && !is_out
+        self.sender.map.written_end().0 == FULL && self.sender.map.first_unacked().0 == 0 && !is_out
     }
 
     /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
     /// third of the buffer (`sk_stream_wait_memory`).
     pub(super) fn look_again(&mut self) {
-        if core::mem::take(&mut self.host.writer_looks_again) && self.write_blocked && self.writable() > 0 {
-            self.write_blocked = false;
+        if core::mem::take(&mut self.host.writer_looks_again) && self.sender.writer_waits && self.writable() > 0 {
+            self.sender.writer_waits = false;
             self.events.push_back(ConnectionEvent::Writable);
         }
     }
 
     /// Tells the application of room in the send buffer, once it is worth writing.
     pub(super) fn report_writable(&mut self) {
-        if !self.write_blocked {
+        if !self.sender.writer_waits {
             return;
         }
         let worth = match self.config.host.tunes_send_buffer() {
@@ -87,7 +91,7 @@ impl Connection {
             false => self.writable() >= (self.send_buffer() / 3).min(WORTH_WRITING),
         };
         if worth && self.writable() > 0 {
-            self.write_blocked = false;
+            self.sender.writer_waits = false;
             self.events.push_back(ConnectionEvent::Writable);
         }
     }

@@ -132,17 +132,17 @@ impl Carried {
 impl Connection {
     /// Records every decision from now on, for [`Connection::poll_trace`].
     pub fn trace_decisions(&mut self) {
-        self.trace.get_or_insert_default();
+        self.scheduling.trace.get_or_insert_default();
     }
 
     /// The next thing that was recorded, in the order of time.
     pub fn poll_trace(&mut self) -> Option<Trace> {
-        self.trace.as_mut()?.pop_front()
+        self.scheduling.trace.as_mut()?.pop_front()
     }
 
     /// Keeps `entry` where somebody wants to see it.
     pub(super) fn record(&mut self, entry: impl FnOnce() -> Trace) {
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.scheduling.trace {
             trace.push_back(entry());
         }
     }

@@ -3,6 +3,7 @@
 use super::subflow::Subflow;
 use crate::seq::SubflowId;
 use core::net::SocketAddr;
+use pathweave_units::Duration;
 use std::collections::VecDeque;
 
 /// Stands for a join that waits for a name.
@@ -67,6 +68,11 @@ impl SubflowTable {
     /// The same, to change them.
     pub(crate) fn established_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.iter_mut().filter(|s| s.tcp.is_established())
+    }
+
+    /// The longest retransmission timeout of a subflow with data out.
+    pub(crate) fn longest_timeout(&self) -> Option<Duration> {
+        self.usable().filter(|s| s.tcp.queue().packets_out() > 0).map(|s| s.tcp.rto()).max()
     }
 
     /// The name whose turn comes after that of `id`, around the table.

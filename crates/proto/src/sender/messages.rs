@@ -3,53 +3,35 @@
 //! TCP delivers a stream of bytes and loses these borders; a scheduler that wants a message to arrive as a whole needs them
 //! ([`View::message_end`](crate::scheduler::View)). They never leave the host.
 
-use super::{Connection, WriteError};
 use crate::seq::DataSeq;
-use pathweave_units::Instant;
-use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
 /// The ends that are not acknowledged yet.
 #[derive(Debug, Default)]
-pub(super) struct Messages {
+pub(crate) struct Messages {
     ends: VecDeque<DataSeq>,
 }
 
 impl Messages {
     /// A message ends before the byte `end`. Where the one before ended there too, nothing was written in between.
-    pub(super) fn append(&mut self, end: DataSeq) {
+    pub(crate) fn append(&mut self, end: DataSeq) {
         if self.ends.back() != Some(&end) {
             self.ends.push_back(end);
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     /// All before `una` is acknowledged.
-    pub(super) fn acknowledge(&mut self, una: DataSeq) {
+    pub(crate) fn acknowledge(&mut self, una: DataSeq) {
         while self.ends.pop_front_if(|e| *e <= una).is_some() {}
     }
 
     /// The end of the message that the byte at `at` belongs to, where it is known.
-    fn end_of(&self, at: DataSeq) -> Option<DataSeq> {
+    pub(crate) fn end_of(&self, at: DataSeq) -> Option<DataSeq> {
         self.ends.get(self.ends.partition_point(|e| *e <= at)).copied()
-    }
-}
-
-impl Connection {
-    /// As [`Connection::write`]; where all of `payload` is taken, a message of the application ends with it. Schedulers that
-    /// care for messages see their ends ([`View::message_end`](crate::scheduler::View::message_end)), the peer does not.
-    ///
-    /// # Errors
-    /// As [`Connection::write`].
-    pub fn write_message(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
-        self.append(now, payload, true)
-    }
-
-    /// Where the message ends that the first unassigned byte belongs to, where that is known.
-    pub(super) fn message_end(&self) -> Option<DataSeq> {
-        if self.messages.ends.is_empty() {
-            return None;
-        }
-        self.messages.end_of(self.send.first_unassigned()?.start)
     }
 }
 

@@ -1,0 +1,155 @@
+//! What a segment acknowledges, and what a segment or the time has changed on its subflow.
+
+use super::close::DataFin;
+use super::handshake::Mode;
+use super::{Connection, ConnectionError, Role};
+use crate::congestion::LossKind;
+use crate::paths::subflow::Join;
+use crate::scheduler::Event;
+use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::Changes;
+use pathweave_units::Instant;
+use pathweave_wire::{Flags, Segment};
+
+impl Connection {
+    /// What the segment acknowledges at the data level, and the window that comes with it.
+    pub(super) fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
+        let Some(subflow) = self.subflows.get(id) else { return };
+        if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return;
+        }
+        let (window, step) = (subflow.tcp.peer_window(), subflow.tcp.peer_window_step());
+        let (ack, edge) = match self.mode {
+            Mode::Plain | Mode::Negotiating { .. } => {
+                let ack = DataSeq(subflow.tcp.acked_offset());
+                (ack, ack + window)
+            }
+            //= RFC 8684 §3.3.2: "an implementation MUST NOT use the RCV.WND field of a TCP segment at the connection
+            //= level if it does not also carry a DSS option with a Data ACK field"
+            //= tests: zero_window::no_byte_beyond_the_window_is_sent_and_a_read_opens_it
+            Mode::Mptcp(keys) => {
+                let number = segment.options.dss.and_then(|d| d.data_ack);
+                let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
+                    return;
+                };
+                (ack, ack + window)
+            }
+        };
+        let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent(_) | DataFin::Acked));
+        if ack > self.sender.map.written_end() + fin {
+            // Beyond what was ever sent: ignored.
+            return;
+        }
+        if changes.una_advanced {
+            // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
+            self.note_living_subflow(now);
+        }
+        if ack > self.sender.map.written_end() && self.is_mptcp() && self.life.data_fin != DataFin::Acked {
+            self.life.data_fin = DataFin::Acked;
+            self.life.progress_at = now;
+        }
+        self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
+        if self.sender.peer.probe.is_some()
+            || (!self.is_mptcp() && self.sender.peer.end < self.sender.map.assigned_end())
+        {
+            // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk.
+            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+        }
+        //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
+        //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
+        //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+        if edge > self.sender.peer.end {
+            self.sender.peer.end = edge;
+            self.sender.peer.probe = None;
+        } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
+            self.obey_shrunk_window(id, edge);
+        }
+        self.sender.peer.announce(window);
+        let newly = self.sender.acknowledge(now, ack);
+        if newly > 0 {
+            self.host.fragments.acknowledge(self.sender.map.first_unacked());
+            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+            if self.sender.passing_by {
+                self.pass_by_late(now);
+            }
+        }
+        if !changes.acked.is_empty() || newly > 0 {
+            let event = Event::Acked {
+                subflow: id,
+                mappings: &changes.acked,
+                data_ack: ack.min(self.sender.map.written_end()),
+                has_sack: changes.has_sack,
+            };
+            self.tell_event(now, &event);
+        }
+        self.report_writable();
+    }
+
+    /// Plain TCP's peer has taken back a part of its window, more than the rounding of the field can be.
+    //= RFC 9293 §3.8.6: "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
+    //= (see Section 3.8.6.2.1) to become negative"
+    //= RFC 9293 §3.8.6: "If this happens, the sender SHOULD NOT send new data"
+    //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
+    #[cold]
+    fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
+        self.sender.peer.end = edge;
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        // What waits on the subflow is cut for the old window.
+        if subflow.tcp.take_back_fin() {
+            self.life.data_fin = DataFin::Requested;
+        }
+        for range in subflow.tcp.take_unsent() {
+            self.sender.map.withdraw(range, id);
+        }
+    }
+
+    /// What the segment, or the time, has changed on its subflow.
+    pub(super) fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        if (!changes.acked.is_empty() || !changes.arrived.is_empty())
+            && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done { carried: false })
+        {
+            subflow.join = Join::Done { carried: true };
+            self.joins.forget_losses();
+        }
+        if changes.una_advanced || (changes.delivered && self.fast_detection()) {
+            self.revive(now, id);
+        }
+        if changes.late {
+            self.handle_late_subflow(now, id);
+        }
+        if let Some(rtt) = changes.rtt {
+            self.tell_event(now, &Event::RttSample { subflow: id, rtt });
+        }
+        if let Some(kind) = changes.loss {
+            self.tell_event(now, &Event::Lost { subflow: id, kind });
+            if kind == LossKind::Timeout {
+                self.handle_subflow_timeout(id);
+            }
+        }
+        if changes.fin && self.is_mptcp() {
+            self.follow_subflow_fin(now, id);
+        } else if changes.fin || changes.acceptable && self.is_plain() {
+            self.end_plain_stream(now, id);
+        }
+        if changes.gave_up
+            && let Some(subflow) = self.subflows.get_mut(id)
+        {
+            let reset = subflow.tcp.reset_segment();
+            self.control.push_back(reset);
+        }
+        if changes.reset {
+            if changes.unanswered {
+                self.lose_dark_subflow(now, id);
+            } else {
+                self.lose_subflow(now, id);
+            }
+            let error = match self.role {
+                _ if changes.unanswered && !self.life.connected => ConnectionError::ConnectTimeout,
+                Role::Client if !self.life.connected => ConnectionError::Refused,
+                _ => ConnectionError::Reset,
+            };
+            self.fail_if_alone(now, error);
+        }
+        self.follow_close(now);
+    }
+}

@@ -1,0 +1,123 @@
+//! Making a connection: by a SYN of ours, or to answer one.
+
+use super::close::Lifecycle;
+use super::fallback::Fallback;
+use super::handshake::{Mode, capable};
+use super::schedule::Scheduling;
+use super::{Connection, ConnectionCounters, Role};
+use crate::config::ConnectionConfig;
+use crate::host::HostState;
+use crate::parameter::ParameterError;
+use crate::paths::addresses::{AddressBook, LocalAddress};
+use crate::paths::joins::{JoinPlan, Numbers};
+use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::SubflowTable;
+use crate::rate_limiter::RateLimiter;
+use crate::receiver::Receiver;
+use crate::receiver::window::ReceiveWindow;
+use crate::sender::Sender;
+use crate::seq::SubflowId;
+use crate::tcp::Tcp;
+use core::net::SocketAddr;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::Segment;
+use pathweave_wire::mptcp::{CapableContent, Key};
+use std::collections::VecDeque;
+
+/// RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent".
+const CHALLENGES: u32 = 10;
+const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
+
+impl Connection {
+    fn new(
+        config: ConnectionConfig,
+        role: Role,
+        mode: Mode,
+        addresses: AddressBook,
+        now: Instant,
+    ) -> Result<Self, ParameterError> {
+        let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
+        let window =
+            ReceiveWindow::new(config.receive_buffer, config.mptcp, config.host.has_kernel_windows() && config.mptcp);
+        let first_window = window.first(config.host.has_kernel_windows());
+        let receiver = Receiver::new(window, first_window);
+        Ok(Connection {
+            role,
+            mode,
+            checksum: false,
+            life: Lifecycle::new(now),
+            subflows: SubflowTable::default(),
+            addresses,
+            joins: JoinPlan::default(),
+            sender: Sender::new(now),
+            scheduling: Scheduling::new(scheduler),
+            receiver,
+            fallback: Fallback::default(),
+            host: HostState::default(),
+            challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
+            control: VecDeque::new(),
+            next_output: SubflowId(0),
+            events: VecDeque::new(),
+            counters: ConnectionCounters::default(),
+            changes: None,
+            paths: Vec::new(),
+            config,
+        })
+    }
+
+    /// Opens a connection: the first subflow's SYN goes out.
+    pub(crate) fn connect(
+        now: Instant,
+        config: ConnectionConfig,
+        key: Key,
+        numbers: Numbers,
+        addresses: (SocketAddr, SocketAddr),
+        local: &[LocalAddress],
+    ) -> Result<Self, ParameterError> {
+        let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
+        let book = AddressBook::new(local, addresses.0, addresses.1);
+        let mut c = Connection::new(config, Role::Client, mode, book, now)?;
+        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
+        let tcp = Tcp::connect(
+            c.tcp_config(),
+            c.config.host,
+            controller,
+            addresses,
+            numbers.isn,
+            c.receiver.window.largest(),
+        );
+        let meta = c.addresses.meta_of(addresses.0.ip());
+        c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
+        Ok(c)
+    }
+
+    /// Answers a SYN that is no MP_JOIN.
+    pub(crate) fn accept(
+        now: Instant,
+        config: ConnectionConfig,
+        key: Key,
+        numbers: Numbers,
+        syn: &Segment,
+        local: &[LocalAddress],
+    ) -> Result<Self, ParameterError> {
+        let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
+        let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
+        let book = AddressBook::new(local, syn.dst, syn.src);
+        let mut c = Connection::new(config, Role::Server, mode, book, now)?;
+        c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
+        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
+        let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.receiver.window.largest());
+        let meta = c.addresses.meta_of(syn.dst.ip());
+        c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
+        Ok(c)
+    }
+
+    pub(super) fn tcp_config(&self) -> crate::config::TcpConfig {
+        let mut tcp = self.config.tcp.clone();
+        if self.config.mptcp && self.fast_detection() {
+            // A dark path is probed for as long as the connection lives: it may come back.
+            tcp.max_retransmissions = u32::MAX;
+        }
+        tcp
+    }
+}

@@ -1,0 +1,267 @@
+//! Paths that do not answer: passing by late subflows, handing over what stale and dead ones carry, reinjection and opportunistic
+//! retransmission (`pr`).
+
+use super::{Connection, Trace};
+use crate::paths::health::PROBE_INTERVAL;
+use crate::paths::subflow::Subflow;
+use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
+use crate::sender::reinjection::DATA_RETRANSMISSION;
+use crate::seq::SubflowId;
+use pathweave_units::Instant;
+
+impl Connection {
+    /// When [`Connection::handle_check`] wants to be called. It is no timer: mostly nothing comes of it.
+    pub(crate) fn poll_check(&self) -> Option<Instant> {
+        self.sender.check
+    }
+
+    /// Failure detection `fast`: looks whether the stream has stood still for a timeout of who carries its next byte:
+    /// something has vanished, or waits behind what its subflow repairs. Returns whether there is anything to do now.
+    pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
+        if self.sender.check.take_if(|at| *at <= now).is_none() {
+            return false;
+        }
+        let stands =
+            now.since(self.sender.moved_at) >= self.sender.timeout_of_holders(&self.subflows, self.config.tcp.min_rto);
+        let found = stands && (self.take_back_vanished() || self.pass_by_holders(now));
+        if found {
+            // What goes out again is no sign of life.
+            let (progress_at, stream_moved_at) = (self.life.progress_at, self.life.stream_moved_at);
+            self.schedule(now);
+            (self.life.progress_at, self.life.stream_moved_at) = (progress_at, stream_moved_at);
+        } else {
+            self.arm_data_timer(now);
+        }
+        found
+    }
+
+    /// Others carry what the subflows that hold the stream's next byte have not delivered for long.
+    fn pass_by_holders(&mut self, now: Instant) -> bool {
+        let Some((_, owners)) = self.sender.map.span_at(self.sender.map.first_unacked()) else { return false };
+        let mut found = false;
+        for id in owners.iter() {
+            found |= self.handle_late_subflow(now, id);
+        }
+        found
+    }
+
+    /// The stream has gone on: while nothing is heard of a late subflow, others carry more of what it carries.
+    pub(super) fn pass_by_late(&mut self, now: Instant) {
+        self.sender.passing_by = false;
+        for id in self.subflows.ids() {
+            if self.subflows.get(id).is_some_and(|s| s.health.is_late()) {
+                self.sender.passing_by = true;
+                self.handle_late_subflow(now, id);
+            }
+        }
+    }
+
+    /// See [`Sender::take_back_vanished`](crate::sender::Sender::take_back_vanished).
+    fn take_back_vanished(&mut self) -> bool {
+        let found = !self.may_have_left() && self.sender.take_back_vanished(&self.subflows);
+        self.counters.reinjected_segments += u64::from(found);
+        found
+    }
+
+    /// The connection-level timer: the first data that is not acknowledged goes out again on a subflow that does not
+    /// carry it, an idle one first; subflows that have been silent for long become stale.
+    pub(super) fn handle_data_timeout(&mut self, now: Instant) {
+        self.sender.data_timer = None;
+        let mut silent = Vec::new();
+        for subflow in self.subflows.iter_mut().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
+            if subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale() {
+                silent.push(subflow.id);
+            }
+        }
+        for id in silent {
+            if self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
+                if let Some(subflow) = self.subflows.get_mut(id) {
+                    subflow.health.time_out();
+                }
+                self.send_everything_again();
+            }
+        }
+        let first = self.sender.map.first_unacked();
+        let Some((span, owners)) = self.sender.map.span_at(first) else { return };
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        self.fill_views(&mut views);
+        let other = self
+            .view(now, &views)
+            .candidates()
+            .filter(|s| !owners.contains(s.id) && s.has_space())
+            .min_by_key(|s| (s.unacked + s.unsent > 0, s.srtt_or_zero()))
+            .map(|s| s.id);
+        if let Some(subflow) = other {
+            let assign = Assign {
+                subflow,
+                range: first..span.end.min(first + DATA_RETRANSMISSION),
+                window: WindowUse::Respect,
+                reason: Reason::new("connection-level retransmission timer"),
+            };
+            if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
+                self.counters.reinjected_segments += 1;
+                self.record(|| Trace::Repeated { at: now, subflow, range, reason: assign.reason });
+            }
+        }
+        self.scheduling.views = views;
+    }
+
+    /// Failure detection `fast`: nothing has come from a subflow for two round trips, or the stream has stood still for a timeout.
+    /// Where it holds the stream's next byte, others carry that too. Returns whether something is to be carried.
+    pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
+        self.is_mptcp() && self.fast_detection() && self.sender.pass_by(now, &mut self.subflows, id)
+    }
+
+    /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
+    pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
+        if !self.is_mptcp() || !self.fast_detection() {
+            return;
+        }
+        let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
+        subflow.health.time_out();
+        self.joins.request();
+        if alive {
+            self.sender.hand_over(&mut self.subflows, id);
+        }
+    }
+
+    /// See [`Sender::send_everything_again`](crate::sender::Sender::send_everything_again).
+    fn send_everything_again(&mut self) {
+        if !self.may_have_left() {
+            self.sender.send_everything_again();
+        }
+    }
+
+    /// A subflow is over: everything that it alone carried is carried again, and it is joined again.
+    pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
+        if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
+            self.end_subflow(now, id);
+            self.joins.after_loss(now);
+        }
+    }
+
+    /// As [`Connection::lose_subflow`], after nothing answered for long: the path is dark, so that its probes go on.
+    pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
+        if self.fast_detection() {
+            self.joins.forget_losses();
+        }
+        self.lose_subflow(now, id);
+    }
+
+    /// A subflow is over.
+    pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        let was_up = subflow.health.end();
+        // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
+        // came too late for its own side counts, as in the kernel.
+        let too_late = self.role == super::Role::Client && self.closes_to_joins();
+        if self.is_mptcp() && !self.fast_detection() && (was_up || too_late) {
+            self.send_everything_again();
+        }
+        self.sender.hand_over(&mut self.subflows, id);
+        self.sender.release(id);
+        if was_up {
+            // Without any other, the time in which one may join begins. A join that is refused does not prolong it.
+            self.note_living_subflow(now);
+            self.tell(now, |_| Event::SubflowDown(id));
+            self.events.push_back(super::ConnectionEvent::SubflowDown(id));
+        }
+    }
+
+    /// The subflow answered: it may carry new data again.
+    pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        if subflow.health.answer() {
+            subflow.tcp.answered_again(now);
+            self.tell(now, |_| Event::SubflowUp(id));
+        }
+    }
+
+    /// Assigns what waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
+    pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
+        let fast = self.fast_detection();
+        while let Some(range) = self.sender.reinjection.first() {
+            let start = range.start.max(self.sender.map.first_unacked());
+            if start >= range.end {
+                self.sender.reinjection.drop_first();
+                continue;
+            }
+            let Some((span, owners)) = self.sender.map.span_at(start) else {
+                // Unassigned again: the scheduler sends it.
+                self.sender.reinjection.drop_first();
+                continue;
+            };
+            let end = span.end.min(range.end);
+            // What a subflow lost waits for round trips where it is more than its window.
+            let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
+            let living = |s: &Subflow| s.answers() && !repairs(s);
+            let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
+            if living_owner && !owners.is_empty() {
+                // Someone else carries it already.
+                self.sender.reinjection.advance(end);
+                continue;
+            }
+            let best = self
+                .view(now, views)
+                .candidates()
+                .filter(|s| !owners.contains(s.id) && s.has_space())
+                .min_by_key(|s| s.srtt_or_zero())
+                .map(|s| (s.id, u64::from(s.mss)));
+            let Some((subflow, mss)) = best else { return };
+            let piece = start..end.min(start + mss);
+            let assign = Assign {
+                subflow,
+                range: piece.clone(),
+                window: WindowUse::Respect,
+                reason: Reason::new("reinjection: lowest srtt that does not carry it"),
+            };
+            match self.carry_out(&assign, views) {
+                Ok((done, _)) => {
+                    self.counters.reinjected_segments += 1;
+                    self.sender.reinjection.advance(done.end);
+                    self.record(|| Trace::Repeated { at: now, subflow, range: done, reason: assign.reason });
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// NSDI 2012 §4.2 (the papers' PR): when the receive window blocks, the segment that holds it up is sent on a faster
+    /// subflow with space, and the slow subflow's window is halved, at most once per its round trip. Returns whether a
+    /// segment was sent.
+    pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
+        if !self.config.pr || !self.sender.window_is_full(&self.subflows) {
+            return false;
+        }
+        let first = self.sender.map.first_unacked();
+        let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
+        let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return false };
+        let (slow_id, slow_srtt) = (slow.id, slow.srtt_or_zero());
+        let fast = self
+            .view(now, views)
+            .candidates()
+            .filter(|s| !owners.contains(s.id) && s.has_space() && s.srtt_or_zero() < slow_srtt)
+            .min_by_key(|s| s.srtt_or_zero())
+            .map(|s| (s.id, u64::from(s.mss)));
+        let Some((fast, mss)) = fast else { return false };
+        let assign = Assign {
+            subflow: fast,
+            range: first..span.end.min(first + mss),
+            window: WindowUse::Respect,
+            reason: Reason::new("opportunistic retransmission of the blocking segment"),
+        };
+        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
+        self.record(|| Trace::Repeated { at: now, subflow: fast, range, reason: assign.reason });
+        self.counters.opportunistic_retransmissions += 1;
+        if let Some(subflow) = self.subflows.get_mut(slow_id)
+            && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
+        {
+            subflow.penalised_at = Some(now);
+            subflow.tcp.penalise();
+            self.counters.penalisations += 1;
+        }
+        true
+    }
+}

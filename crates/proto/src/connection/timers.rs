@@ -1,0 +1,124 @@
+//! The passing of time.
+
+use super::Connection;
+use super::close::DataFin;
+use super::handshake::THIRD_ACK_INTERVAL;
+use crate::congestion::PathState;
+use crate::tcp::Peers;
+use pathweave_units::Instant;
+
+/// For so many times the close timeout living subflows keep a connection alive whose stream stands still.
+const STANDSTILLS: u64 = 3;
+
+impl Connection {
+    /// When the next timer is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        // Asked after every segment: one pass, and the test that looks at more only where it can matter.
+        let mut next = Instant::FAR_FUTURE;
+        let mut consider = |timer: Option<Instant>| next = next.min(timer.unwrap_or(Instant::FAR_FUTURE));
+        for subflow in self.subflows.iter() {
+            consider(Some(subflow.tcp.next_timer()));
+            consider(subflow.third_ack_again);
+            if !subflow.tcp.is_closed() {
+                consider(subflow.mappings.deadline());
+                consider(subflow.next_probe(self.config.keep_alive));
+            }
+        }
+        consider(self.addresses.next_timer());
+        consider(self.sender.data_timer);
+        consider(self.scheduling.wake);
+        consider(self.host.delegation.due());
+        consider(self.sender.peer.probe.map(|(t, _)| t));
+        consider(self.joins.next_timer());
+        if let DataFin::Sent(again) = self.life.data_fin {
+            consider(Some(again));
+        }
+        if self.life.progress_at + self.config.close_timeout < next {
+            next = next.min(self.death_deadline().unwrap_or(Instant::FAR_FUTURE));
+        }
+        (next < Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// Subflows live. That is a sign of the connection's life too, but not for ever where the stream stands still meanwhile:
+    /// a middlebox may let everything through but what makes sense of it.
+    pub(super) fn note_living_subflow(&mut self, now: Instant) {
+        let waits = self.sender.map.assigned_bytes() > 0;
+        if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
+            self.life.progress_at = now;
+        }
+    }
+
+    /// When the connection is given up because no answer comes.
+    fn death_deadline(&self) -> Option<Instant> {
+        let waiting = self.life.connected
+            && self.life.error.is_none()
+            && (self.sender.map.assigned_bytes() > 0
+                || matches!(self.life.data_fin, DataFin::Sent(_))
+                || self.sender.peer.probe.is_some()
+                || self.is_orphaned()
+                || self.is_closing());
+        waiting.then(|| self.life.progress_at + self.config.close_timeout)
+    }
+
+    /// Runs every timer that is due.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.run_timers(now);
+        self.schedule(now);
+        self.sender.peer.overridden = false;
+    }
+
+    fn run_timers(&mut self, now: Instant) {
+        for id in self.subflows.ids() {
+            let due = self.subflows.get(id).and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
+            if !due {
+                continue;
+            }
+            let own = self.fill_paths(id);
+            let paths: Vec<PathState> = core::mem::take(&mut self.paths);
+            let mut changes = self.changes.take().unwrap_or_default();
+            changes.clear();
+            if let Some(subflow) = self.subflows.get_mut(id) {
+                subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
+            }
+            self.paths = paths;
+            self.apply_changes(now, id, &changes);
+            self.changes = Some(changes);
+        }
+        self.joins.handle_timeout(now);
+        self.addresses.repeat_announcements(now);
+        self.end_waiting_for_mappings(now);
+        self.run_probes(now);
+        for subflow in self.subflows.iter_mut() {
+            if subflow.third_ack_again.is_some_and(|t| t <= now) {
+                subflow.tcp.ack_now();
+                let again = now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL);
+                subflow.third_ack_again = (!subflow.tcp.is_closed()).then_some(again);
+            }
+        }
+        if self.scheduling.wake.is_some_and(|t| t <= now) {
+            self.scheduling.wake = None;
+        }
+        if self.sender.data_timer.is_some_and(|t| t <= now) {
+            self.handle_data_timeout(now);
+        }
+        if let Some((at, times)) = self.sender.peer.probe
+            && at <= now
+        {
+            if self.sender.peer.end > self.sender.map.first_unacked() {
+                // RFC 9293 §3.8.6.2.1: the override timeout.
+                self.sender.peer.overridden = true;
+                self.sender.peer.probe = None;
+            } else {
+                self.sender.probe_window(now, &mut self.subflows, times);
+            }
+        }
+        if let DataFin::Sent(again) = self.life.data_fin
+            && again <= now
+        {
+            self.send_data_fin(now);
+        }
+        if self.death_deadline().is_some_and(|t| t <= now) {
+            self.give_up(now);
+        }
+    }
+}

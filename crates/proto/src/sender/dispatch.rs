@@ -1,0 +1,163 @@
+//! Carrying out what a scheduler has decided: a range of the stream becomes segments on a subflow.
+
+use super::Sender;
+use crate::paths::table::SubflowTable;
+use crate::scheduler::{Assign, ClippedBy, SubflowView, WindowUse};
+use crate::seq::{DataSeq, SubflowId};
+use core::fmt;
+use core::ops::Range;
+use std::collections::VecDeque;
+
+/// Why a scheduler's decision could not be carried out; the default scheduler took over for that decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleError {
+    /// The subflow does not exist, cannot carry data yet, or shows no sign of life while another one does.
+    UnknownSubflow(SubflowId),
+    /// The range holds nothing that can be sent.
+    EmptyRange,
+    /// The subflow carries all of the range already.
+    AlreadyCarried,
+    /// The subflow has no room for a segment.
+    NoSpace(ClippedBy),
+    /// A wait without a time while no data is in flight: nothing would end it.
+    EndlessWait,
+    /// A wait until a time that has come.
+    WaitIsOver,
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScheduleError::UnknownSubflow(id) => write!(f, "subflow {} cannot carry data", id.0),
+            ScheduleError::EmptyRange => f.write_str("the range holds nothing that can be sent"),
+            ScheduleError::AlreadyCarried => f.write_str("the subflow carries the range already"),
+            ScheduleError::NoSpace(by) => write!(f, "no room for a segment: {by:?}"),
+            ScheduleError::WaitIsOver => f.write_str("a wait until a time that has come"),
+            ScheduleError::EndlessWait => f.write_str("a wait without a time and with nothing in flight"),
+        }
+    }
+}
+
+impl core::error::Error for ScheduleError {}
+
+/// What the connection's settings, its application and its host say about sending.
+pub(crate) struct Terms<'a> {
+    /// The largest send buffer, bytes.
+    pub(crate) send_buffer: u64,
+    /// Nagle's rule applies.
+    pub(crate) nagle: bool,
+    /// The application has ended the stream: nothing follows its last bytes.
+    pub(crate) ends: bool,
+    /// Where the pieces end in which the host keeps the stream, where it keeps it so.
+    pub(crate) fragment_ends: Option<&'a VecDeque<DataSeq>>,
+}
+
+impl Sender {
+    /// Cuts a range into segments and queues them on a subflow. Keeps the subflow's view current.
+    pub(crate) fn carry_out(
+        &mut self,
+        assign: &Assign,
+        views: &mut [SubflowView],
+        subflows: &mut SubflowTable,
+        terms: &Terms<'_>,
+    ) -> Result<(Range<DataSeq>, Option<ClippedBy>), ScheduleError> {
+        let id = assign.subflow;
+        let unknown = ScheduleError::UnknownSubflow(id);
+        let view = views.iter_mut().find(|v| v.id == id).ok_or(unknown)?;
+        let subflow = subflows.get_mut(id).ok_or(unknown)?;
+        let mss = u64::from(view.mss.max(1));
+        let mut clipped_by = None;
+        let start = assign.range.start.max(self.map.first_unacked());
+        let mut end = assign.range.end;
+        if end > self.map.written_end() {
+            end = self.map.written_end();
+            clipped_by = Some(ClippedBy::Data);
+        }
+        if end > self.peer.end {
+            end = self.peer.end;
+            clipped_by = Some(ClippedBy::SendWindow);
+        }
+        if start >= end {
+            return Err(ScheduleError::EmptyRange);
+        }
+        if self.map.owners(start..end).contains(id)
+            && self.map.first_not_carried_by(id, start).is_none_or(|r| r.start >= end)
+        {
+            return Err(ScheduleError::AlreadyCarried);
+        }
+        let segments = match assign.window {
+            WindowUse::Respect => u64::from(view.window_space()),
+            WindowUse::Queue => u64::MAX / mss,
+        };
+        if segments == 0 {
+            return Err(ScheduleError::NoSpace(ClippedBy::CongestionWindow));
+        }
+        if view.send_buffer_space == 0 {
+            return Err(ScheduleError::NoSpace(ClippedBy::SendBuffer));
+        }
+        let room = match assign.window {
+            WindowUse::Respect => (segments * mss).min(view.send_buffer_space.next_multiple_of(mss)),
+            // As the kernel does: what was decided goes in whole, once there is any room.
+            WindowUse::Queue => segments * mss,
+        };
+        if end.since(start) > room {
+            end = start + room;
+            let by = if room == segments * mss { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer };
+            clipped_by = Some(by);
+        }
+        if let (WindowUse::Queue, Some(ends)) = (assign.window, terms.fragment_ends) {
+            // The kernel looks at the memory again after each fragment of the stream.
+            let limit = subflow.tcp.send_buffer(terms.send_buffer);
+            let full = |border: &&DataSeq| subflow.tcp.memory_with(start, border.since(start)) >= limit;
+            let borders = ends.iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
+            if let Some(border) = borders.into_iter().find(full) {
+                (end, clipped_by) = (*border, Some(ClippedBy::SendBuffer));
+            }
+        }
+        let in_flight = self.map.assigned_bytes() > 0;
+        let mut at = start;
+        while at < end {
+            // What goes on where the subflow's queue ends fills its last segment first.
+            let room = u64::from(subflow.tcp.room_in_last(at));
+            let full = if room > 0 { room } else { mss };
+            let piece = at..end.min(at + full);
+            // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
+            let short = piece.end.since(piece.start) < full && self.map.span_at(at).is_none();
+            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
+            // full segment of the same burst and Nagle's rule lets them go, as in the kernel. What is queued beyond the
+            // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
+            //= RFC 9293 §3.8.6.2.1: "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
+            //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments
+            let respects = assign.window == WindowUse::Respect;
+            let window_edge = piece.end == self.peer.end && piece.end < self.map.written_end();
+            let worth = 2 * piece.end.since(piece.start) >= self.peer.largest || self.peer.overridden;
+            let holds = if at > start { subflow.tcp.small_outstanding() } else { in_flight || !worth };
+            if respects && short && window_edge && holds {
+                clipped_by = Some(ClippedBy::SendWindow);
+                break;
+            }
+            // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out. What is queued waits on
+            // its subflow.
+            let stream_edge = piece.end == self.map.written_end() && !terms.ends;
+            if respects && short && stream_edge && terms.nagle && subflow.tcp.small_outstanding() {
+                clipped_by = Some(ClippedBy::Data);
+                break;
+            }
+            subflow.tcp.queue_segment(piece.start, self.buffer.get(piece.clone()));
+            view.unsent += u32::from(room == 0);
+            let len = piece.end.since(piece.start);
+            view.queued_bytes += len;
+            at = piece.end;
+        }
+        if at == start {
+            return Err(ScheduleError::NoSpace(clipped_by.unwrap_or(ClippedBy::Data)));
+        }
+        if assign.window == WindowUse::Queue {
+            subflow.tcp.end_grant();
+        }
+        view.queued_memory = subflow.tcp.queued_memory();
+        view.send_buffer_space = subflow.tcp.send_buffer(terms.send_buffer).saturating_sub(subflow.tcp.queued_memory());
+        self.map.assign(start..at, id);
+        Ok((start..at, clipped_by))
+    }
+}

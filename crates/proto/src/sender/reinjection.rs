@@ -1,0 +1,234 @@
+//! Data that another subflow must carry once more: what a dead, stale or late subflow carries.
+
+use super::Sender;
+use crate::config::FailureDetection;
+use crate::host::Host;
+use crate::paths::table::SubflowTable;
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// The most of a late subflow's data that others carry before the peer says that it has some of it, segments: as many as
+/// one acknowledgement answers.
+const PASSED_BY: u64 = 2;
+
+/// The most that one connection-level timeout sends again, bytes.
+pub(crate) const DATA_RETRANSMISSION: u64 = 64 << 10;
+
+/// Ranges that wait for another subflow, in the stream's order and disjoint: what the reader waits for goes first, whoever lost
+/// it.
+#[derive(Debug, Default)]
+pub(crate) struct Reinjection {
+    ranges: VecDeque<Range<DataSeq>>,
+}
+
+impl Reinjection {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The first range that waits.
+    pub(crate) fn first(&self) -> Option<Range<DataSeq>> {
+        self.ranges.front().cloned()
+    }
+
+    /// Whether the byte at `at` waits.
+    fn contains(&self, at: DataSeq) -> bool {
+        self.ranges.iter().any(|r| r.contains(&at))
+    }
+
+    /// Adds a range to those that wait.
+    pub(crate) fn add(&mut self, range: Range<DataSeq>) {
+        let ranges = &mut self.ranges;
+        let from = ranges.partition_point(|r| r.end < range.start);
+        let to = ranges.partition_point(|r| r.start <= range.end);
+        if from == to {
+            return ranges.insert(from, range);
+        }
+        let (start, end) = (range.start.min(ranges[from].start), range.end.max(ranges[to - 1].end));
+        ranges[from] = start..end;
+        ranges.drain(from + 1..to);
+    }
+
+    /// The first range need not wait any more.
+    pub(crate) fn drop_first(&mut self) {
+        self.ranges.pop_front();
+    }
+
+    /// The first range waits from `to` on only.
+    pub(crate) fn advance(&mut self, to: DataSeq) {
+        if let Some(front) = self.ranges.front_mut() {
+            front.start = front.start.max(to);
+            if front.start >= front.end {
+                self.ranges.pop_front();
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+}
+
+impl Sender {
+    /// The subflows that carry the stream's next byte.
+    pub(crate) fn holders(&self) -> SubflowSet {
+        self.map.span_at(self.map.first_unacked()).map_or(SubflowSet::EMPTY, |(_, owners)| owners)
+    }
+
+    /// The longest timeout of a subflow that carries the stream's next byte.
+    pub(crate) fn timeout_of_holders(&self, subflows: &SubflowTable, min_rto: Duration) -> Duration {
+        let owners = self.holders();
+        let holders = subflows.usable().filter(|s| owners.contains(s.id));
+        holders.map(|s| s.tcp.rto()).max().unwrap_or_else(|| subflows.longest_timeout().unwrap_or(min_rto))
+    }
+
+    /// Sets the timer that looks after data that is out. With failure detection `linux` that is mainline's connection-level
+    /// retransmission timer, which runs for as long as the longest timeout of a subflow.
+    pub(crate) fn arm_data_timer(
+        &mut self,
+        now: Instant,
+        subflows: &SubflowTable,
+        detection: FailureDetection,
+        host: &Host,
+        min_rto: Duration,
+    ) {
+        if self.map.assigned_bytes() == 0 {
+            return self.stop_data_timer();
+        }
+        match detection {
+            FailureDetection::Fast if self.check.is_none() => {
+                let timeout = self.timeout_of_holders(subflows, min_rto);
+                let at = self.moved_at + timeout;
+                self.check = Some(if at > now { at } else { now + timeout });
+            }
+            FailureDetection::Linux if self.data_timer.is_none() => {
+                let timeout = subflows.longest_timeout().unwrap_or(min_rto);
+                self.data_timer = Some(host.expiry(now, timeout));
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn stop_data_timer(&mut self) {
+        (self.data_timer, self.check) = (None, None);
+    }
+
+    /// Data whose every carrier has been acknowledged on its subflow, but that is not acknowledged at the data level: the
+    /// peer dropped it there, or a middlebox acknowledged what it did not deliver. "This timer will guard against
+    /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6). It is unassigned again; returns
+    /// whether there was any.
+    //= RFC 8684 §3.3.6: "This timer will guard against retransmission failures by middleboxes that proactively ACK
+    //= data"
+    //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
+    pub(crate) fn take_back_vanished(&mut self, subflows: &SubflowTable) -> bool {
+        let first = self.map.first_unacked();
+        let Some((span, owners)) = self.map.span_at(first) else { return false };
+        let mut end = span.end.min(first + DATA_RETRANSMISSION);
+        for subflow in subflows.open() {
+            for range in subflow.tcp.unacked_data().filter(|r| r.end > first) {
+                end = end.min(range.start.max(first));
+            }
+        }
+        if end <= first || self.reinjection.contains(first) {
+            return false;
+        }
+        for owner in owners.iter() {
+            self.map.withdraw(first..end, owner);
+        }
+        if owners.is_empty() {
+            self.map.withdraw(first..end, SubflowId(0));
+        }
+        true
+    }
+
+    /// A subflow holds the stream's next byte and its answer is overdue. Others carry the next of what it carries too, and more
+    /// with each DATA_ACK until it answers: the stream goes on before the timeout tells whether the path is dark, and where the
+    /// path has only lost the end of a window, or is slow, not much arrives twice. Returns whether something is to be carried.
+    pub(crate) fn pass_by(&mut self, now: Instant, subflows: &mut SubflowTable, id: SubflowId) -> bool {
+        let first = self.map.first_unacked();
+        let others = subflows.iter().any(|s| s.id != id && s.answers());
+        let Some(subflow) = subflows.get_mut(id) else { return false };
+        if !others || !subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
+            return false;
+        }
+        subflow.health.miss_answer();
+        self.passing_by = true;
+        // What went out just now is not late: where a window opened again after a loss, that is most of it.
+        let end = first + PASSED_BY * u64::from(subflow.tcp.mss());
+        for range in subflow.tcp.overdue_data(now).filter(|r| r.end > first && r.start < end) {
+            self.reinjection.add(range);
+        }
+        self.make_way(subflows, id);
+        true
+    }
+
+    /// Everything that the peer has not acknowledged is scheduled anew from its first byte on, what living subflows carry at this
+    /// moment too: failure detection `linux`, whenever a subflow ends or turns stale.
+    pub(crate) fn send_everything_again(&mut self) {
+        self.map.withdraw_all();
+        self.reinjection.clear();
+    }
+
+    /// What `id` carries is queued for others; what it never sent is unassigned again.
+    pub(crate) fn hand_over(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
+        let Some(subflow) = subflows.get_mut(id) else { return };
+        for range in subflow.tcp.take_unsent() {
+            self.map.withdraw(range, id);
+        }
+        for range in subflow.tcp.unacked_data() {
+            self.reinjection.add(range);
+        }
+        self.make_way(subflows, id);
+    }
+
+    /// What others have queued beyond their windows is unassigned again: what `id` carried comes before it in the stream.
+    fn make_way(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
+        if self.reinjection.is_empty() {
+            return;
+        }
+        for subflow in subflows.usable_mut().filter(|s| s.id != id) {
+            for range in subflow.tcp.take_unsent() {
+                self.map.withdraw(range.clone(), subflow.id);
+                if self.map.span_at(range.start).is_some() {
+                    // It was to carry again what somebody else lost.
+                    self.reinjection.add(range);
+                }
+            }
+        }
+    }
+
+    /// `id` carries nothing any more. What it alone carried waits for others, also what was acknowledged on the subflow: only a
+    /// DATA_ACK says that the peer has it.
+    pub(crate) fn release(&mut self, id: SubflowId) {
+        let alone = |owners: SubflowSet| owners == SubflowSet::only(id);
+        for (range, _) in self.map.spans_from(self.map.first_unacked()).filter(|(_, owners)| alone(*owners)) {
+            self.reinjection.add(range);
+        }
+        self.map.release(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_waits_is_in_order_and_disjoint(ranges in proptest::collection::vec((0u64..200, 1u64..30), 1..30)) {
+            let mut waiting = Reinjection::default();
+            let mut waits = [false; 230];
+            for (start, len) in ranges {
+                waiting.add(DataSeq(start)..DataSeq(start + len));
+                waits[start as usize..(start + len) as usize].fill(true);
+                let queue = &waiting.ranges;
+                prop_assert!(queue.iter().zip(queue.iter().skip(1)).all(|(a, b)| a.end < b.start), "{:?}", queue);
+                for (i, w) in waits.iter().enumerate() {
+                    prop_assert_eq!(waiting.contains(DataSeq(i as u64)), *w);
+                }
+            }
+        }
+    }
+}
