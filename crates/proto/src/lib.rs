@@ -25,6 +25,7 @@ pub mod scheduler;
 mod send_queue;
 mod sender;
 mod seq;
+mod stream;
 mod tcp;
 
 pub use connection::{Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};

@@ -32,7 +32,7 @@ mod trace;
 
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::dispatch::ScheduleError;
-pub use crate::sender::send_map::SendMap;
+pub use crate::stream::send_map::SendMap;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable};
 pub use output::Transmit;

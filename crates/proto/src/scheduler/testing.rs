@@ -5,8 +5,8 @@
 
 use super::{Assign, Decision, Event, Scheduler, SubflowView, View, WindowUse};
 use crate::congestion::Phase;
-use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId};
+use crate::stream::send_map::SendMap;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 

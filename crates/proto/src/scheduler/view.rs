@@ -1,8 +1,8 @@
 //! What a scheduler sees.
 
 use crate::congestion::{Growth, Phase};
-use crate::sender::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId};
+use crate::stream::send_map::SendMap;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;

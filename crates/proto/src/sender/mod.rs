@@ -1,24 +1,21 @@
-//! The sending half of a connection's data stream: what the application has written (`send_buffer`, `messages`), who carries what
-//! of it (`send_map`), how much the peer takes (`peer_window`), giving data to subflows (`dispatch`), what holds data back
-//! (`blocking`), and what others carry once more (`reinjection`).
+//! The sending half of a connection: how much the peer takes (`peer_window`), giving the stream to subflows (`dispatch`), what holds
+//! data back (`blocking`), and what others carry once more (`reinjection`). The stream itself is a room of its own, because
+//! schedulers see it.
 
 pub(crate) mod blocking;
 pub(crate) mod dispatch;
-pub(crate) mod messages;
 pub(crate) mod peer_window;
 pub(crate) mod reinjection;
-pub(crate) mod send_buffer;
-pub(crate) mod send_map;
 
 use crate::paths::table::SubflowTable;
 use crate::seq::DataSeq;
+use crate::stream::messages::Messages;
+use crate::stream::send_buffer::SendBuffer;
+use crate::stream::send_map::SendMap;
 use blocking::Blocked;
-use messages::Messages;
 use pathweave_units::{Duration, Instant};
 use peer_window::PeerWindow;
 use reinjection::Reinjection;
-use send_buffer::SendBuffer;
-use send_map::SendMap;
 
 /// What a connection has to send, and who carries it.
 pub(crate) struct Sender {
