@@ -63,8 +63,8 @@ impl Transfer {
         for (i, end) in (0..).zip(&mut ends) {
             end.endpoint.set_routes([0, 1].map(|path| (address(path, i), address(path, 1 - i))));
         }
-        ends[1].endpoint.listen(80, config.clone(), &local(1));
         let (from, to) = (SocketAddr::new(address(0, 0), 0), SocketAddr::new(address(0, 1), 80));
+        ends[1].endpoint.listen_and_accept(to, config.clone(), &local(1)).unwrap_or_else(|e| panic!("{e}"));
         let now = Instant::ZERO;
         ends[0].endpoint.connect(now, from, to, config, &local(0)).unwrap_or_else(|e| panic!("{e}"));
         let pattern = (0..PATTERN).map(|i| (i * 7 + i / 251) as u8).collect();

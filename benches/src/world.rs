@@ -140,9 +140,10 @@ impl World {
         let config = setup.config();
         for i in 0..setup.connections {
             let port = FIRST_PORT + i;
-            world.hosts[1].endpoint.listen(port, config.clone(), &locals(1));
             let [local, remote] = addresses(0);
             let (local, remote) = (SocketAddr::new(local, 0), SocketAddr::new(remote, port));
+            let listening = world.hosts[1].endpoint.listen_and_accept(remote, config.clone(), &locals(1));
+            listening.expect("every connection has a port of its own");
             let client = &mut world.hosts[0].endpoint;
             client.connect(now, local, remote, config.clone(), &locals(0)).expect("every parameter has its default");
         }
@@ -224,8 +225,8 @@ impl World {
                 let bytes = segment.ip_len();
                 self.network.send(self.now, route, self.pool.fill(slot, bytes));
             }
-            while let Some(handle) = host.endpoint.poll_accept() {
-                self.servers.push(handle);
+            while let Some(accepted) = host.endpoint.poll_accept() {
+                self.servers.push(accepted.connection);
             }
             while let Some((handle, event)) = host.endpoint.poll_event() {
                 acted = true;

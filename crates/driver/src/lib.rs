@@ -18,7 +18,7 @@
 //! use pathweave_driver::{Applications, Driver, PacketIo, Received};
 //! use pathweave_proto::config::{Chosen, ConnectionConfig};
 //! use pathweave_proto::parameter::Values;
-//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress};
+//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, ReadError, WriteError};
 //! use pathweave_units::random::Random;
 //! use pathweave_units::{Duration, Instant};
 //! use pathweave_wire::codec::{EncodeError, decode_into, encode};
@@ -92,20 +92,30 @@
 //!             match event {
 //!                 // `Writable` comes when there is room again after a write that was not taken as a whole.
 //!                 ConnectionEvent::Connected | ConnectionEvent::Writable if host == CLIENT => {
-//!                     let taken = endpoint.write(now, connection, Payload::Bytes(self.to_send.clone()));
-//!                     let _ = self.to_send.split_to(taken as usize);
+//!                     match endpoint.write(now, connection, Payload::Bytes(self.to_send.clone())) {
+//!                         Ok(taken) => drop(self.to_send.split_to(taken as usize)),
+//!                         Err(WriteError::Blocked) => continue,
+//!                         Err(error) => panic!("{error}"),
+//!                     }
 //!                     if self.to_send.is_empty() {
-//!                         endpoint.with(connection, |c| c.close(now));
+//!                         endpoint.close(now, connection).expect("it is open");
 //!                     }
 //!                 }
 //!                 // All that is there is read: the next `Readable` comes with new data, and what is not read keeps the
 //!                 // peer's window closed.
 //!                 ConnectionEvent::Readable => {
-//!                     while let Some(payload) = endpoint.read(now, connection, u64::MAX) {
-//!                         let Payload::Bytes(bytes) = payload else { unreachable!("packets have bytes") };
-//!                         self.received.extend_from_slice(&bytes);
+//!                     let end = loop {
+//!                         match endpoint.read(now, connection, u64::MAX) {
+//!                             Ok(Payload::Bytes(bytes)) => self.received.extend_from_slice(&bytes),
+//!                             Ok(Payload::Virtual { .. }) => unreachable!("packets have bytes"),
+//!                             Err(end) => break end,
+//!                         }
+//!                     };
+//!                     match end {
+//!                         ReadError::Blocked => {}
+//!                         ReadError::Finished => self.ended = true,
+//!                         error => panic!("{error}"),
 //!                     }
-//!                     self.ended |= endpoint.connection(connection).is_none_or(|c| c.at_end());
 //!                 }
 //!                 ConnectionEvent::Failed(error) => panic!("{error:?}"),
 //!                 _ => {}
@@ -124,7 +134,8 @@
 //!     Chosen { entry: *controller, values: Values::parse(controller.parameters, &[])? },
 //! );
 //! let ours = |address: &str| LocalAddress { address: address.parse().unwrap(), meta: Default::default() };
-//! endpoints[SERVER].listen(80, config.clone(), &[ours("10.0.0.2")]);
+//! // A server that decides about each connection listens with `listen` and polls `poll_incoming`.
+//! endpoints[SERVER].listen_and_accept("0.0.0.0:80".parse()?, config.clone(), &[ours("10.0.0.2")])?;
 //!
 //! let text = Bytes::from("Two paths, or one. ".repeat(1000));
 //! let programs = Programs { to_send: text.clone(), received: Vec::new(), ended: false };

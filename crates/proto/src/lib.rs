@@ -29,5 +29,8 @@ mod stream;
 mod tcp;
 
 pub use connection::{Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
-pub use endpoint::{ConnectionHandle, Endpoint, LocalAddress};
+pub use endpoint::{
+    AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
+    LocalAddress, UnknownListener,
+};
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -48,8 +48,8 @@ impl<'c> World<'c> {
             (0..paths).map(|p| LocalAddress { address: address(p, server), meta: Default::default() }).collect()
         };
         let mut hosts = [host(false), host(true)];
-        hosts[1].listen(PORT, case.configs[1].clone(), &local(true));
         let (from, to) = (SocketAddr::new(address(0, false), 0), SocketAddr::new(address(0, true), PORT));
+        hosts[1].listen_and_accept(to, case.configs[1].clone(), &local(true)).expect("nobody else listens");
         let opened = hosts[0].connect(Instant::ZERO, from, to, case.configs[0].clone(), &local(false));
         let handle = opened.expect("the parameters are the defaults");
         let app = |i: usize| App { next_write: Some(case.plans[i].first), ..App::default() };
@@ -113,8 +113,8 @@ impl<'c> World<'c> {
     /// Takes what the hosts say, and sends their segments.
     pub(crate) fn drain(&mut self) {
         for i in 0..2 {
-            while let Some(handle) = self.hosts[i].poll_accept() {
-                self.accept(i, handle);
+            while let Some(accepted) = self.hosts[i].poll_accept() {
+                self.accept(i, accepted.connection);
             }
             while let Some((handle, event)) = self.hosts[i].poll_event() {
                 if Some(handle) != self.handles[i] {

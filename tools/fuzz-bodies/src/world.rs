@@ -67,8 +67,8 @@ impl World {
                 .collect::<Vec<_>>()
         };
         let mut ends = [host(false), host(true)];
-        ends[1].listen(PORT, server, &local(true));
         let (from, to) = (SocketAddr::new(address(0, false), 0), SocketAddr::new(address(0, true), PORT));
+        ends[1].listen_and_accept(to, server, &local(true)).expect("nobody else listens");
         let handle = ends[0].connect(Instant::ZERO, from, to, config, &local(false)).expect("the parameters are right");
         let mut world = World {
             now: Instant::ZERO,
@@ -99,8 +99,8 @@ impl World {
                     self.wires[1 - i].push_back((transmit.ecn, transmit.segment));
                 }
             }
-            while let Some(handle) = self.ends[i].poll_accept() {
-                self.handles[i].get_or_insert(handle);
+            while let Some(accepted) = self.ends[i].poll_accept() {
+                self.handles[i].get_or_insert(accepted.connection);
             }
             let mut events = 0;
             while self.ends[i].poll_event().is_some() {

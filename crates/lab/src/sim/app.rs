@@ -6,7 +6,7 @@ use super::meter::Meter;
 use crate::scenario::{self, Direction, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{Accepted, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
@@ -305,10 +305,10 @@ impl Apps {
     /// Handles what a host's engine tells. Returns whether anything was done.
     pub(super) fn serve(&mut self, now: Instant, index: usize, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
         let mut acted = false;
-        while let Some(handle) = endpoint.poll_accept() {
+        while let Some(Accepted { connection: handle, local, .. }) = endpoint.poll_accept() {
             acted = true;
-            let port = endpoint.connection(handle).and_then(|c| c.subflows().next()).map(|s| s.local.port());
-            let app = self.list.iter_mut().find(|a| a.server.host == index && Some(a.server.address.port()) == port);
+            let port = local.port();
+            let app = self.list.iter_mut().find(|a| a.server.host == index && a.server.address.port() == port);
             if let Some(app) = app
                 && app.server.handle.is_none()
             {

@@ -5,7 +5,7 @@ use super::middlebox::Middleboxes;
 use super::pool::Handle;
 use super::wires::Routes;
 use crate::scenario::{self, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart};
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
 use pathweave_netsim::{LinkConfig, LinkId, LinkRandom, Network, NodeId, ScheduledChange, Shaper, Trace};
@@ -159,7 +159,9 @@ fn build_app(
     let server = host_of_node[path.server].ok_or_else(no_host)?;
     let (client_address, server_address) = addresses(first);
     let remote = SocketAddr::new(server_address, port(index));
-    endpoints[server].listen(port(index), config.clone(), &local(|a| a.1));
+    let anywhere = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port(index));
+    let listening = endpoints[server].listen_and_accept(anywhere, config.clone(), &local(|a| a.1));
+    listening.map_err(|e| error(e.to_string()))?;
     Ok(App::new(connection, config, (client, SocketAddr::new(client_address, 0)), (server, remote), local(|a| a.0)))
 }
 

@@ -70,6 +70,11 @@ pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
     (!join && version && f.hmac_sha256 && !f.extensibility).then_some(found)
 }
 
+/// What a SYN offers of Multipath TCP, where we can accept it.
+pub(crate) fn offer(syn: &Segment) -> Option<CapableFlags> {
+    capable(syn).filter(|c| c.content == CapableContent::Syn).map(|c| c.flags)
+}
+
 /// The segment has an MP_CAPABLE option, of whatever kind.
 pub(crate) fn names_capable(segment: &Segment) -> bool {
     segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable(_)))

@@ -34,7 +34,7 @@ pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::dispatch::ScheduleError;
 pub use crate::stream::send_map::SendMap;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
-pub(crate) use handshake::{join, names_capable};
+pub(crate) use handshake::{join, names_capable, offer};
 pub use output::Transmit;
 pub use progress::Progress;
 pub use trace::{Carried, Decided, Given, Saw, Trace};

@@ -1,33 +1,265 @@
-//! What belongs to no subflow yet: new connections, joins, and what is refused.
+//! New connections: SYNs that a listener answers by itself, and those that wait for the application's decision.
 
-use super::Endpoint;
-use crate::connection::{Connection, join, names_capable};
-use pathweave_units::Instant;
-use pathweave_wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
-use pathweave_wire::{Ecn, Segment};
+use super::listener::Policy;
+use super::{ConnectionHandle, Endpoint, ListenerHandle, LocalAddress, with_ids};
+use crate::config::ConnectionConfig;
+use crate::connection::{Connection, ConnectionError, ConnectionEvent, join, names_capable, offer};
+use crate::parameter::ParameterError;
+use crate::paths::addresses;
+use core::fmt::{Display, Formatter};
+use core::net::SocketAddr;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason};
+use pathweave_wire::{Flags, Payload, Segment};
+use std::collections::BTreeMap;
+
+/// See [`Endpoint::set_incoming_limits`].
+const MOST_WAITING: usize = 1024;
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// A peer wants to open a connection: [`Endpoint::accept`], [`Endpoint::refuse`] or [`Endpoint::ignore`] it.
+///
+/// The endpoint keeps the peer's SYN. One that is simply dropped is as good as ignored once its time is over.
+#[derive(Debug)]
+#[must_use]
+pub struct Incoming {
+    id: u64,
+    /// Where the SYN came in.
+    pub listener: ListenerHandle,
+    /// The address that the peer connects to.
+    pub local: SocketAddr,
+    /// The peer.
+    pub remote: SocketAddr,
+    /// The peer offers Multipath TCP, in a form that we can accept.
+    pub multipath: bool,
+    /// The peer asks for DSS checksums (RFC 8684 §3.3).
+    pub checksum: bool,
+}
+
+/// Why a connection could not be accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AcceptError {
+    /// The peer's attempt is over: it waited for too long, newer ones took its place, the peer took it back, or nobody
+    /// listens there any more.
+    Gone,
+    /// A connection between these addresses exists by now.
+    AddressInUse,
+    /// The scheduler or controller does not take its parameters. The peer was refused.
+    Parameter(ParameterError),
+}
+
+impl Display for AcceptError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
+        match self {
+            AcceptError::Gone => f.write_str("the attempt to connect is over"),
+            AcceptError::AddressInUse => f.write_str("there is a connection between these addresses"),
+            AcceptError::Parameter(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for AcceptError {}
+
+/// A SYN that waits for a decision.
+struct Waiting {
+    syn: Segment,
+    listener: ListenerHandle,
+    deadline: Instant,
+}
+
+/// SYNs that wait for a decision, in the order in which they came: so many at most, and so long at most.
+pub(super) struct Backlog {
+    waiting: BTreeMap<u64, Waiting>,
+    by_addresses: BTreeMap<(SocketAddr, SocketAddr), u64>,
+    /// The number of the next, and of the first that was not polled.
+    next: u64,
+    told: u64,
+    most: usize,
+    longest: Duration,
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Backlog {
+            waiting: BTreeMap::new(),
+            by_addresses: BTreeMap::new(),
+            next: 0,
+            told: 0,
+            most: MOST_WAITING,
+            longest: LONGEST_WAIT,
+        }
+    }
+}
+
+impl Backlog {
+    /// Keeps a SYN. A repetition takes the place of the first, so that the newest timestamp is echoed.
+    fn keep(&mut self, now: Instant, listener: ListenerHandle, syn: &Segment) {
+        let addresses = (syn.dst, syn.src);
+        // Its data is not for us, and would keep a packet's memory.
+        let syn = Segment { payload: Payload::EMPTY, ..syn.clone() };
+        if let Some(waiting) = self.by_addresses.get(&addresses).and_then(|id| self.waiting.get_mut(id)) {
+            waiting.syn = syn;
+            return;
+        }
+        while self.waiting.len() >= self.most.max(1) {
+            let Some((oldest, _)) = self.waiting.first_key_value() else { break };
+            self.take(*oldest);
+        }
+        self.by_addresses.insert(addresses, self.next);
+        self.waiting.insert(self.next, Waiting { syn, listener, deadline: now + self.longest });
+        self.next += 1;
+    }
+
+    fn take(&mut self, id: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&id)?;
+        self.by_addresses.remove(&(waiting.syn.dst, waiting.syn.src));
+        Some(waiting)
+    }
+
+    /// The next that was not polled.
+    fn tell(&mut self) -> Option<Incoming> {
+        let (id, waiting) = self.waiting.range(self.told..).next()?;
+        self.told = id + 1;
+        let (syn, offer) = (&waiting.syn, offer(&waiting.syn));
+        Some(Incoming {
+            id: *id,
+            listener: waiting.listener,
+            local: syn.dst,
+            remote: syn.src,
+            multipath: offer.is_some(),
+            checksum: offer.is_some_and(|o| o.checksum_required),
+        })
+    }
+
+    /// The peer takes its SYN back. The exact number, so that nobody else can.
+    fn reset(&mut self, rst: &Segment) {
+        let Some(id) = self.by_addresses.get(&(rst.dst, rst.src)).copied() else { return };
+        if self.waiting.get(&id).is_some_and(|w| w.syn.seq.wrapping_add(1) == rst.seq) {
+            self.take(id);
+        }
+    }
+
+    /// When the oldest is forgotten.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.waiting.first_key_value().map(|(_, w)| w.deadline)
+    }
+
+    #[cold]
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((id, waiting)) = self.waiting.first_key_value()
+            && waiting.deadline <= now
+        {
+            self.take(*id);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
 
 impl Endpoint {
+    /// The next connection that a peer wants to open ([`Endpoint::listen`]).
+    pub fn poll_incoming(&mut self) -> Option<Incoming> {
+        self.backlog.tell()
+    }
+
+    /// Accepts a connection with these settings. `addresses` are this host's that it may use; all but the one that was
+    /// connected to are announced. [`ConnectionEvent::Connected`] tells when the peer has completed the handshake.
+    ///
+    /// # Errors
+    /// When the attempt is over by now, and when the scheduler or controller does not take its parameters.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        incoming: Incoming,
+        config: ConnectionConfig,
+        addresses: &[LocalAddress],
+    ) -> Result<ConnectionHandle, AcceptError> {
+        let Waiting { syn, .. } = self.backlog.take(incoming.id).ok_or(AcceptError::Gone)?;
+        if self.is_in_use(&(syn.dst, syn.src)) {
+            return Err(AcceptError::AddressInUse);
+        }
+        self.open(now, &syn, config, &with_ids(addresses)).map_err(|error| {
+            self.refuse_segment(&syn, None);
+            AcceptError::Parameter(error)
+        })
+    }
+
+    /// Refuses a connection: the peer gets a reset.
+    pub fn refuse(&mut self, incoming: Incoming) {
+        if let Some(Waiting { syn, .. }) = self.backlog.take(incoming.id) {
+            self.refuse_segment(&syn, None);
+        }
+    }
+
+    /// Does not answer. The peer's SYN comes again, and then as a new [`Incoming`].
+    pub fn ignore(&mut self, incoming: Incoming) {
+        self.backlog.take(incoming.id);
+    }
+
+    /// So many connections wait for a decision at most, and so long each: then the oldest is forgotten, without an answer.
+    pub fn set_incoming_limits(&mut self, most: usize, longest: Duration) {
+        (self.backlog.most, self.backlog.longest) = (most, longest);
+    }
+
+    pub(super) fn refuse_incoming_of(&mut self, listener: ListenerHandle) {
+        let of_listener = self.backlog.waiting.iter().filter(|(_, w)| w.listener == listener);
+        let ids: Vec<u64> = of_listener.map(|(id, _)| *id).collect();
+        for Waiting { syn, .. } in ids.into_iter().filter_map(|id| self.backlog.take(id)).collect::<Vec<_>>() {
+            self.refuse_segment(&syn, None);
+        }
+    }
+
+    /// A segment for no connection.
     #[cold]
-    pub(super) fn handle_syn(&mut self, now: Instant, syn: &Segment) {
+    pub(super) fn handle_stranger(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            self.backlog.reset(segment);
+        } else if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
+            self.handle_syn(now, segment);
+        } else {
+            self.refuse_segment(segment, None);
+        }
+    }
+
+    fn handle_syn(&mut self, now: Instant, syn: &Segment) {
         //= RFC 8684 §3.2: "Demultiplexing subflow SYNs MUST be done using the token"
         //= tests: mp_join::an_unknown_token_is_refused, mp_capable::a_syn_that_also_joins_is_plain_tcp
         if let (Some(MpJoin::Syn { token, .. }), false) = (join(syn), names_capable(syn)) {
             return self.handle_join(now, syn, *token);
         }
+        match self.listeners.at(syn.dst) {
+            None => self.refuse_segment(syn, None),
+            Some((listener, Policy::Ask)) => self.backlog.keep(now, listener, syn),
+            Some((listener, Policy::Accept(settings))) => {
+                let settings = settings.clone();
+                match self.open(now, syn, settings.0, &settings.1) {
+                    Ok(handle) => self.slots[handle.index as usize].listener = Some(listener),
+                    Err(_) => self.refuse_segment(syn, None),
+                }
+            }
+        }
+    }
+
+    /// Answers a SYN.
+    fn open(
+        &mut self,
+        now: Instant,
+        syn: &Segment,
+        mut config: ConnectionConfig,
+        addresses: &[addresses::LocalAddress],
+    ) -> Result<ConnectionHandle, ParameterError> {
         let key = self.fresh_key();
         let numbers = self.numbers();
-        let Some(listener) = self.listeners.get(&syn.dst.port()) else {
-            return self.refuse(syn, None);
-        };
-        let (mut config, ids) = (listener.config.clone(), listener.addresses.clone());
         config.mptcp &= key.is_some();
-        let Ok(connection) = Connection::accept(now, config, key.unwrap_or(Key(0)), numbers, syn, &ids) else {
-            return self.refuse(syn, None);
-        };
+        let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), numbers, syn, addresses)?;
         self.limit_half_open();
         let index = self.insert(connection, (syn.dst, syn.src));
-        self.half_open.push_back(self.handle_of(index));
+        let handle = self.handle_of(index);
+        self.half_open.push_back(handle);
         self.touch(index);
+        Ok(handle)
     }
 
     /// Makes room for one more handshake: one that is still waiting after so many newer ones is forgotten.
@@ -39,53 +271,18 @@ impl Endpoint {
             }
             self.half_open.pop_front();
             if waits {
+                if self.slots[oldest.index as usize].listener.is_none() {
+                    // The application has accepted it and waits for it.
+                    self.events.push_back((oldest, ConnectionEvent::Failed(ConnectionError::ConnectTimeout)));
+                }
                 self.release(oldest.index);
-            }
-        }
-    }
-
-    #[cold]
-    fn handle_join(&mut self, now: Instant, syn: &Segment, token: Token) {
-        let numbers = self.numbers();
-        let found = self.by_token.get(&token).copied();
-        let connection = found.and_then(|i| self.slots[i as usize].connection.as_deref_mut());
-        //= RFC 8684 §3.8: "Unknown token in MP_JOIN (or HMAC failure in MP_JOIN ACK, or missing MP_JOIN in SYN/ACK
-        //= response): send RST"
-        //= tests: mp_join::an_unknown_token_is_refused, mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
-        let (Some(index), Some(connection)) = (found, connection) else {
-            return self.refuse(syn, Some(ResetReason::MptcpError));
-        };
-        match connection.accept_join(now, syn, numbers) {
-            Ok(subflow) => {
-                self.register(index, (syn.dst, syn.src), subflow);
-                self.touch(index);
-            }
-            Err(reason) => self.refuse(syn, Some(reason)),
-        }
-    }
-
-    /// A join that found no name for its subflow gets one once it has proved to be the peer's.
-    #[cold]
-    pub(super) fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &mut Segment) {
-        let addresses = (segment.dst, segment.src);
-        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
-        match connection.take_late_join(now, segment) {
-            Some(id) => {
-                connection.handle_segment(now, id, ecn, segment);
-                self.register(index, addresses, id);
-                self.after_input(index);
-            }
-            None if connection.table().has_late_join(&segment.dst, &segment.src) => self.touch(index),
-            None => {
-                self.by_addresses.remove(addresses);
-                self.touch(index);
             }
         }
     }
 
     /// A reset for what belongs to no connection.
     #[cold]
-    pub(super) fn refuse(&mut self, segment: &Segment, reason: Option<ResetReason>) {
+    pub(super) fn refuse_segment(&mut self, segment: &Segment, reason: Option<ResetReason>) {
         let mut reset = segment.resetting_answer();
         if let Some(reason) = reason {
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason });

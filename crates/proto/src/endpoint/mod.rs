@@ -2,6 +2,8 @@
 
 mod demux;
 mod incoming;
+mod joins;
+mod listener;
 mod secrets;
 mod slots;
 mod timers;
@@ -11,15 +13,18 @@ use crate::connection::{
     Connection, ConnectionEvent, PathMeta, ReadError, Trace, Transmit, UnknownConnection, WriteError,
 };
 use crate::parameter::ParameterError;
-use crate::paths::joins::Numbers;
 use crate::paths::table::LATE_JOIN;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
+use incoming::Backlog;
+pub use incoming::{AcceptError, Incoming};
+use listener::Listeners;
+pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
-use pathweave_wire::{Ecn, Flags, Payload, Segment};
+use pathweave_wire::{Ecn, Payload, Segment};
 use secrets::FIRST_DYNAMIC_PORT;
 use slots::Slot;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -41,9 +46,33 @@ pub struct LocalAddress {
     pub meta: PathMeta,
 }
 
-struct Listener {
-    config: ConnectionConfig,
-    addresses: Vec<(AddressId, IpAddr, PathMeta)>,
+/// Why no connection could be opened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConnectError {
+    /// There is a connection between these addresses.
+    AddressInUse,
+    /// Every port of the dynamic ones has a connection to this peer.
+    NoFreePort,
+    /// The scheduler or controller does not take its parameters.
+    Parameter(ParameterError),
+}
+
+impl core::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            ConnectError::AddressInUse => f.write_str("there is a connection between these addresses"),
+            ConnectError::NoFreePort => f.write_str("no port is free"),
+            ConnectError::Parameter(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ConnectError {}
+
+impl From<ParameterError> for ConnectError {
+    fn from(error: ParameterError) -> Self {
+        ConnectError::Parameter(error)
+    }
 }
 
 /// Address identifiers are places in the list.
@@ -67,7 +96,8 @@ pub struct Endpoint {
     /// Connections whose SYN was answered last, oldest first, with those that are open or gone by now.
     half_open: VecDeque<ConnectionHandle>,
     half_open_limit: usize,
-    listeners: BTreeMap<u16, Listener>,
+    listeners: Listeners,
+    backlog: Backlog,
     /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
     routes: Option<BTreeSet<(IpAddr, IpAddr)>>,
     /// Connections with something to send.
@@ -77,7 +107,7 @@ pub struct Endpoint {
     /// mostly.
     checks: BinaryHeap<Reverse<(Instant, u32)>>,
     events: VecDeque<(ConnectionHandle, ConnectionEvent)>,
-    accepted: VecDeque<ConnectionHandle>,
+    accepted: VecDeque<Accepted>,
     /// Answers that belong to no connection.
     control: VecDeque<Segment>,
     next_port: u16,
@@ -95,7 +125,8 @@ impl Endpoint {
             by_token: BTreeMap::new(),
             half_open: VecDeque::new(),
             half_open_limit: HALF_OPEN,
-            listeners: BTreeMap::new(),
+            listeners: Listeners::default(),
+            backlog: Backlog::default(),
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             checks: BinaryHeap::new(),
@@ -104,12 +135,6 @@ impl Endpoint {
             control: VecDeque::new(),
             next_port: FIRST_DYNAMIC_PORT,
         }
-    }
-
-    /// Accepts connections to `port` with these settings. `addresses` are this host's that a connection may use; all but
-    /// the one that was connected to are announced.
-    pub fn listen(&mut self, port: u16, config: ConnectionConfig, addresses: &[LocalAddress]) {
-        self.listeners.insert(port, Listener { config, addresses: with_ids(addresses) });
     }
 
     /// The pairs of local and remote address with a route between them: no subflow is tried between others, as a host
@@ -127,7 +152,8 @@ impl Endpoint {
     /// Opens a connection from `local` (port 0: a free one) to `remote`. `addresses` are this host's that it may use.
     ///
     /// # Errors
-    /// When the scheduler or controller does not take its parameters.
+    /// When there is a connection between these addresses, when no port is free, and when the scheduler or controller does
+    /// not take its parameters.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -135,9 +161,15 @@ impl Endpoint {
         remote: SocketAddr,
         mut config: ConnectionConfig,
         addresses: &[LocalAddress],
-    ) -> Result<ConnectionHandle, ParameterError> {
-        let port = if local.port() == 0 { self.free_port(local.ip(), remote) } else { local.port() };
+    ) -> Result<ConnectionHandle, ConnectError> {
+        let port = match local.port() {
+            0 => self.free_port(local.ip(), remote).ok_or(ConnectError::NoFreePort)?,
+            port => port,
+        };
         let local = SocketAddr::new(local.ip(), port);
+        if self.is_in_use(&(local, remote)) {
+            return Err(ConnectError::AddressInUse);
+        }
         let key = self.fresh_key();
         config.mptcp &= key.is_some();
         let key = key.unwrap_or(Key(0));
@@ -237,11 +269,6 @@ impl Endpoint {
         Ok(payload)
     }
 
-    /// The next connection that a peer opened.
-    pub fn poll_accept(&mut self) -> Option<ConnectionHandle> {
-        self.accepted.pop_front()
-    }
-
     /// The next event of any connection.
     pub fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         self.events.pop_front()
@@ -262,14 +289,7 @@ impl Endpoint {
             // The subflow's name has been given to another.
             self.by_addresses.remove((segment.dst, segment.src));
         }
-        if segment.flags.contains(Flags::RST) {
-            return;
-        }
-        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
-            self.handle_syn(now, segment);
-        } else {
-            self.refuse(segment, None);
-        }
+        self.handle_stranger(now, segment);
     }
 
     /// The next segment to send.
@@ -329,32 +349,17 @@ impl Endpoint {
         self.touch(index);
     }
 
-    /// Starts the subflows that a connection wants.
-    #[cold]
-    fn join(&mut self, index: u32) {
-        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
-        for (local, remote) in connection.wanted_joins() {
-            if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
-                continue;
-            }
-            let numbers = Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() };
-            let port = self.free_port(local.ip(), remote);
-            let local = SocketAddr::new(local.ip(), port);
-            let connection = self.slots[index as usize].connection.as_deref_mut();
-            if let Some(id) = connection.and_then(|c| c.join((local, remote), numbers)) {
-                self.register(index, (local, remote), id);
-            }
-        }
-    }
-
     /// A connection changed: its events are collected, and it is asked for segments and timers.
     fn touch(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
         let handle = ConnectionHandle { index, generation: slot.generation };
-        if !slot.accepted && connection.role() == crate::connection::Role::Server && connection.is_connected() {
-            slot.accepted = true;
-            self.accepted.push_back(handle);
+        if let Some(listener) = slot.listener
+            && connection.is_connected()
+        {
+            slot.listener = None;
+            let (local, remote) = (connection.local_address(), connection.remote_address());
+            self.accepted.push_back(Accepted { connection: handle, listener, local, remote });
         }
         if slot.token.is_some() && connection.is_plain() {
             // The keys mean nothing any more (RFC 8684 §3.7).

@@ -20,15 +20,16 @@ impl Endpoint {
         unused_key(|| Key(self.random.next_u64()), |token| self.by_token.contains_key(&token))
     }
 
-    pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> u16 {
+    /// A port that no connection to `remote` has.
+    pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
         for _ in 0..=u16::MAX - FIRST_DYNAMIC_PORT {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
             if self.by_addresses.get(&SocketAddr::new(local, port), &remote).is_none() {
-                return port;
+                return Some(port);
             }
         }
-        self.next_port
+        None
     }
 }
 

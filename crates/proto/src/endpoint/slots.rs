@@ -1,6 +1,6 @@
 //! The places of an endpoint's connections, and what finds them: addresses and tokens.
 
-use super::{ConnectionHandle, Endpoint};
+use super::{ConnectionHandle, Endpoint, ListenerHandle};
 use crate::connection::Connection;
 use crate::seq::SubflowId;
 use core::net::SocketAddr;
@@ -16,7 +16,8 @@ pub(super) struct Slot {
     /// The same in the table of checks.
     pub(super) check: Option<Instant>,
     pub(super) queued: bool,
-    pub(super) accepted: bool,
+    /// The listener that has accepted it by itself, until the application is told.
+    pub(super) listener: Option<ListenerHandle>,
     /// What finds this connection: its subflows' addresses, local and remote, and its token.
     pub(super) addresses: Vec<Addresses>,
     pub(super) token: Option<Token>,
@@ -83,7 +84,7 @@ impl Endpoint {
         slot.generation = slot.generation.wrapping_add(1);
         slot.timer = None;
         slot.check = None;
-        slot.accepted = false;
+        slot.listener = None;
         for addresses in slot.addresses.drain(..) {
             if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
                 self.by_addresses.remove(addresses);
@@ -98,9 +99,16 @@ impl Endpoint {
     /// Entries of all tables, places for connections that are free now included: what an endpoint costs beside its open
     /// connections.
     pub fn footprint(&self) -> usize {
-        let waiting = self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len();
+        let waiting =
+            self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len() + self.backlog.len();
         let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();
         self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting
+    }
+
+    pub(super) fn is_in_use(&self, addresses: &Addresses) -> bool {
+        let Some((index, subflow)) = self.by_addresses.get(&addresses.0, &addresses.1) else { return false };
+        let connection = self.slots[index as usize].connection.as_deref();
+        connection.is_some_and(|c| c.table().is_between(subflow, &addresses.0, &addresses.1))
     }
 
     /// Connections that exist.

@@ -9,6 +9,9 @@ use std::collections::BinaryHeap;
 impl Endpoint {
     /// Runs every timer that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.backlog.deadline().is_some_and(|t| t <= now) {
+            self.backlog.expire(now);
+        }
         while let Some(&Reverse((at, index))) = self.checks.peek()
             && at <= now
         {
@@ -45,7 +48,7 @@ impl Endpoint {
     /// When [`Endpoint::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| heap.peek().map(|Reverse((at, _))| *at);
-        first(&self.timers).into_iter().chain(first(&self.checks)).min()
+        first(&self.timers).into_iter().chain(first(&self.checks)).chain(self.backlog.deadline()).min()
     }
 
     pub(super) fn update_check(&mut self, index: u32) {

@@ -16,6 +16,7 @@ mod fallback;
 mod fastclose;
 mod handshake;
 mod hostile;
+mod incoming;
 mod keep_alive;
 mod loss_recovery;
 mod mappings;

@@ -35,7 +35,10 @@ fn an_address_that_comes_later_is_announced_and_joined() {
     let mut pair = Pair::new(&[10, 20], config());
     let only_first = |pair: &Pair, side| pair.local_addresses(side)[..1].to_vec();
     let server = only_first(&pair, Server);
-    pair.hosts[1].listen(PORT, config(), &server);
+    let before = pair.listener.take().expect("the pair listens");
+    pair.hosts[1].unlisten(before).expect("it listens");
+    let anywhere = (core::net::Ipv6Addr::UNSPECIFIED, PORT).into();
+    pair.listener = Some(pair.hosts[1].listen_and_accept(anywhere, config(), &server).expect("nobody listens"));
     let (client, remote) = (pair.paths[0].addresses[0], pair.paths[0].addresses[1]);
     let local = core::net::SocketAddr::new(client, 0);
     let addresses = pair.local_addresses(Client);

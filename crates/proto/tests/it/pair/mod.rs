@@ -10,7 +10,7 @@ pub(crate) use settings::{config, tcp_config, with_scheduler};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::{PathMeta, SubflowInfo};
-use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, ListenerHandle, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
@@ -92,6 +92,8 @@ pub(crate) struct Pair {
     pub(crate) collect_events: bool,
     pub(crate) all_events: Vec<(ConnectionHandle, ConnectionEvent)>,
     isns: Vec<[u32; 2]>,
+    /// The server's listener; without one a test makes its own.
+    pub(crate) listener: Option<ListenerHandle>,
 }
 
 /// The byte at a place of the test stream.
@@ -139,6 +141,7 @@ impl Pair {
             collect_events: false,
             all_events: Vec::new(),
             isns: vec![[0; 2]; delays.len()],
+            listener: None,
         };
         pair.listen(config);
         pair
@@ -147,7 +150,11 @@ impl Pair {
     /// The server accepts with other settings from now on.
     pub(crate) fn listen(&mut self, config: ConnectionConfig) {
         let addresses = self.local_addresses(Server);
-        self.hosts[1].listen(PORT, config, &addresses);
+        if let Some(before) = self.listener.take() {
+            self.hosts[1].unlisten(before).expect("it listens");
+        }
+        let anywhere = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT);
+        self.listener = Some(self.hosts[1].listen_and_accept(anywhere, config, &addresses).expect("nobody listens"));
     }
 
     pub(crate) fn local_addresses(&self, side: Side) -> Vec<LocalAddress> {
@@ -295,9 +302,9 @@ impl Pair {
             let mut idle = true;
             for side in [Client, Server] {
                 let i = side as usize;
-                while let Some(handle) = self.hosts[i].poll_accept() {
+                while let Some(accepted) = self.hosts[i].poll_accept() {
                     idle = false;
-                    self.apps[i].handle.get_or_insert(handle);
+                    self.apps[i].handle.get_or_insert(accepted.connection);
                 }
                 while let Some((handle, event)) = self.hosts[i].poll_event() {
                     idle = false;

@@ -1,0 +1,67 @@
+//! Further subflows: those that a connection wants, and those that the peer opens.
+
+use super::Endpoint;
+use crate::paths::joins::Numbers;
+use core::net::SocketAddr;
+use pathweave_units::Instant;
+use pathweave_wire::mptcp::{ResetReason, Token};
+use pathweave_wire::{Ecn, Segment};
+
+impl Endpoint {
+    /// Starts the subflows that a connection wants.
+    #[cold]
+    pub(super) fn join(&mut self, index: u32) {
+        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
+        for (local, remote) in connection.wanted_joins() {
+            if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
+                continue;
+            }
+            let numbers = Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() };
+            let Some(port) = self.free_port(local.ip(), remote) else { continue };
+            let local = SocketAddr::new(local.ip(), port);
+            let connection = self.slots[index as usize].connection.as_deref_mut();
+            if let Some(id) = connection.and_then(|c| c.join((local, remote), numbers)) {
+                self.register(index, (local, remote), id);
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn handle_join(&mut self, now: Instant, syn: &Segment, token: Token) {
+        let numbers = self.numbers();
+        let found = self.by_token.get(&token).copied();
+        let connection = found.and_then(|i| self.slots[i as usize].connection.as_deref_mut());
+        //= RFC 8684 §3.8: "Unknown token in MP_JOIN (or HMAC failure in MP_JOIN ACK, or missing MP_JOIN in SYN/ACK
+        //= response): send RST"
+        //= tests: mp_join::an_unknown_token_is_refused, mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
+        let (Some(index), Some(connection)) = (found, connection) else {
+            return self.refuse_segment(syn, Some(ResetReason::MptcpError));
+        };
+        match connection.accept_join(now, syn, numbers) {
+            Ok(subflow) => {
+                self.register(index, (syn.dst, syn.src), subflow);
+                self.touch(index);
+            }
+            Err(reason) => self.refuse_segment(syn, Some(reason)),
+        }
+    }
+
+    /// A join that found no name for its subflow gets one once it has proved to be the peer's.
+    #[cold]
+    pub(super) fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &mut Segment) {
+        let addresses = (segment.dst, segment.src);
+        let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
+        match connection.take_late_join(now, segment) {
+            Some(id) => {
+                connection.handle_segment(now, id, ecn, segment);
+                self.register(index, addresses, id);
+                self.after_input(index);
+            }
+            None if connection.table().has_late_join(&segment.dst, &segment.src) => self.touch(index),
+            None => {
+                self.by_addresses.remove(addresses);
+                self.touch(index);
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Where an endpoint takes new connections, and who decides about them.
+
+use super::{ConnectionHandle, Endpoint, LocalAddress, with_ids};
+use crate::config::ConnectionConfig;
+use crate::paths::addresses;
+use core::fmt::{Display, Formatter};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::collections::BTreeMap;
+
+/// Names a listener of one endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListenerHandle(u32);
+
+/// A connection that a listener has accepted by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The connection.
+    pub connection: ConnectionHandle,
+    /// Who has accepted it.
+    pub listener: ListenerHandle,
+    /// The address that the peer connected to.
+    pub local: SocketAddr,
+    /// The peer.
+    pub remote: SocketAddr,
+}
+
+/// Why nobody listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenError {
+    /// Another listener is there already.
+    AddressInUse,
+    /// A listener needs a port.
+    NoPort,
+}
+
+impl Display for ListenError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            ListenError::AddressInUse => "another listener has this address and port",
+            ListenError::NoPort => "a listener needs a port",
+        })
+    }
+}
+
+impl core::error::Error for ListenError {}
+
+/// The endpoint has no such listener, or not any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownListener;
+
+impl Display for UnknownListener {
+    fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
+        f.write_str("no such listener")
+    }
+}
+
+impl core::error::Error for UnknownListener {}
+
+/// What becomes of a SYN.
+#[derive(Clone)]
+pub(super) enum Policy {
+    /// The application decides.
+    Ask,
+    /// It is answered at once, with these settings and addresses.
+    Accept(Box<(ConnectionConfig, Vec<addresses::LocalAddress>)>),
+}
+
+/// All listeners, by their address.
+#[derive(Default)]
+pub(super) struct Listeners {
+    by_address: BTreeMap<SocketAddr, (ListenerHandle, Policy)>,
+    next: u32,
+}
+
+impl Listeners {
+    fn insert(&mut self, at: SocketAddr, policy: Policy) -> Result<ListenerHandle, ListenError> {
+        // Without the scope and the flow of an IPv6 address.
+        let at = SocketAddr::new(at.ip(), at.port());
+        if at.port() == 0 {
+            return Err(ListenError::NoPort);
+        }
+        if self.by_address.contains_key(&at) {
+            return Err(ListenError::AddressInUse);
+        }
+        let handle = ListenerHandle(self.next);
+        self.next = self.next.wrapping_add(1);
+        self.by_address.insert(at, (handle, policy));
+        Ok(handle)
+    }
+
+    fn remove(&mut self, listener: ListenerHandle) -> Result<(), UnknownListener> {
+        let before = self.by_address.len();
+        self.by_address.retain(|_, (handle, _)| *handle != listener);
+        if self.by_address.len() < before { Ok(()) } else { Err(UnknownListener) }
+    }
+
+    /// Who listens at this address: the listener that names it, then one for any address of its family, then one for any.
+    pub(super) fn at(&self, address: SocketAddr) -> Option<(ListenerHandle, &Policy)> {
+        let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let family = if address.is_ipv4() { any_v4 } else { any };
+        let found = [address.ip(), family, any].into_iter().find_map(|ip| {
+            let at = SocketAddr::new(ip, address.port());
+            self.by_address.get(&at)
+        });
+        found.map(|(handle, policy)| (*handle, policy))
+    }
+}
+
+impl Endpoint {
+    /// Listens at an address and port; the application decides about each connection ([`Endpoint::poll_incoming`]).
+    ///
+    /// The address `0.0.0.0` stands for every IPv4 address, `[::]` for every address of both families. A listener at a
+    /// certain address goes before one for all.
+    ///
+    /// # Errors
+    /// Where another listener has this address and port, and for port 0.
+    pub fn listen(&mut self, at: SocketAddr) -> Result<ListenerHandle, ListenError> {
+        self.listeners.insert(at, Policy::Ask)
+    }
+
+    /// Listens as [`Endpoint::listen`] does, and accepts every connection with these settings ([`Endpoint::poll_accept`]).
+    /// Each SYN is answered at once. `addresses` are this host's that a connection may use; all but the one that was
+    /// connected to are announced.
+    ///
+    /// # Errors
+    /// As [`Endpoint::listen`].
+    pub fn listen_and_accept(
+        &mut self,
+        at: SocketAddr,
+        config: ConnectionConfig,
+        addresses: &[LocalAddress],
+    ) -> Result<ListenerHandle, ListenError> {
+        self.listeners.insert(at, Policy::Accept(Box::new((config, with_ids(addresses)))))
+    }
+
+    /// Stops listening. Connections that were accepted live on, those that wait for a decision are refused.
+    ///
+    /// # Errors
+    /// When there is no such listener.
+    pub fn unlisten(&mut self, listener: ListenerHandle) -> Result<(), UnknownListener> {
+        self.listeners.remove(listener)?;
+        self.refuse_incoming_of(listener);
+        Ok(())
+    }
+
+    /// The next connection that a listener has accepted by itself ([`Endpoint::listen_and_accept`]).
+    pub fn poll_accept(&mut self) -> Option<Accepted> {
+        self.accepted.pop_front()
+    }
+}
