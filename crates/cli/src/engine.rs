@@ -45,6 +45,7 @@ pub(crate) fn failed(run: &Run<'_>, reason: &str) -> RunResult {
         scenario: run.scenario.name.clone(),
         scheduler: run.variant.label(),
         congestion: measured.map_or(String::new(), |c| c.engine.congestion.to_string()),
+        host: measured.map(|c| c.host).unwrap_or_default(),
         seed: run.seed,
         status: Status::Failed,
         reason: Some(reason.into()),

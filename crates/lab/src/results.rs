@@ -1,11 +1,12 @@
 //! What a run leaves behind: one line of JSON each.
 
+use crate::scenario::HostModel;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of the result's fields; it changes when a field changes its meaning or goes away. `docs/results-format.md` says what
 /// each version changed.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// One run: a scenario, a scheduler, a seed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct RunResult {
     pub scheduler: String,
     /// The congestion controller with its parameters as written.
     pub congestion: String,
+    /// The measured connection's host.
+    #[serde(default)]
+    pub host: HostModel,
     /// The run's seed.
     pub seed: u64,
     /// How the run ended.

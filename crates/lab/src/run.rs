@@ -74,6 +74,7 @@ pub fn run_watched(
         scenario: scenario.name.clone(),
         scheduler: variant.label(),
         congestion: connection.map(|c| c.engine.congestion.to_string()).unwrap_or_default(),
+        host: connection.map(|c| c.host).unwrap_or_default(),
         seed,
         status: measured.status,
         reason: measured.reason,

@@ -163,7 +163,7 @@ fn row(comparison: &Comparison, summary: &Summary, results: &[RunResult], seeds:
     let at = |list: &[f64], p: usize| round(list.get(p).copied().unwrap_or(0.0));
     Row {
         name: summary.scheduler.clone(),
-        label: comparison.label(summary),
+        label: comparison.marked_label(summary),
         same: summary.same.clone(),
         plain_tcp: summary.plain_tcp,
         standing: summary.standing.map(|s| match s {

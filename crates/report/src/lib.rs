@@ -12,6 +12,7 @@ mod difference;
 mod document;
 mod encode;
 mod explain_page;
+mod host;
 mod number;
 mod page;
 mod statistics;

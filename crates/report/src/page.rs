@@ -129,6 +129,9 @@ fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
         several(comparison.seeds.len(), "seed"),
         html(&congestion.join(", "))
     );
+    if let Some(note) = comparison.host_note() {
+        let _ = write!(text, " · {note}");
+    }
     let overrides = runs.first().map(|r| &r.manifest.overrides).filter(|o| !o.is_empty());
     for (name, value) in overrides.into_iter().flatten() {
         let _ = write!(text, " · <code>{} = {}</code>", html(name), html(value));
@@ -204,7 +207,7 @@ fn numbers(out: &mut String, comparison: &Comparison) {
             out,
             "<tr{class}><td>{}</td><th scope=\"row\" class=\"who\">{}{}</th>",
             rank + 1,
-            html(&comparison.label(summary)),
+            html(&comparison.marked_label(summary)),
             badges(summary)
         );
         for column in &columns {

@@ -4,6 +4,7 @@ use crate::difference::{Difference, paired, value};
 use crate::statistics::Estimate;
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{PathInfo, RunResult, Status, TimeSpent};
+use pathweave_lab::scenario::HostModel;
 use std::cmp::Ordering;
 
 /// The part of the traffic on one path from which on the other paths do not count as used.
@@ -32,6 +33,8 @@ pub struct Summary {
     pub scheduler: String,
     /// The congestion controller as written.
     pub congestion: String,
+    /// The hosts on which it ran.
+    pub host: HostModel,
     /// Other schedulers whose runs put exactly the same packets on every link, on every seed: their numbers are the same.
     pub same: Vec<String>,
     /// The path, where this is plain TCP.
@@ -241,7 +244,8 @@ fn by_scheduler<'a>(results: &[&'a RunResult]) -> Vec<(Vec<&'a RunResult>, Vec<S
 fn same_packets(a: &[&RunResult], b: &[&RunResult]) -> bool {
     let equal = |r: &&RunResult| {
         let same = |o: &&&RunResult| {
-            o.seed == r.seed && o.digest == r.digest && o.status == r.status && o.congestion == r.congestion
+            let settings = o.congestion == r.congestion && o.host == r.host;
+            o.seed == r.seed && o.digest == r.digest && o.status == r.status && settings
         };
         !r.digest.is_empty() && b.iter().any(|o| same(&o))
     };
@@ -289,6 +293,7 @@ fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
     Summary {
         scheduler: runs[0].scheduler.clone(),
         congestion: runs[0].congestion.clone(),
+        host: runs[0].host,
         same: Vec::new(),
         plain_tcp: runs[0].plain_tcp.or_else(|| plain_tcp_path(&runs[0].scheduler)),
         on_backup: runs[0].is_on_backup(),

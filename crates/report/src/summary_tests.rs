@@ -201,3 +201,21 @@ fn several_scenarios_are_several_comparisons() {
     assert_eq!(all.iter().map(|c| c.scenario.as_str()).collect::<Vec<_>>(), ["other", "two"]);
     assert_eq!(verdict(&all[0]).as_deref(), Some("minrtt delivers 1.0 Mbit/s."), "nothing to compare it with");
 }
+
+#[test]
+fn a_row_on_another_host_than_most_says_so() {
+    let all: Vec<RunResult> = ["minrtt", "blest", "linux"].map(|name| run(name, 1, 10.0, [1, 1])).into();
+    let same = of(&all);
+    assert_eq!(same.host_note(), None);
+    assert!(!table(&same, 80).contains('†'));
+    let mut mixed = all.clone();
+    mixed[2].host = HostModel::Linux;
+    let mixed = of(&mixed);
+    let text = table(&mixed, 80);
+    assert!(text.lines().any(|l| l.contains(" linux † ")), "{text}");
+    assert!(!text.contains("minrtt †") && text.contains("†: on a Linux host"), "{text}");
+    let mut mostly_linux = all;
+    mostly_linux[1..].iter_mut().for_each(|r| r.host = HostModel::Linux);
+    let mostly_linux = of(&mostly_linux);
+    assert!(table(&mostly_linux, 80).contains("minrtt †"), "the odd one out is marked");
+}

@@ -111,7 +111,7 @@ fn row(rank: &str, name: &str, names: usize, cells: impl Iterator<Item = (String
 
 fn name(comparison: &Comparison, summary: &Summary) -> String {
     let mark = if summary.stalled + summary.failed > 0 { " *" } else { "" };
-    format!("{}{mark}", comparison.label(summary))
+    format!("{}{mark}", comparison.marked_label(summary))
 }
 
 /// The difference to the reference.
@@ -185,6 +185,7 @@ fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     if comparison.summaries.iter().any(|s| !s.same.is_empty()) {
         sentences.push("=: the same packets on every seed".into());
     }
+    sentences.extend(comparison.host_note().map(str::to_owned));
     sentences.extend(columns.iter().filter(|c| !c.about.is_empty()).map(|c| c.about.to_owned()));
     text.push_str(&indented("", &(sentences.join("; ") + "."), width));
     text

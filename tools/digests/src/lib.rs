@@ -14,12 +14,14 @@ const DURATION: [(&str, &str); 2] = [("measure_from", "0s"), ("duration", "4s")]
 /// The two host models, by the settings that make a host one of them, whatever the scheduler would choose.
 const HOSTS: [(&str, &[(&str, &str)]); 2] = [("rfc", RFC), ("linux", LINUX)];
 const RFC: &[(&str, &str)] = &[
+    ("connection.host", "rfc"),
     ("connection.failure_detection", "fast"),
     ("connection.send_buffer_tuning", "false"),
     ("connection.least_window_shift", "0"),
     ("connection.timer_tick", "0s"),
 ];
 const LINUX: &[(&str, &str)] = &[
+    ("connection.host", "linux"),
     ("connection.failure_detection", "linux"),
     ("connection.send_buffer_tuning", "true"),
     ("connection.least_window_shift", "10"),

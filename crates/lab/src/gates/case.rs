@@ -171,10 +171,11 @@ impl Case {
         let _ = write!(
             t,
             "\n[[connection]]\nname = \"c\"\nworkload = \"transfer:size={}B\"\ndirection = \"{}\"\nscheduler = \"{scheduler}\"\n\
-             failure_detection = \"{}\"\ncongestion = \"{}\"\nrecovery = \"{}\"\nreceive_buffer = \"{}B\"\n\
+             host = \"{}\"\nfailure_detection = \"{}\"\ncongestion = \"{}\"\nrecovery = \"{}\"\nreceive_buffer = \"{}B\"\n\
              send_buffer = \"{}B\"\npr = false\njoin_initial_address = true\n",
             self.size.max(1),
             if self.download { "download" } else { "upload" },
+            if self.kind == Kind::Linux { "linux" } else { "rfc" },
             if self.kind == Kind::Linux { "linux" } else { "fast" },
             controllers[self.controller % controllers.len()].name,
             match self.kind {

@@ -1,9 +1,9 @@
 //! From a scenario's connection to the engine's settings.
 
-use super::data::{Connection, PathMode};
+use super::data::{Connection, HostModel, PathMode};
 use super::spec;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection};
+use pathweave_proto::config::{Chosen, ConnectionConfig};
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::{Parameter, ParameterError, Values};
@@ -28,11 +28,10 @@ impl Connection {
         })
     }
 
-    /// The host that has the kernel's habits which are set.
+    /// The host. One that follows the RFCs can still have a habit of Linux hosts that is a setting of its own.
     fn host(&self) -> Host {
         let linux = LinuxHost {
-            // A host that detects failures as Linux does is taken for Linux in this too.
-            kernel_windows: self.engine.failure_detection == FailureDetection::Linux,
+            kernel_windows: self.host == HostModel::Linux,
             send_buffer_tuning: self.send_buffer_tuning,
             timer_tick: self.timer_tick,
         };

@@ -1,6 +1,6 @@
 //! From a document to a scenario that is ready to run: connections, and what a scheduler entry changes in them.
 
-use super::data::{Algorithm, Connection, Direction, PathMode, Scenario, TraceStart, Workload};
+use super::data::{Algorithm, Connection, Direction, HostModel, PathMode, Scenario, TraceStart, Workload};
 use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
 use super::form::Form;
@@ -52,6 +52,7 @@ pub(crate) fn default_connection() -> Connection {
         direction: Direction::Upload,
         workload: Workload::Bulk,
         path_mode: PathMode::Primary,
+        host: HostModel::Rfc,
         send_buffer_tuning: false,
         timer_tick: Duration::ZERO,
         engine: ConnectionConfig {

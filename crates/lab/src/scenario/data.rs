@@ -4,6 +4,7 @@ use super::link::Link;
 use super::middlebox::Middlebox;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_units::{Bitrate, Duration};
+use serde::{Deserialize, Serialize};
 
 /// Everything that a run is made from, beside its seed and the trace files that it names.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,9 +111,11 @@ pub struct Connection {
     pub workload: Workload,
     /// How the paths are used.
     pub path_mode: PathMode,
-    /// The send buffer follows the subflows' windows, up to its size.
+    /// Whose habits both ends have.
+    pub host: HostModel,
+    /// The send buffer follows the subflows' windows, up to its size: a habit of Linux hosts, on either model.
     pub send_buffer_tuning: bool,
-    /// Step of the clock that timers run on; zero: timers are exact.
+    /// Step of the clock that timers run on, a habit of Linux hosts, on either model; zero: timers are exact.
     pub timer_tick: Duration,
     /// The engine's settings, with the algorithms as written; [`Connection::config`] chooses them, and sets what follows from
     /// the settings above. Without Multipath TCP it is plain TCP on the first of the paths.
@@ -125,6 +128,17 @@ impl Connection {
         let declared = self.paths.get(index).and_then(|path| paths.get(*path)).is_some_and(|path| path.backup);
         declared || (self.path_mode == PathMode::Backup && index > 0)
     }
+}
+
+/// Whose habits a host has beyond what the RFCs say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostModel {
+    /// Nobody's.
+    #[default]
+    Rfc,
+    /// A Linux kernel's.
+    Linux,
 }
 
 /// Who sends.

@@ -54,7 +54,7 @@ mod tests;
 
 pub use builtin::{BUILTIN, builtin};
 pub use connection::Variant;
-pub use data::{Algorithm, Connection, Direction, Node, Path, PathMode, Scenario, TraceStart, Workload};
+pub use data::{Algorithm, Connection, Direction, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload};
 pub use document::Document;
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 
 const INTRODUCTION: &str = include_str!("reference/introduction.md");
 const NETWORK: &str = include_str!("reference/network.md");
+const HOSTS: &str = include_str!("reference/hosts.md");
 const OVERRIDES: &str = include_str!("reference/overrides.md");
 
 /// The text of `docs/scenarios.md`.
@@ -62,6 +63,7 @@ pub fn reference() -> String {
     let connection = default_connection();
     table(&mut out, CONNECTION, &|s| default_of(s, &connection));
     kinds(&mut out, CONNECTION);
+    out.push_str(HOSTS);
     out.push_str(OVERRIDES);
     out
 }

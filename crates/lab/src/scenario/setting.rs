@@ -2,7 +2,7 @@
 //! come from here.
 
 use super::choice::Kind;
-use super::data::{Connection, Direction, Path, PathMode, Scenario, TraceStart};
+use super::data::{Connection, Direction, HostModel, Path, PathMode, Scenario, TraceStart};
 use super::form::{Bool, Form, Number, PositiveTime, Share, Size, Text, Time, Whole, Wrong, words};
 use super::kinds::{
     AlgorithmForm, JitterForm, LossForm, PathManagerForm, QueueForm, RateForm, ReceiveBufferForm, ReorderForm,
@@ -184,6 +184,8 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     AlgorithmForm, engine.congestion as "congestion", "The congestion controller of each subflow";
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
     ReceiveBufferForm, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
+    HostForm, host as "host",
+        "Whose habits the hosts have beyond the RFCs: nobody's (rfc), or those of a Linux kernel (linux)";
     Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
@@ -226,6 +228,8 @@ words!(/// Waiting packets of a link that goes down.
 OnDownForm: OnDown { "hold" => OnDown::Hold, "drop" => OnDown::Drop });
 words!(/// Who sends.
 DirectionForm: Direction { "upload" => Direction::Upload, "download" => Direction::Download });
+words!(/// Whose habits a host has.
+HostForm: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux });
 words!(/// How paths are used.
 PathModeForm: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::Backup, "single" => PathMode::Single });
 words!(/// How quickly a dark path is noticed.

@@ -62,7 +62,7 @@ fn connection(reference: &Reference, setup: &Setup, start: u64) -> String {
     };
     format!(
         "\n[[connection]]\nname = \"measured\"\nmeasured = true\npaths = {paths}\nmptcp = {mptcp}\nstart = \"{start}ns\"\n\
-         direction = \"upload\"\nworkload = \"{workload}\"\nscheduler = \"{}\"\nfailure_detection = \"linux\"\n\
+         direction = \"upload\"\nworkload = \"{workload}\"\nscheduler = \"{}\"\nhost = \"linux\"\nfailure_detection = \"linux\"\n\
          congestion = \"{}\"\nsend_buffer = \"{}B\"\nreceive_buffer = \"{}\"\npath_manager = \"default\"\n\
          max_subflows = 2\nnagle = true\nsend_buffer_tuning = true\npr = false\nmtu = 1500\ninitial_window = 10\nmin_rto = \"200ms\"\ntimer_tick = \"1ms\"\nleast_window_shift = 10\n",
         if mptcp { "linux" } else { "single" },

@@ -166,7 +166,7 @@ impl Case {
             "[[connection]]\nname = \"c\"\nworkload = \"transfer:size={}B\"\ndirection = \"{}\"\nscheduler = \"{}\"\n\
              congestion = \"{}\"\nsend_buffer = \"{}B\"\nreceive_buffer = \"{receive}\"\nnagle = {}\npr = {}\necn = {}\n\
              timestamps = {}\nwindow_scaling = {}\ndelayed_ack = {}\nrecovery = \"{}\"\nmtu = {}\n\
-             failure_detection = \"{}\"\npath_manager = \"{}\"\njoin_initial_address = true",
+             host = \"{}\"\nfailure_detection = \"{}\"\npath_manager = \"{}\"\njoin_initial_address = true",
             self.size,
             if self.download { "download" } else { "upload" },
             self.scheduler(registry),
@@ -180,6 +180,7 @@ impl Case {
             self.delayed_ack,
             RECOVERY[self.recovery % 3],
             self.mtu,
+            if self.slow_detection { "linux" } else { "rfc" },
             if self.slow_detection { "linux" } else { "fast" },
             if self.full_mesh { "fullmesh" } else { "default" },
         );

@@ -3,7 +3,7 @@
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::run;
-use pathweave_lab::scenario::{Document, Files, NoFiles, SchedulerSpec, Variant};
+use pathweave_lab::scenario::{Document, Files, HostModel, NoFiles, SchedulerSpec, Variant};
 
 const TWO: &str = r#"
 format = 1
@@ -52,6 +52,18 @@ fn a_result_holds_the_scenario_that_gives_it_again() {
         let again = result(&first.manifest.scenario, &Variant::AsWritten, 3, &NoFiles);
         assert_eq!((again.digest, again.metrics), (first.digest, first.metrics), "{variant:?}");
     }
+}
+
+#[test]
+fn a_result_names_its_host_and_runs_again_on_it() {
+    let on_linux = TWO.to_owned() + "\n[scheduler.minrtt]\nhost = \"linux\"\n";
+    let first = result(&on_linux, &scheduler("minrtt"), 3, &NoFiles);
+    assert_eq!(first.host, HostModel::Linux);
+    let again = result(&first.manifest.scenario, &Variant::AsWritten, 3, &NoFiles);
+    assert_eq!((again.host, &again.digest), (HostModel::Linux, &first.digest));
+    let rfc = result(TWO, &scheduler("minrtt"), 3, &NoFiles);
+    assert_eq!(rfc.host, HostModel::Rfc);
+    assert_ne!(rfc.digest, first.digest, "the host can be seen on the wire");
 }
 
 #[test]

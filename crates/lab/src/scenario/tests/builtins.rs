@@ -26,6 +26,7 @@ fn every_builtin_pins_what_matters() {
             "path_manager",
             "pr",
             "failure_detection",
+            "host",
             "queue",
         ] {
             assert!(text.contains(&format!("\n{key} = ")), "{name} does not pin {key}");

@@ -49,6 +49,22 @@ fn the_entrys_own_settings_come_after_the_files_table() {
 }
 
 #[test]
+fn neither_failure_detection_nor_a_schedulers_name_changes_the_host() {
+    let host = |text: &str, entry: &str| {
+        let c = connection(text, &scheduler(entry));
+        (c.host, c.config(&Registry::builtin()).expect("the registry is the same").host)
+    };
+    let linux = LinuxHost { kernel_windows: true, ..LinuxHost::NO_HABIT };
+    assert_eq!(host(&with_path(""), "linux"), (HostModel::Rfc, Host::Rfc));
+    assert_eq!(host(&with_connection("failure_detection = \"linux\""), "minrtt"), (HostModel::Rfc, Host::Rfc));
+    assert_eq!(host(&with_connection("host = \"linux\""), "minrtt"), (HostModel::Linux, Host::Linux(linux)));
+    assert_eq!(host(&with_path(""), "minrtt:host=linux"), (HostModel::Linux, Host::Linux(linux)));
+    let only_ticks = LinuxHost { timer_tick: Duration::from_millis(4), ..LinuxHost::NO_HABIT };
+    let lines = "timer_tick = \"4ms\"";
+    assert_eq!(host(&with_connection(lines), "minrtt"), (HostModel::Rfc, Host::Linux(only_ticks)), "a habit alone");
+}
+
+#[test]
 fn linux_detects_failures_as_linux_unless_told_otherwise() {
     let detection = |text: &str, entry: &str| connection(text, &scheduler(entry)).engine.failure_detection;
     assert_eq!(detection(&with_path(""), "linux"), FailureDetection::Linux);
@@ -135,7 +151,7 @@ fn every_setting_of_the_engine_can_be_written() {
     let lines = "mptcp = false\nstart = \"1s\"\nstart_spread = \"2s\"\ndirection = \"download\"\nworkload = \"transfer:size=64MiB\"\n\
         scheduler = \"single:path=1\"\ncongestion = \"cubic\"\nsend_buffer = \"1MB\"\n\
         receive_buffer = \"auto 1KB..2KB\"\n\
-        pr = true\n\
+        pr = true\nhost = \"linux\"\n\
         failure_detection = \"linux\"\npath_manager = \"ndiffports:n=2\"\npath_mode = \"backup\"\nmax_subflows = 3\n\
         checksum = true\nclose_timeout = \"5s\"\nmtu = 1400\ninitial_window = 4\nmin_rto = \"1s\"\nmax_rto = \"60s\"\n\
         timestamps = false\nwindow_scaling = false
