@@ -52,6 +52,10 @@ pub enum PathManager {
     NDiffPorts(u8),
 }
 
+/// Bytes of a TCP header without options, and of the timestamps option with its padding.
+const TCP_HEADER: u32 = 20;
+pub(crate) const TIMESTAMP_BYTES: u32 = 12;
+
 /// The transport settings of each subflow, and of plain TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
@@ -120,6 +124,20 @@ pub struct Chosen<E> {
     pub entry: E,
     /// Its parameters.
     pub values: Values,
+}
+
+impl TcpConfig {
+    /// Data bytes of the largest segment, and of one with the timestamps that are asked for.
+    pub(crate) fn segments(&self, ipv4: bool) -> (u64, u64) {
+        let largest = u64::from(self.largest_segment(ipv4));
+        (largest, largest - if self.timestamps { u64::from(TIMESTAMP_BYTES) } else { 0 })
+    }
+
+    /// Data and option bytes of the largest segment that the path takes: 64 at least.
+    pub(crate) fn largest_segment(&self, ipv4: bool) -> u32 {
+        let ip_header = if ipv4 { 20 } else { 40 };
+        self.mtu.saturating_sub(ip_header + TCP_HEADER).max(64)
+    }
 }
 
 /// The settings of one connection.

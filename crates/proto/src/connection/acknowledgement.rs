@@ -67,7 +67,7 @@ impl Connection {
         self.sender.peer.announce(window);
         let newly = self.sender.acknowledge(now, ack);
         if newly > 0 {
-            self.host.fragments.acknowledge(self.sender.map.first_unacked());
+            self.host.acknowledge(self.sender.map.first_unacked());
             (self.life.progress_at, self.life.stream_moved_at) = (now, now);
             if self.sender.passing_by {
                 self.pass_by_late(now);

@@ -7,10 +7,6 @@ use crate::seq::SubflowId;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 
-/// How long a kernel's reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by itself
-/// while it takes segments leave earlier, and so not in the same instant.
-const READING: Duration = Duration::from_nanos(500);
-
 impl Connection {
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
     ///
@@ -38,22 +34,20 @@ impl Connection {
         if take == 0 {
             return if payload.is_empty() { Ok(0) } else { Err(WriteError::Blocked) };
         }
-        if self.host.delegation.due().is_some() {
-            // The kernel's writer comes after its packets.
+        if self.host.push_due().is_some() {
+            // The writer comes after the packets of this instant.
             self.schedule(now);
         }
         let start = self.sender.map.written_end();
         self.sender.buffer.append(start, payload.slice(0, take as u32));
-        if self.config.host.tunes_send_buffer() {
-            self.host.fragments.append(start, take, self.sender.map.unassigned_bytes() > 0);
-        }
+        self.host.append(start, take, self.sender.map.unassigned_bytes() > 0);
         self.sender.map.append(take);
         if ends_message && take == u64::from(payload.len()) {
             self.sender.messages.append(start + take);
         }
         self.tell(now, |_| Event::DataWritten(start..start + take));
         self.schedule(now);
-        self.host.writer_looks_again = self.config.host.tunes_send_buffer();
+        self.host.writer_found_no_more();
         Ok(take)
     }
 
@@ -62,10 +56,11 @@ impl Connection {
     /// # Errors
     /// When there is nothing to read yet, or never again. A `max` of 0 reads nothing.
     pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
-        let Some(out) = self.receiver.read(max, &mut self.host.received) else { return Err(self.nothing_read()) };
-        let (kernel, mptcp) = (self.config.host.has_kernel_windows(), self.is_mptcp());
+        let Some(out) = self.receiver.read(max) else { return Err(self.nothing_read()) };
+        let mptcp = self.is_mptcp();
         let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let fresh = kernel && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
+        let distrusts = self.receiver.window.distrusts_new_subflows();
+        let fresh = distrusts && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
         let mut tuned = false;
         if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
             for subflow in self.subflows.iter_mut() {
@@ -75,11 +70,12 @@ impl Connection {
             tuned = true;
         }
         let occupied = self.occupied(0);
-        let at = kernel.then_some(now + READING);
+        let at = self.receiver.window.reading_takes().map(|time| now + time);
         let worth_telling = tuned || self.receiver.is_worth_telling(occupied, mptcp);
         for subflow in self.subflows.established_mut() {
-            // With its buffer a kernel looks at each subflow, which holds only what waits for a hole of its own.
-            let empty = occupied == 0 || (tuned && kernel && subflow.tcp.held_bytes() == 0);
+            // A host whose readers take time looks at each subflow with its buffer, which holds only what waits for a hole of
+            // its own.
+            let empty = occupied == 0 || (tuned && at.is_some() && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
             if worth_telling && self.receiver.window_doubles(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_by(at);
@@ -101,13 +97,13 @@ impl Connection {
 
     /// See [`Receiver::occupied`].
     pub(super) fn occupied(&self, held: u64) -> u64 {
-        let memory = self.config.host.has_kernel_windows().then_some(&self.host.received);
-        self.receiver.occupied(held, self.is_mptcp(), memory)
+        self.receiver.occupied(held, self.is_mptcp())
     }
 
     /// Whether some subflow is to send an acknowledgement, at once or when a reader would have read.
     pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
-        self.subflows.iter().any(|s| s.tcp.acknowledges_by(now + READING))
+        let read = now + self.receiver.window.reading_takes().unwrap_or(Duration::ZERO);
+        self.subflows.iter().any(|s| s.tcp.acknowledges_by(read))
     }
 
     /// As [`Connection::write`]; where all of `payload` is taken, a message of the application ends with it. Schedulers that

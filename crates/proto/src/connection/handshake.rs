@@ -311,8 +311,7 @@ impl Connection {
     /// A subflow's TCP handshake is complete on our side.
     #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
-        let (mptcp, first_window, nagle) =
-            (self.is_mptcp(), self.receiver.window.first(self.config.host.has_kernel_windows()), self.config.nagle);
+        let (mptcp, first_window, nagle) = (self.is_mptcp(), self.receiver.window.first(), self.config.nagle);
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };

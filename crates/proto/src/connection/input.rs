@@ -2,19 +2,12 @@
 
 use super::handshake::{HandshakeStep, Mode};
 use super::{Connection, ConnectionError, ConnectionEvent};
-use crate::host::linux::memory::KernelBuffers;
-use crate::host::{Host, HostState};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Arrival, Changes, Peers};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
-
-/// The memory that the host counts for what was received, where it counts any.
-fn memory(host: Host, state: &mut HostState) -> Option<&mut KernelBuffers> {
-    host.has_kernel_windows().then_some(&mut state.received)
-}
 
 impl Connection {
     /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
@@ -105,9 +98,9 @@ impl Connection {
             self.report_writable();
         }
         self.changes = Some(changes);
-        self.scheduling.acknowledged_now = self.delegates().then_some(id);
+        self.host.begin_acknowledgement(id, self.config.scheduler.entry.queues);
         self.schedule(now);
-        self.scheduling.acknowledged_now = None;
+        self.host.end_acknowledgement();
     }
 
     /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
@@ -236,9 +229,8 @@ impl Connection {
             return self.insert_plain(arrival.ssn, arrival.payload.clone());
         }
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        let memory = memory(self.config.host, &mut self.host);
         let mappings = &mut subflow.mappings;
-        let result = self.receiver.take_mapped(now, &keys, self.checksum, mappings, arrival, memory);
+        let result = self.receiver.take_mapped(now, &keys, self.checksum, mappings, arrival);
         self.note_data_fin(id);
         result
     }
@@ -246,8 +238,7 @@ impl Connection {
     /// A mapping on a segment without new data: it may be what data waits for.
     fn learn_late(&mut self, now: Instant, id: SubflowId, option: Mapping, fin: bool) -> Result<u64, MappingError> {
         let (Mode::Mptcp(keys), Some(subflow)) = (self.mode, self.subflows.get_mut(id)) else { return Ok(0) };
-        let memory = memory(self.config.host, &mut self.host);
-        self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin), memory)
+        self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin))
     }
 
     /// Takes data of plain TCP: it goes on where the stream ends so far. Anything else would misplace it, as where the stream
@@ -262,8 +253,8 @@ impl Connection {
 
     /// Puts data into its place in the stream; returns how many of its bytes are new.
     pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
-        let (mptcp, memory) = (self.is_mptcp(), memory(self.config.host, &mut self.host));
-        self.receiver.insert(at, payload, mptcp, memory)
+        let mptcp = self.is_mptcp();
+        self.receiver.insert(at, payload, mptcp)
     }
 
     /// A DATA_FIN that came with data has been taken: the peer is told at once.
@@ -286,9 +277,9 @@ impl Connection {
 
     /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId) {
-        let (mptcp, memory) = (self.is_mptcp(), memory(self.config.host, &mut self.host));
+        let mptcp = self.is_mptcp();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        self.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp, memory.as_deref());
+        self.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp);
     }
 
     /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.

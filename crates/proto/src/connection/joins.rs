@@ -129,12 +129,7 @@ impl Connection {
 
     fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
         let mut answer = Segment::default();
-        subflow.tcp.header(
-            now,
-            &Outgoing::Syn,
-            self.receiver.window.first(self.config.host.has_kernel_windows()),
-            &mut answer,
-        );
+        subflow.tcp.header(now, &Outgoing::Syn, self.receiver.window.first(), &mut answer);
         self.syn_options(subflow, &mut answer);
         subflow.tcp.finish(&mut answer);
         self.control.push_back(answer);

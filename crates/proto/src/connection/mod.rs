@@ -41,7 +41,7 @@ pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
-use crate::host::HostState;
+use crate::host::ConnectionHost;
 use crate::paths::addresses::AddressBook;
 use crate::paths::joins::JoinPlan;
 use crate::paths::subflow::Subflow;
@@ -124,7 +124,7 @@ pub struct Connection {
     receiver: Receiver,
     fallback: Fallback,
     /// What the host remembers of this connection beyond what the RFCs ask for.
-    host: HostState,
+    host: ConnectionHost,
     challenges: RateLimiter,
     /// Segments outside of any subflow's stream: resets.
     control: VecDeque<Segment>,

@@ -6,7 +6,7 @@ use super::handshake::{Mode, capable};
 use super::schedule::Scheduling;
 use super::{Connection, ConnectionCounters, Role};
 use crate::config::ConnectionConfig;
-use crate::host::HostState;
+use crate::host::ConnectionHost;
 use crate::parameter::ParameterError;
 use crate::paths::addresses::{AddressBook, LocalAddress};
 use crate::paths::joins::{JoinPlan, Numbers};
@@ -37,10 +37,9 @@ impl Connection {
         now: Instant,
     ) -> Result<Self, ParameterError> {
         let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
-        let window =
-            ReceiveWindow::new(config.receive_buffer, config.mptcp, config.host.has_kernel_windows() && config.mptcp);
-        let first_window = window.first(config.host.has_kernel_windows());
-        let receiver = Receiver::new(window, first_window);
+        let segments = config.tcp.segments(addresses.initial_local().is_ipv4());
+        let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
+        let receiver = Receiver::new(window);
         Ok(Connection {
             role,
             mode,
@@ -53,7 +52,7 @@ impl Connection {
             scheduling: Scheduling::new(scheduler),
             receiver,
             fallback: Fallback::default(),
-            host: HostState::default(),
+            host: ConnectionHost::new(&config.host),
             challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
             control: VecDeque::new(),
             next_output: SubflowId(0),

@@ -18,8 +18,6 @@ pub(super) struct Scheduling {
     pub(super) wake: Option<Instant>,
     /// The last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
-    /// The subflow whose segment is being processed.
-    pub(super) acknowledged_now: Option<SubflowId>,
     /// Recorded decisions that have not been polled yet; none unless [`Connection::trace_decisions`] was called.
     pub(super) trace: Option<VecDeque<Trace>>,
     /// Reused, so that nothing is allocated per segment.
@@ -28,7 +26,7 @@ pub(super) struct Scheduling {
 
 impl Scheduling {
     pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling { scheduler, wake: None, error: None, acknowledged_now: None, trace: None, views: Vec::new() }
+        Scheduling { scheduler, wake: None, error: None, trace: None, views: Vec::new() }
     }
 }
 
@@ -57,7 +55,7 @@ impl Connection {
             send_buffer_free: self.writable(),
             send_buffer: self.send_buffer(),
             message_end: self.sender.message_end(),
-            fragment_ends: self.config.host.tunes_send_buffer().then(|| self.host.fragments.ends()),
+            fragment_ends: self.host.fragment_ends(),
         }
     }
 
@@ -73,9 +71,9 @@ impl Connection {
     /// Gives data to subflows until the scheduler waits.
     pub(super) fn schedule(&mut self, now: Instant) {
         if !self.life.connected || self.life.error.is_some() {
-            return self.host.delegation.clear();
+            return self.host.clear_pushes();
         }
-        if self.scheduling.acknowledged_now.is_none() && self.host.delegation.due().is_some() {
+        if self.host.acknowledging().is_none() && self.host.push_due().is_some() {
             self.push_delegated(now);
         }
         if self.sender.is_idle() {
@@ -139,13 +137,13 @@ impl Connection {
         loop {
             let sendable = self.sender.map.sendable(self.sender.peer.end).is_some();
             let may_repeat = duplicates && self.sender.map.assigned_bytes() > 0;
-            let may_pick = pushed && self.scheduling.acknowledged_now.is_some() && self.delegates() && self.has_work();
+            let may_pick = pushed && self.host.acknowledging().is_some() && self.has_work();
             if !sendable && !may_repeat && !may_pick {
                 break;
             }
-            let before = first.take().or(self.picked());
-            if let Some(id) = before.filter(|id| self.scheduling.acknowledged_now.is_some_and(|own| own != *id)) {
-                self.let_wait(now, id);
+            let before = first.take().or(self.host.picked());
+            if let Some(id) = before.filter(|id| self.host.acknowledging().is_some_and(|own| own != *id)) {
+                self.host.let_wait(now, id);
                 break;
             }
             let decision = match before {
@@ -260,7 +258,7 @@ impl Connection {
             send_buffer: self.config.send_buffer,
             nagle: self.config.nagle,
             ends: self.life.data_fin != DataFin::NotRequested,
-            fragment_ends: self.config.host.tunes_send_buffer().then(|| self.host.fragments.ends()),
+            fragment_ends: self.host.fragment_ends(),
         };
         self.sender.carry_out(assign, views, &mut self.subflows, &terms)
     }

@@ -1,41 +1,35 @@
-//! How much the application may write: a fixed number of bytes, or what Linux' accounts of memory allow.
-//!
-//! With tuning (`docs/notes/linux-6.12-send-buffer-and-segments.md`): memory is data plus the overhead of its buffers. The
-//! writer fills a buffer to its end once it has begun one, stops where memory has reached the limit, and goes on when
-//! memory has come down to two thirds of the limit (`sk_stream_is_writeable`).
+//! How much the application may write, as the host counts it.
 
-use super::{Connection, ConnectionEvent, DataFin};
-use crate::host::linux::fragments::FULL;
+use super::close::DataFin;
+use super::{Connection, ConnectionEvent};
+use crate::host::Written;
 
-/// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
-const LEAST_SEND_BUFFER: u64 = 4096;
 /// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
 const WORTH_WRITING: u64 = 64 << 10;
 
 impl Connection {
-    /// The send buffer in force: fixed, or as the kernel sizes it, for the subflows' windows.
-    pub(super) fn send_buffer(&self) -> u64 {
-        if !self.config.host.tunes_send_buffer() {
-            return self.config.send_buffer;
+    fn written(&self) -> Written {
+        Written {
+            una: self.sender.map.first_unacked(),
+            end: self.sender.map.written_end(),
+            unassigned: self.sender.map.unassigned_bytes(),
+            mptcp: self.is_mptcp(),
         }
+    }
+
+    /// The send buffer in force: fixed, or as the host sizes it for the subflows' windows.
+    pub(super) fn send_buffer(&self) -> u64 {
         let max = self.config.send_buffer;
-        let subflows = self.subflows.established();
-        let tuned: u64 = subflows.map(|s| s.tcp.send_buffer(max)).sum();
-        if self.is_mptcp() { tuned + LEAST_SEND_BUFFER } else { tuned }
+        let established = || self.subflows.iter().filter(|s| s.tcp.is_established());
+        self.host.send_buffer(max, self.is_mptcp(), || established().map(|s| s.tcp.send_buffer(max)).sum())
     }
 
     /// What written data takes of the send buffer until it is acknowledged.
     fn send_memory(&self) -> u64 {
-        let data = self.sender.map.written_end().since(self.sender.map.first_unacked());
-        if !self.config.host.tunes_send_buffer() || data == 0 {
-            return data;
-        }
-        if self.is_mptcp() {
-            return data + self.host.fragments.overhead();
-        }
-        let unassigned = self.sender.map.unassigned_bytes();
-        let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
-        queued + self.subflows.iter().map(|s| s.tcp.buffer_size().memory_of(unassigned)).max().unwrap_or(unassigned)
+        self.host.send_memory(&self.written(), |unassigned| {
+            let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
+            queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
+        })
     }
 
     /// Bytes that [`Connection::write`] takes now; 0 where it would be an error.
@@ -43,39 +37,15 @@ impl Connection {
         if self.life.data_fin != DataFin::NotRequested || self.life.error.is_some() {
             return 0;
         }
-        let free = self.send_buffer().saturating_sub(self.send_memory());
-        if !self.config.host.tunes_send_buffer() || free == 0 {
-            return free;
-        }
-        let end = self.sender.map.written_end().0;
-        if self.is_mptcp() && end < FULL {
-            // The first fragment meets a send buffer of 20480 bytes, which grows once it goes out.
-            return FULL - end;
-        }
-        if self.is_mptcp() && self.only_first_fragment_waits() {
-            return 0;
-        }
-        if self.is_mptcp() {
-            return self.host.fragments.fills(
-                self.send_memory(),
-                self.send_buffer(),
-                self.sender.map.unassigned_bytes() > 0,
-            );
-        }
-        let unassigned = self.sender.map.unassigned_bytes();
-        self.subflows.iter().map(|s| s.tcp.buffer_size().fills(unassigned, free)).max().unwrap_or(free)
+        let (written, subflows) = (self.written(), &self.subflows);
+        let is_out = || subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
+        let fills = |free| subflows.iter().map(|s| s.tcp.fills(written.unassigned, free)).max().unwrap_or(free);
+        self.host.writable(&written, self.send_memory(), self.send_buffer(), is_out, fills)
     }
 
-    /// The stream's first fragment is all that was written, and none of it is out.
-    fn only_first_fragment_waits(&self) -> bool {
-        let is_out = self.subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
-        self.sender.map.written_end().0 == FULL && self.sender.map.first_unacked().0 == 0 && !is_out
-    }
-
-    /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
-    /// third of the buffer (`sk_stream_wait_memory`).
+    /// A writer that found no room may look once more when what there was has been sent.
     pub(super) fn look_again(&mut self) {
-        if core::mem::take(&mut self.host.writer_looks_again) && self.sender.writer_waits && self.writable() > 0 {
+        if self.host.writer_looks_again() && self.sender.writer_waits && self.writable() > 0 {
             self.sender.writer_waits = false;
             self.events.push_back(ConnectionEvent::Writable);
         }
@@ -86,11 +56,9 @@ impl Connection {
         if !self.sender.writer_waits {
             return;
         }
-        let worth = match self.config.host.tunes_send_buffer() {
-            true => 3 * self.send_memory() <= 2 * self.send_buffer(),
-            false => self.writable() >= (self.send_buffer() / 3).min(WORTH_WRITING),
-        };
-        if worth && self.writable() > 0 {
+        let (limit, writable) = (self.send_buffer(), self.writable());
+        let worth = (limit / 3).min(WORTH_WRITING);
+        if writable > 0 && self.host.tells_writer(self.send_memory(), limit, writable, worth) {
             self.sender.writer_waits = false;
             self.events.push_back(ConnectionEvent::Writable);
         }

@@ -27,7 +27,7 @@ impl Connection {
         consider(self.addresses.next_timer());
         consider(self.sender.data_timer);
         consider(self.scheduling.wake);
-        consider(self.host.delegation.due());
+        consider(self.host.push_due());
         consider(self.sender.peer.probe.map(|(t, _)| t));
         consider(self.joins.next_timer());
         if let DataFin::Sent(again) = self.life.data_fin {

@@ -1,18 +1,20 @@
 //! What a host does beyond what the RFCs ask for.
 //!
 //! The engine is the same on every host. A kernel adds habits of its own: how it counts memory, when it looks at its timers,
-//! which segments leave together. They stand here, one folder for each host, and the engine asks them through [`Host`] (the
-//! settings) and [`HostState`] (what a host remembers of one connection).
+//! which segments leave together. They stand here, one folder for each host, and the engine asks them at few places:
+//! [`Host`] is the setting, [`SubflowHost`] is asked by a subflow, [`ConnectionHost`] by the sending and [`WindowHost`] by the
+//! receiving half of a connection. Each of the three is an enum with one variant for each host.
 
+mod connection;
 pub mod linux;
 mod subflow;
+mod window;
 
+pub(crate) use connection::{ConnectionHost, Written};
 pub(crate) use subflow::{Sending, SubflowHost};
+pub(crate) use window::{Arrived, WindowHost, WindowSetting};
 
 use linux::LinuxHost;
-use linux::fragments::Fragments;
-use linux::memory::KernelBuffers;
-use linux::push::Delegation;
 use pathweave_units::{Duration, Instant};
 
 /// Whose habits an endpoint has.
@@ -34,12 +36,6 @@ impl Host {
         }
     }
 
-    /// Windows and the memory behind them are the kernel's.
-    #[inline]
-    pub(crate) fn has_kernel_windows(&self) -> bool {
-        self.linux().is_some_and(|linux| linux.kernel_windows)
-    }
-
     /// The send buffer follows the subflows' windows, and its memory is counted.
     #[inline]
     pub fn tunes_send_buffer(&self) -> bool {
@@ -54,17 +50,4 @@ impl Host {
             Host::Linux(linux) => linux::wheel::expiry(linux.timer_tick, now, wait),
         }
     }
-}
-
-/// What a host remembers of one connection.
-#[derive(Default)]
-pub(crate) struct HostState {
-    /// Where a kernel's send buffer has its fragments.
-    pub(crate) fragments: Fragments,
-    /// The memory that a kernel counts for what was received.
-    pub(crate) received: KernelBuffers,
-    /// The subflows that push at the end of the instant.
-    pub(crate) delegation: Delegation,
-    /// A writer that found no room looks again once what there was has been sent.
-    pub(crate) writer_looks_again: bool,
 }

@@ -1,7 +1,8 @@
 //! What a host adds to one subflow: which segments leave together, what they take of its memory, when timers fire.
 
 use super::Host;
-use super::linux::{LinuxHost, LinuxSubflow, send_memory, wheel};
+use super::linux::send_memory::{self, BufferSize};
+use super::linux::{LinuxHost, LinuxSubflow, wheel};
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
@@ -170,11 +171,32 @@ impl SubflowHost {
         }
     }
 
-    /// Segments of `mss` bytes that share a buffer, where the peer has offered at most `largest_peer_window`.
-    #[inline]
-    pub(crate) fn buffer_segments(&self, mss: u32, largest_peer_window: u64) -> u32 {
+    /// What `queue` takes of it once `bytes` more are queued, which go on where its last segment ends, or not.
+    pub(crate) fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
-            SubflowHost::Linux(_) => send_memory::BufferSize::new(mss, largest_peer_window).segments(),
+            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).memory_with(queue, goes_on, bytes),
+        }
+    }
+
+    /// What `bytes` that are not queued yet take of it.
+    pub(crate) fn memory_of(&self, bytes: u64, mss: u32, peer_window: u64) -> u64 {
+        match self {
+            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).memory_of(bytes),
+        }
+    }
+
+    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
+    pub(crate) fn fills(&self, unassigned: u64, free: u64, mss: u32, peer_window: u64) -> u64 {
+        match self {
+            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).fills(unassigned, free),
+        }
+    }
+
+    /// Segments of `mss` bytes that share a buffer, where the peer has offered at most `peer_window`.
+    #[inline]
+    pub(crate) fn buffer_segments(&self, mss: u32, peer_window: u64) -> u32 {
+        match self {
+            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).segments(),
         }
     }
 }

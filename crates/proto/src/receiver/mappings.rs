@@ -11,7 +11,6 @@
 //! * where checksums are in use, data waits until all of its mapping is there, and is delivered only if the checksum is right.
 
 use super::{Receiver, WINDOW_SLACK};
-use crate::host::linux::memory::KernelBuffers;
 use crate::keys::Keys;
 use crate::seq::DataSeq;
 use crate::tcp::Arrival;
@@ -206,14 +205,13 @@ impl Receiver {
         checksums: bool,
         mappings: &mut Mappings,
         arrival: &Arrival,
-        memory: Option<&mut KernelBuffers>,
     ) -> Result<u64, MappingError> {
         let mut new = 0;
         if mappings.failed {
             mappings.wait(now, arrival.ssn, arrival.payload.clone());
         } else {
             let mut pending = VecDeque::from([(arrival.ssn, arrival.payload.clone())]);
-            new = self.map_pieces(now, keys, checksums, mappings, &mut pending, memory)?;
+            new = self.map_pieces(now, keys, checksums, mappings, &mut pending)?;
         }
         self.limit_waiting(mappings).map(|()| new)
     }
@@ -227,7 +225,6 @@ impl Receiver {
         checksums: bool,
         mappings: &mut Mappings,
         (option, data_fin): (Mapping, bool),
-        memory: Option<&mut KernelBuffers>,
     ) -> Result<u64, MappingError> {
         let near = keys.wire_data_ack(self.next().0);
         let (Some(first), Some(last)) = (mappings.waiting.front(), mappings.waiting.back()) else { return Ok(0) };
@@ -239,7 +236,7 @@ impl Receiver {
         let since = mappings.waits_since.take();
         mappings.waiting_bytes = 0;
         let mut pending = core::mem::take(&mut mappings.waiting);
-        let result = self.map_pieces(now, keys, checksums, mappings, &mut pending, memory);
+        let result = self.map_pieces(now, keys, checksums, mappings, &mut pending);
         if mappings.has_waiting() {
             mappings.waits_since = since;
         }
@@ -254,7 +251,6 @@ impl Receiver {
         checksums: bool,
         mappings: &mut Mappings,
         pending: &mut VecDeque<(u64, Payload)>,
-        mut memory: Option<&mut KernelBuffers>,
     ) -> Result<u64, MappingError> {
         let (mut new, mut end) = (0, 0);
         while let Some((at, payload)) = pending.pop_front() {
@@ -279,7 +275,7 @@ impl Receiver {
             if !checksums {
                 let dsn = known.dsn.wrapping_add(at - known.ssn);
                 if let Some(place) = keys.peer_position(DataNumber::Long(dsn), next) {
-                    new += self.insert(place, piece, true, memory.as_deref_mut());
+                    new += self.insert(place, piece, true);
                 }
                 continue;
             }
@@ -289,7 +285,7 @@ impl Receiver {
             if known.taken < known.len {
                 continue;
             }
-            match self.finish_mapping(now, keys, mappings, at, memory.as_deref_mut()) {
+            match self.finish_mapping(now, keys, mappings, at) {
                 Ok(delivered) => new += delivered,
                 Err(error) => {
                     pending.drain(..).for_each(|(at, rest)| mappings.wait(now, at, rest));
@@ -309,7 +305,6 @@ impl Receiver {
         keys: &Keys,
         mappings: &mut Mappings,
         at: u64,
-        mut memory: Option<&mut KernelBuffers>,
     ) -> Result<u64, MappingError> {
         let next = self.next();
         let Some(i) = mappings.known.iter().position(|k| k.ssn <= at && at < k.end()) else { return Ok(0) };
@@ -330,7 +325,7 @@ impl Receiver {
         for piece in known.pieces {
             let len = u64::from(piece.len());
             if let Some(place) = keys.peer_position(DataNumber::Long(dsn.wrapping_add(offset)), next) {
-                new += self.insert(place, piece, true, memory.as_deref_mut());
+                new += self.insert(place, piece, true);
             }
             offset += len;
         }

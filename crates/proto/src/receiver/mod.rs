@@ -5,7 +5,7 @@ pub(crate) mod mappings;
 pub(crate) mod reassembly;
 pub(crate) mod window;
 
-use crate::host::linux::memory::KernelBuffers;
+use crate::host::Arrived;
 use crate::seq::DataSeq;
 use crate::tcp::Tcp;
 use pathweave_units::Instant;
@@ -18,7 +18,7 @@ pub(crate) const WINDOW_SLACK: u64 = 1 << 14;
 
 /// What a connection has received and what it still has room for.
 ///
-/// Where the host is a kernel, callers pass the memory that it counts (`memory`). `mptcp`: Multipath TCP is in use.
+/// `mptcp`: Multipath TCP is in use.
 pub(crate) struct Receiver {
     queue: Reassembly,
     pub(crate) window: ReceiveWindow,
@@ -31,9 +31,9 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(window: ReceiveWindow, first_window: u64) -> Self {
-        let queue = Reassembly::default();
-        Receiver { queue, window, last_offered: first_window, end_reported: false, duplicate_bytes: 0 }
+    pub(crate) fn new(window: ReceiveWindow) -> Self {
+        let (queue, last_offered) = (Reassembly::default(), window.first());
+        Receiver { queue, window, last_offered, end_reported: false, duplicate_bytes: 0 }
     }
 
     /// The first byte that is missing.
@@ -81,13 +81,7 @@ impl Receiver {
     }
 
     /// Puts data into its place in the stream; returns how many of its bytes are new.
-    pub(crate) fn insert(
-        &mut self,
-        at: DataSeq,
-        payload: Payload,
-        mptcp: bool,
-        memory: Option<&mut KernelBuffers>,
-    ) -> u64 {
+    pub(crate) fn insert(&mut self, at: DataSeq, payload: Payload, mptcp: bool) -> u64 {
         let len = u64::from(payload.len());
         // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
         // before.
@@ -103,17 +97,17 @@ impl Receiver {
             return 0;
         }
         let new = self.queue.insert(at, payload);
-        if let Some(memory) = memory.filter(|_| new > 0) {
-            memory.insert(at, len, self.window.longest_buffer());
+        if new > 0 {
+            self.window.received(at, len);
         }
         self.duplicate_bytes += len - new;
         new
     }
 
     /// At most `max` bytes in order.
-    pub(crate) fn read(&mut self, max: u64, memory: &mut KernelBuffers) -> Option<Payload> {
+    pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
         let out = self.queue.read(max)?;
-        memory.read_to(self.queue.read_position());
+        self.window.read_to(self.queue.read_position());
         Some(out)
     }
 
@@ -129,43 +123,20 @@ impl Receiver {
     }
 
     /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is
-    /// unread, and what waits for earlier data. A kernel counts what a Multipath TCP subflow holds only on that subflow.
-    pub(crate) fn occupied(&self, held: u64, mptcp: bool, memory: Option<&KernelBuffers>) -> u64 {
-        let bytes = self.ready_bytes() + self.held_bytes();
-        match (memory, mptcp) {
-            (Some(memory), true) => self.window.occupied_by(memory.memory()),
-            (Some(_), false) => self.window.occupied_by(self.window.joined(bytes + held)),
-            (None, _) => bytes + held,
-        }
+    /// unread, and what waits for earlier data.
+    pub(crate) fn occupied(&self, held: u64, mptcp: bool) -> u64 {
+        self.window.occupied(self.ready_bytes() + self.held_bytes(), held, mptcp)
     }
 
     /// Opens a subflow's window for what arrived on it, and decides when that is acknowledged.
-    pub(crate) fn decide_ack(
-        &self,
-        now: Instant,
-        tcp: &mut Tcp,
-        own: &mut SubflowWindow,
-        mptcp: bool,
-        memory: Option<&KernelBuffers>,
-    ) {
+    pub(crate) fn decide_ack(&self, now: Instant, tcp: &mut Tcp, own: &mut SubflowWindow, mptcp: bool) {
         let held = tcp.held_bytes();
-        let occupied = self.occupied(held, mptcp, memory);
+        let occupied = self.occupied(held, mptcp);
         // Data that waits for other subflows' needs no reader of this one's.
         let taken = mptcp && self.ready_bytes() == 0 && self.held_bytes() > 0;
-        // The kernel's window of a subflow stays what it was at first until a full segment has come.
-        let grows = memory.is_none() || tcp.saw_full_segment();
-        if let Some((len, out_of_order)) = tcp.noted_data().filter(|_| grows) {
-            // A segment that waits for a hole counts before it takes its room.
-            let len_bytes = u64::from(len);
-            // The kernel moves data out of a subflow's memory at once: only the segment itself counts there, and what
-            // waits for a hole of the subflow.
-            let there = match (memory.is_some() && mptcp, out_of_order) {
-                (true, true) => self.window.occupied_by(self.window.joined(held.saturating_sub(len_bytes))),
-                (true, false) => self.window.occupied_by(self.window.joined(held + len_bytes)),
-                (false, true) => occupied.saturating_sub(len_bytes),
-                (false, false) => occupied,
-            };
-            let opened = self.window.opened(own.limit, own.clamp, len, there);
+        if let Some((len, out_of_order)) = tcp.noted_data() {
+            let arrived = Arrived { len, out_of_order, held, saw_full: tcp.saw_full_segment(), mptcp };
+            let opened = self.window.opened(own.limit, own.clamp, &arrived, occupied);
             if opened > own.limit {
                 own.limit = opened;
                 tcp.window_grew();

@@ -4,7 +4,7 @@ use super::receive::{Arrival, Receiver};
 use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::{Changes, Counters, Peers, State, Tcp};
-use crate::config::{LossRecovery, TcpConfig};
+use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig};
 use crate::congestion::{Controller, Growth, Window};
 use crate::host::{Host, SubflowHost};
 use crate::send_queue::SendQueue;
@@ -18,8 +18,6 @@ use pathweave_wire::{Ecn, Flags, Segment};
 const DEFAULT_MSS: u32 = 536;
 /// How long a timestamp can be compared with (RFC 7323 §5.5).
 const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
-/// Bytes of the timestamps option with its padding.
-const TIMESTAMP_BYTES: u32 = 12;
 
 impl Tcp {
     fn new(
@@ -169,8 +167,7 @@ impl Tcp {
     }
 
     fn own_mss(&self) -> u32 {
-        let ip = if self.local.is_ipv4() { 20 } else { 40 };
-        self.config.mtu.saturating_sub(ip + 20).max(64)
+        self.config.largest_segment(self.local.is_ipv4())
     }
 
     #[cold]

@@ -18,7 +18,6 @@ pub(crate) use transmit::Outgoing;
 use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Context, Controller, Growth, LossKind, PathState, Phase, Window};
 use crate::host::SubflowHost;
-use crate::host::linux::send_memory::BufferSize;
 use crate::send_queue::{SendQueue, SentSegment};
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
@@ -421,12 +420,17 @@ impl Tcp {
     /// [`Tcp::queued_memory`] once `bytes` more from `at` on are queued.
     pub(crate) fn memory_with(&self, at: DataSeq, bytes: u64) -> u64 {
         let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == at);
-        self.buffer_size().memory_with(&self.queue, goes_on, bytes)
+        self.host.memory_with(&self.queue, goes_on, bytes, self.mss, self.largest_peer_window)
     }
 
-    /// How data of this subflow is put into the host's buffers.
-    pub(crate) fn buffer_size(&self) -> BufferSize {
-        BufferSize::new(self.mss, self.largest_peer_window)
+    /// What `bytes` not yet queued here take of it, where they are all that is left of a plain TCP's stream.
+    pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
+        self.host.memory_of(bytes, self.mss, self.largest_peer_window)
+    }
+
+    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left.
+    pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
+        self.host.fills(unassigned, free, self.mss, self.largest_peer_window)
     }
 
     /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as

@@ -1,12 +1,16 @@
 //! A Linux kernel, as measured (`docs/notes/`).
 
-pub(crate) mod fragments;
-pub(crate) mod memory;
-pub(crate) mod pacing;
-pub(crate) mod push;
+mod connection;
+mod fragments;
+mod memory;
+mod pacing;
+mod push;
 pub(crate) mod send_memory;
-pub(crate) mod tso;
+mod tso;
 pub(crate) mod wheel;
+pub(crate) mod window;
+
+pub(crate) use connection::LinuxConnection;
 
 use pacing::PacingRate;
 use pathweave_units::Duration;

@@ -9,7 +9,7 @@ use pathweave_units::Instant;
 use std::collections::VecDeque;
 
 /// What waits for the end of an instant.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Delegation {
     /// The subflows that push at the end of the instant, in the order in which they were picked.
     waiting: VecDeque<SubflowId>,
@@ -17,6 +17,8 @@ pub(crate) struct Delegation {
     at: Instant,
     /// The subflow that was picked last, until something is pushed to it.
     picked: Option<SubflowId>,
+    /// The subflow whose segment is being processed, or that is being pushed to.
+    pub(crate) acknowledging: Option<SubflowId>,
     /// Where the last burst that was decided ends.
     pub(crate) burst_end: DataSeq,
 }
@@ -54,6 +56,9 @@ impl Delegation {
 
     /// The next subflow whose wait is over.
     pub(crate) fn next_pushed(&mut self) -> Option<SubflowId> {
-        self.waiting.pop_front()
+        let subflow = self.waiting.pop_front()?;
+        self.unpick(subflow);
+        self.acknowledging = Some(subflow);
+        Some(subflow)
     }
 }

@@ -1,0 +1,182 @@
+//! The window as a share of a kernel's memory (`docs/notes/linux-6.12-mptcp-receive.md`).
+//!
+//! The kernel sizes its receive buffer in memory, of which segments take more than their data. The window that it offers is
+//! the share of the memory that data would have: a half until it has seen how full segments are, then what full segments
+//! leave.
+
+use super::LinuxHost;
+use super::memory::{KernelBuffers, OVERHEAD, SEGMENTS};
+use crate::host::{Arrived, WindowSetting};
+use crate::seq::DataSeq;
+use pathweave_units::Duration;
+
+/// Shares, of 256: at first, and what full segments leave of plain TCP and of Multipath TCP.
+const FIRST_SHARE: u64 = 128;
+const TCP_SHARE: u64 = 153;
+const MPTCP_SHARE: u64 = 152;
+/// A data sequence signal with an 8 byte number and a 4 byte acknowledgement, padded.
+const SIGNAL_BYTES: u64 = 24;
+/// Shorter segments open no window.
+const LEAST_OPENING: u32 = 128;
+/// How long a reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by
+/// itself while it takes segments leave earlier, and so not in the same instant.
+const READING: Duration = Duration::from_nanos(500);
+
+/// The rules for one connection's window. Sizes are bytes of data where nothing else is said.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    /// Memory is counted, and the first window is not bound by the 16 bits of a SYN's.
+    counts_memory: bool,
+    /// Multipath TCP was asked for: its segments are a little shorter.
+    mptcp: bool,
+    /// The window opens from half of the buffer on.
+    opens: bool,
+    /// Some subflow has not shown how full its segments are: more of the memory is taken for overhead.
+    cautious: bool,
+    /// The buffer at first: a subflow that joins later begins with it.
+    initial: u64,
+    full_segment: u64,
+    buffers: KernelBuffers,
+}
+
+impl Shares {
+    pub(crate) fn new(host: &LinuxHost, setting: &WindowSetting) -> Self {
+        // Nothing has shown yet how full segments are.
+        let cautious = host.kernel_windows && setting.mptcp;
+        Shares {
+            counts_memory: host.kernel_windows,
+            mptcp: setting.mptcp,
+            opens: setting.grows || cautious,
+            cautious,
+            initial: setting.buffer,
+            full_segment: setting.full_segment,
+            buffers: KernelBuffers::default(),
+        }
+    }
+
+    pub(crate) fn counts_memory(&self) -> bool {
+        self.counts_memory
+    }
+
+    pub(crate) fn set_cautious(&mut self, cautious: bool) {
+        self.cautious = cautious;
+    }
+
+    /// Whole segments.
+    pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
+        if !self.opens {
+            return buffer;
+        }
+        let half = self.half();
+        (half - half % self.full_segment).min(u64::from(u16::MAX)).max(self.initial.min(self.full_segment))
+    }
+
+    pub(crate) fn first(&self, buffer: u64) -> u64 {
+        if !self.opens {
+            return buffer;
+        }
+        let first = self.half().saturating_sub(self.full_segment).max(self.initial.min(self.full_segment));
+        if self.counts_memory { first } else { first.min(self.of_syn(buffer)) }
+    }
+
+    /// Ten segments, which the kernel takes for longer before the handshake of a Multipath TCP connection has ended.
+    pub(crate) fn first_space(&self, setting: &WindowSetting) -> u64 {
+        10 * if self.mptcp { setting.largest_segment } else { setting.full_segment }
+    }
+
+    fn half(&self) -> u64 {
+        self.initial * FIRST_SHARE / self.share()
+    }
+
+    fn share(&self) -> u64 {
+        if self.mptcp { MPTCP_SHARE } else { TCP_SHARE }
+    }
+
+    /// The memory whose share `buffer` is.
+    fn memory(&self, buffer: u64) -> u64 {
+        (buffer * 256).div_ceil(self.share())
+    }
+
+    /// The kernel's window of a subflow stays what it was at first until a full segment has come, and opens by two segments
+    /// for each one that arrives.
+    pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
+        if self.counts_memory && !arrived.saw_full {
+            return limit;
+        }
+        if !self.opens {
+            return buffer;
+        }
+        if arrived.len < LEAST_OPENING {
+            return limit;
+        }
+        let (len, held) = (u64::from(arrived.len), arrived.held);
+        // Data moves out of a subflow's memory at once: only the segment itself counts there, and what waits for a hole of
+        // the subflow. A segment that waits counts before it takes its room.
+        let there = match (self.counts_memory && arrived.mptcp, arrived.out_of_order) {
+            (true, true) => self.occupied_by(buffer, self.joined(buffer, held.saturating_sub(len))),
+            (true, false) => self.occupied_by(buffer, self.joined(buffer, held + len)),
+            (false, true) => occupied.saturating_sub(len),
+            (false, false) => occupied,
+        };
+        let room = buffer.saturating_sub(there).min(clamp).saturating_sub(limit);
+        limit + room.min((2 * self.full_segment).max(2 * len))
+    }
+
+    pub(crate) fn offered_of(&self, bytes: u64) -> u64 {
+        if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
+    }
+
+    pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
+        if self.counts_memory {
+            self.buffers.insert(at, len, self.longest_buffer(buffer));
+        }
+    }
+
+    pub(crate) fn read_to(&mut self, position: DataSeq) {
+        self.buffers.read_to(position);
+    }
+
+    /// The kernel counts what a Multipath TCP subflow holds only on that subflow.
+    pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
+        match (self.counts_memory, mptcp) {
+            (true, true) => self.occupied_by(buffer, self.buffers.memory()),
+            (true, false) => self.occupied_by(buffer, self.joined(buffer, bytes + held)),
+            (false, _) => bytes + held,
+        }
+    }
+
+    /// What of `buffer` is taken where `memory` bytes of memory are: the window's share was made for single segments.
+    fn occupied_by(&self, buffer: u64, memory: u64) -> u64 {
+        let free = self.memory(buffer).saturating_sub(memory);
+        buffer.saturating_sub(free * self.share() / 256)
+    }
+
+    /// The memory of `bytes` without a gap, in buffers that are as full as they may be.
+    fn joined(&self, buffer: u64, bytes: u64) -> u64 {
+        let longest = match self.mptcp {
+            true => {
+                let segment = self.full_segment.saturating_sub(SIGNAL_BYTES).max(1);
+                (self.longest_buffer(buffer) / segment).clamp(1, SEGMENTS) * segment
+            }
+            false => SEGMENTS * self.full_segment,
+        };
+        bytes + bytes.div_ceil(longest) * OVERHEAD
+    }
+
+    /// Buffers of a Multipath TCP stream are joined up to this, bytes.
+    fn longest_buffer(&self, buffer: u64) -> u64 {
+        self.memory(buffer) / 8
+    }
+
+    /// The kernel's buffer is whole bytes of memory, the window their share in whole bytes. Where segments have not shown how
+    /// full they are, more memory is taken for the same window.
+    pub(crate) fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
+        let share = if self.cautious { FIRST_SHARE } else { self.share() };
+        let memory = wanted * 256 / share;
+        ((memory * self.share() / 256).min(max), memory * share / 256)
+    }
+
+    pub(crate) fn reading_takes(&self) -> Option<Duration> {
+        self.counts_memory.then_some(READING)
+    }
+}

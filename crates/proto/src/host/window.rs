@@ -1,0 +1,144 @@
+//! What a host adds to the window that a connection offers: what received data takes of its memory, and how far a new subflow's
+//! window opens.
+
+use super::Host;
+use super::linux::LinuxHost;
+use super::linux::window::Shares;
+use crate::seq::DataSeq;
+use pathweave_units::Duration;
+
+/// What is known of a connection where its window is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowSetting {
+    /// The receive buffer at first, bytes.
+    pub(crate) buffer: u64,
+    /// It grows with what is read.
+    pub(crate) grows: bool,
+    /// Multipath TCP is asked for.
+    pub(crate) mptcp: bool,
+    /// Data bytes of a full segment of plain TCP, without and with timestamps if those are asked for.
+    pub(crate) largest_segment: u64,
+    pub(crate) full_segment: u64,
+}
+
+/// A segment that has just arrived on a subflow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    /// Its data bytes, and whether they wait for a hole of the subflow.
+    pub(crate) len: u32,
+    pub(crate) out_of_order: bool,
+    /// Bytes that wait for a hole of the subflow, these included.
+    pub(crate) held: u64,
+    /// A full segment has come on this subflow by now.
+    pub(crate) saw_full: bool,
+    /// The connection uses Multipath TCP.
+    pub(crate) mptcp: bool,
+}
+
+/// A host's rules for one connection's window. Sizes are bytes of data.
+#[derive(Debug)]
+pub(crate) enum WindowHost {
+    Linux(Shares),
+}
+
+impl WindowHost {
+    pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
+        WindowHost::Linux(match host {
+            Host::Rfc => Shares::new(&LinuxHost::NO_HABIT, setting),
+            Host::Linux(linux) => Shares::new(linux, setting),
+        })
+    }
+
+    /// The window of a SYN.
+    pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
+        match self {
+            WindowHost::Linux(shares) => shares.of_syn(buffer),
+        }
+    }
+
+    /// What a subflow may offer at first.
+    pub(crate) fn first(&self, buffer: u64) -> u64 {
+        match self {
+            WindowHost::Linux(shares) => shares.first(buffer),
+        }
+    }
+
+    /// What is read in the first round trip is nothing new up to this.
+    pub(crate) fn first_space(&self, setting: &WindowSetting) -> u64 {
+        match self {
+            WindowHost::Linux(shares) => shares.first_space(setting),
+        }
+    }
+
+    /// A subflow's own limit after a segment has arrived on it, which may grow to `clamp`. `occupied` bytes wait in `buffer`.
+    #[inline]
+    pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
+        match self {
+            WindowHost::Linux(shares) => shares.opened(buffer, limit, clamp, arrived, occupied),
+        }
+    }
+
+    /// The part of `bytes` of the buffer that may be offered.
+    #[inline]
+    pub(crate) fn offered_of(&self, bytes: u64) -> u64 {
+        match self {
+            WindowHost::Linux(shares) => shares.offered_of(bytes),
+        }
+    }
+
+    /// New data of the stream has arrived.
+    #[inline]
+    pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
+        match self {
+            WindowHost::Linux(shares) => shares.received(buffer, at, len),
+        }
+    }
+
+    /// All before `position` has been read.
+    #[inline]
+    pub(crate) fn read_to(&mut self, position: DataSeq) {
+        match self {
+            WindowHost::Linux(shares) => shares.read_to(position),
+        }
+    }
+
+    /// What of `buffer` is taken where `bytes` of the stream are unread or wait for earlier ones, and `held` wait for a hole
+    /// of the subflow that looks at it.
+    #[inline]
+    pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
+        match self {
+            WindowHost::Linux(shares) => shares.occupied(buffer, bytes, held, mptcp),
+        }
+    }
+
+    /// Whether a subflow on which no full segment has come yet makes the window smaller.
+    #[inline]
+    pub(crate) fn distrusts_new_subflows(&self) -> bool {
+        match self {
+            WindowHost::Linux(shares) => shares.counts_memory(),
+        }
+    }
+
+    /// `distrusted`: there is such a subflow.
+    #[inline]
+    pub(crate) fn note_new_subflows(&mut self, distrusted: bool) {
+        match self {
+            WindowHost::Linux(shares) => shares.set_cautious(distrusted),
+        }
+    }
+
+    /// The buffer of at most `max` bytes that is made for `wanted` bytes, and the window that subflows may open to.
+    pub(crate) fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
+        match self {
+            WindowHost::Linux(shares) => shares.grown(wanted, max),
+        }
+    }
+
+    /// How long a reader takes until the acknowledgement that it causes leaves.
+    #[inline]
+    pub(crate) fn reading_takes(&self) -> Option<Duration> {
+        match self {
+            WindowHost::Linux(shares) => shares.reading_takes(),
+        }
+    }
+}
