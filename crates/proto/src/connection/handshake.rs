@@ -49,7 +49,7 @@ pub(super) enum HandshakeStep {
 }
 
 /// "MPTCP-specific error" (RFC 8684 §3.6): a join that does not prove what it claims.
-const REFUSED: HandshakeStep = HandshakeStep::Reset(ResetReason::MptcpError);
+pub(super) const REFUSED: HandshakeStep = HandshakeStep::Reset(ResetReason::MptcpError);
 
 /// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
 pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
@@ -128,80 +128,14 @@ impl Connection {
             // TCP answers what it does not accept.
             return HandshakeStep::GoOn;
         }
-        match (subflow.join, subflow.tcp.state()) {
-            (Join::Initial, state) => {
-                if self.is_answered_as_plain(id, segment) && self.fall_back(id).is_err() {
-                    return HandshakeStep::Reset(ResetReason::Middlebox);
-                }
-                self.take_capable(state, segment)
-            }
-            (Join::Pending { local_nonce, .. }, State::SynSent) => {
-                if !segment.flags.contains(Flags::SYN | Flags::ACK) {
-                    return HandshakeStep::GoOn;
-                }
-                let (Mode::Mptcp(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
-                    (self.mode, join(segment).copied())
-                else {
-                    return REFUSED;
-                };
-                //= RFC 8684 §3.2: "If the SYN/ACK as received at Host A does not have an MP_JOIN option, Host A MUST
-                //= close the subflow with a TCP RST"
-                //= tests: mp_join::an_answer_without_mp_join_is_refused
-                let expected = crypto::join_hmac(keys.remote, keys.local, nonce, local_nonce);
-                if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
-                    return REFUSED;
-                }
-                if self.closes_to_joins() {
-                    return HandshakeStep::Reset(ResetReason::MptcpError);
-                }
-                let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
-                subflow.remote_id = address_id;
-                subflow.backup |= backup;
-                subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
-                self.fallback.peer_may_use_joins = true;
-                HandshakeStep::GoOn
-            }
-            (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
-                if segment.flags.intersects(Flags::SYN | Flags::RST) {
-                    return HandshakeStep::GoOn;
-                }
-                let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else {
-                    return REFUSED;
-                };
-                let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
-                if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
-                    return REFUSED;
-                }
-                if self.closes_to_joins() {
-                    return HandshakeStep::Reset(ResetReason::MptcpError);
-                }
-                let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
-                subflow.join = Join::Done { carried: false };
-                // The fourth ACK: the client may send data from it on.
-                subflow.tcp.ack_now();
-                (self.fallback.peer_may_use_joins, self.fallback.ever_joined) = (true, true);
-                HandshakeStep::GoOn
-            }
-            (Join::AwaitFourthAck { .. }, _) => {
-                if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
-                    let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
-                    subflow.join = Join::Done { carried: false };
-                    subflow.third_ack_again = None;
-                    self.fallback.ever_joined = true;
-                }
-                HandshakeStep::GoOn
-            }
-            (Join::Done { .. }, _) => {
-                // The third ACK again: the fourth was lost (RFC 8684 §3.2).
-                if let Some(MpJoin::Ack { .. }) = join(segment)
-                    && let Some(subflow) = self.subflows.get_mut(id)
-                {
-                    subflow.tcp.ack_now();
-                }
-                HandshakeStep::GoOn
-            }
-            _ => HandshakeStep::GoOn,
+        if subflow.join != Join::Initial {
+            return self.take_join_options(id, segment);
         }
+        let state = subflow.tcp.state();
+        if self.is_answered_as_plain(id, segment) && self.fall_back(id).is_err() {
+            return HandshakeStep::Reset(ResetReason::Middlebox);
+        }
+        self.take_capable(state, segment)
     }
 
     //= RFC 8684 §3.1: "If the third packet (the ACK) does not contain the MP_CAPABLE option, then the session MUST fall

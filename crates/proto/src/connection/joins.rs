@@ -5,6 +5,7 @@
 //! peer's takes the name of one that has not.
 
 use super::handshake::{Mode, join};
+use super::join_handshake::is_proved;
 use super::{Connection, Role};
 use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::joins::{Numbers, wanted};
@@ -15,7 +16,7 @@ use crate::tcp::{Outgoing, Tcp};
 use core::net::SocketAddr;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
-use pathweave_wire::{Flags, Segment, crypto};
+use pathweave_wire::{Flags, Segment};
 
 impl Connection {
     /// Whether [`Connection::wanted_joins`] may have something to say.
@@ -148,12 +149,11 @@ impl Connection {
             return None;
         }
         let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };
-        let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment).copied()) else { return None };
-        let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
+        let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment)) else { return None };
         //= RFC 8684 §3.2: "If Host B does not receive the expected HMAC or the MP_JOIN option is missing from the ACK,
         //= it MUST close the subflow with a TCP RST"
         //= tests: mp_join::a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds, mp_join::a_wrong_hmac_is_refused
-        if !crypto::constant_time_eq(&crypto::join_hmac_160(&expected), &hmac) {
+        if !is_proved(&keys, local_nonce, remote_nonce, hmac) {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError });
             self.control.push_back(reset);

@@ -4,7 +4,7 @@
 //! [`AddressBook`] own their state and their rules, and know nothing of the connection. The submodules here are the rules that
 //! need several of them:
 //!
-//! * `open` and `handshake`: MP_CAPABLE and MP_JOIN; `joins` and `addresses`: further subflows;
+//! * `open`, `handshake` and `join_handshake`: MP_CAPABLE and MP_JOIN; `joins` and `addresses`: further subflows;
 //! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
 //! * `application`: write and read; `send_memory`: how much can be written;
 //! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment;
@@ -20,6 +20,7 @@ mod errors;
 mod fallback;
 mod handshake;
 mod input;
+mod join_handshake;
 mod joins;
 mod open;
 mod output;
