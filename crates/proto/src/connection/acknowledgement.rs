@@ -85,7 +85,7 @@ impl Connection {
         self.report_writable();
     }
 
-    /// Plain TCP's peer has taken back a part of its window, more than the rounding of the field can be.
+    /// A peer that speaks plain TCP has taken back a part of its window, and more than rounding explains.
     //= RFC 9293 §3.8.6: "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
     //= (see Section 3.8.6.2.1) to become negative"
     //= RFC 9293 §3.8.6: "If this happens, the sender SHOULD NOT send new data"

@@ -29,10 +29,9 @@ pub(super) struct Lifecycle {
     pub(super) closed_reported: bool,
     /// The application has closed a connection that failed, or aborted it.
     pub(super) abandoned: bool,
-    /// The last sign of life that something outstanding got, or when it became outstanding.
+    /// When something outstanding last got a sign of life, or became outstanding.
     pub(super) progress_at: Instant,
-    /// When the peer last acknowledged anything at the data level, refused more for want of room, or had nothing to
-    /// acknowledge.
+    /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to acknowledge.
     pub(super) stream_moved_at: Instant,
 }
 
@@ -51,7 +50,7 @@ impl Lifecycle {
 }
 
 impl Connection {
-    /// Ends our direction after all that was written. The peer's direction goes on.
+    /// Ends our direction once everything written has been sent. The peer's direction goes on.
     pub fn close(&mut self, now: Instant) {
         self.life.abandoned |= self.life.error.is_some();
         if self.life.data_fin == DataFin::NotRequested {
@@ -145,8 +144,8 @@ impl Connection {
         }
     }
 
-    /// Plain TCP's FIN: the stream ends where the subflow's sequence does. Where bytes before it are missing all the same,
-    /// there is no end that could be told.
+    /// Plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing all the same, the stream
+    /// cannot be completed, and the subflow is reset.
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
         if self.receiver.complete() {
             return;
@@ -195,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// Subflows that have ended in order while the connection goes on: the peer wanted no more of them, but one is needed.
+    /// Subflows may end in order while the connection goes on: the peer did not want them any more, but we need one.
     fn forget_ended_subflows(&mut self, now: Instant) {
         for id in self.subflows.ids() {
             // What lingers in TIME-WAIT carries nothing any more.
@@ -227,7 +226,7 @@ impl Connection {
         self.life.progress_at = now;
     }
 
-    /// Ends our direction of a subflow after what it has sent; what it has not goes to others.
+    /// Ends our direction of a subflow. What it has not sent yet goes to others.
     pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {

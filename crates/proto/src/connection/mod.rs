@@ -1,8 +1,8 @@
 //! One Multipath TCP connection, or plain TCP.
 //!
-//! A connection is what its rooms have to do with each other: the [`Sender`], the [`Receiver`], the [`SubflowTable`] and the
-//! [`AddressBook`] own their state and their rules, and know nothing of the connection. The submodules here are the rules that
-//! need several of them:
+//! A connection is what its rooms have to do with each other: the `Sender`, the `Receiver`, the `SubflowTable` and the
+//! `AddressBook` own their state and their rules, and know nothing of the connection. The submodules here are the rules that need
+//! several of them:
 //!
 //! * `open`, `handshake` and `join_handshake`: MP_CAPABLE and MP_JOIN; `joins` and `addresses`: further subflows;
 //! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;

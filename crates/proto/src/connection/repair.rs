@@ -10,13 +10,13 @@ use crate::seq::SubflowId;
 use pathweave_units::Instant;
 
 impl Connection {
-    /// When [`Connection::handle_check`] wants to be called. It is no timer: mostly nothing comes of it.
+    /// When [`Connection::handle_check`] wants to be called. This is kept apart from timers because usually nothing comes of it.
     pub(crate) fn poll_check(&self) -> Option<Instant> {
         self.sender.check
     }
 
-    /// Failure detection `fast`: looks whether the stream has stood still for a timeout of who carries its next byte:
-    /// something has vanished, or waits behind what its subflow repairs. Returns whether there is anything to do now.
+    /// Failure detection `fast`: checks whether the stream has stood still for a whole timeout of the subflow that carries its next
+    /// byte. Then data has vanished, or it waits behind what its subflow repairs. Returns whether there is anything to do now.
     pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
         if self.sender.check.take_if(|at| *at <= now).is_none() {
             return false;
@@ -35,7 +35,7 @@ impl Connection {
         found
     }
 
-    /// Others carry what the subflows that hold the stream's next byte have not delivered for long.
+    /// The subflows that hold the stream's next byte have not delivered it for long: others carry it too.
     fn pass_by_holders(&mut self, now: Instant) -> bool {
         let Some((_, owners)) = self.sender.map.span_at(self.sender.map.first_unacked()) else { return false };
         let mut found = false;
@@ -45,7 +45,7 @@ impl Connection {
         found
     }
 
-    /// The stream has gone on: while nothing is heard of a late subflow, others carry more of what it carries.
+    /// The stream has moved on. While a late subflow stays silent, others send more of what it carries.
     pub(super) fn pass_by_late(&mut self, now: Instant) {
         self.sender.passing_by = false;
         for id in self.subflows.ids() {
@@ -134,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// A subflow is over: everything that it alone carried is carried again, and it is joined again.
+    /// A subflow is over: others carry again what only it carried, and it is joined again.
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
         if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
             self.end_subflow(now, id);

@@ -7,7 +7,7 @@ use crate::congestion::PathState;
 use crate::tcp::Peers;
 use pathweave_units::Instant;
 
-/// For so many times the close timeout living subflows keep a connection alive whose stream stands still.
+/// While the stream stands still, living subflows keep a connection alive for this many close timeouts.
 const STANDSTILLS: u64 = 3;
 
 impl Connection {
@@ -39,8 +39,8 @@ impl Connection {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Subflows live. That is a sign of the connection's life too, but not for ever where the stream stands still meanwhile:
-    /// a middlebox may let everything through but what makes sense of it.
+    /// A subflow has shown that it is alive, which usually means that the connection is. But if the stream stands still meanwhile,
+    /// that does not count for ever: a middlebox may let everything through except what gives it a meaning.
     pub(super) fn note_living_subflow(&mut self, now: Instant) {
         let waits = self.sender.map.assigned_bytes() > 0;
         if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// When the connection is given up because no answer comes.
+    /// When we give the connection up because no answer has come.
     fn death_deadline(&self) -> Option<Instant> {
         let waiting = self.life.connected
             && self.life.error.is_none()

@@ -15,7 +15,7 @@ const TRIES: u32 = 8;
 /// The first wait for an echo; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// Announcements of the peer that are taken at most: so many in so long. Others are as good as lost.
+/// We accept at most this many announcements of the peer per period, and ignore the others as if they were lost.
 const ADDRESSES: u32 = 32;
 const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 
@@ -27,22 +27,22 @@ pub(crate) type LocalAddress = (AddressId, IpAddr, PathMeta);
 struct Unechoed {
     id: AddressId,
     option: MptcpOption,
-    /// When it is sent again; nothing: it waits for an acknowledgement to go on.
+    /// When it is sent again. `None`: it is waiting for an acknowledgement that can carry it.
     again: Option<Instant>,
     tries: u32,
 }
 
-/// The addresses that a connection may use, and what is still to be told about ours.
+/// The addresses that a connection may use, and what we still have to tell the peer about ours.
 pub(crate) struct AddressBook {
     /// Where the first subflow starts: its port is the connection's.
     initial_local: SocketAddr,
     local: Vec<LocalAddress>,
-    /// The first is where the first subflow goes.
+    /// The first entry is the address that the first subflow goes to.
     remote: Vec<(AddressId, SocketAddr)>,
-    /// The peer has removed the address that it was first reached at.
+    /// The peer has removed the address at which we first reached it.
     initial_removed: bool,
     taken: RateLimiter,
-    /// What the next acknowledgements are to announce or echo.
+    /// What the next acknowledgements have to announce or echo.
     announce: VecDeque<MptcpOption>,
     unechoed: Vec<Unechoed>,
 }
@@ -79,12 +79,12 @@ impl AddressBook {
         &self.local
     }
 
-    /// The peer's addresses, the one it was first reached at first.
+    /// The peer's addresses. The one at which we first reached it comes first.
     pub(crate) fn remote(&self) -> &[(AddressId, SocketAddr)] {
         &self.remote
     }
 
-    /// Whether the peer has removed the address that it was first reached at.
+    /// Whether the peer has removed the address at which we first reached it.
     pub(crate) fn initial_is_removed(&self) -> bool {
         self.initial_removed
     }
@@ -99,7 +99,7 @@ impl AddressBook {
         self.local.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
     }
 
-    /// Every further local address is announced.
+    /// Announces every local address but that of the first subflow.
     pub(crate) fn announce_all(&mut self, keys: &Keys) {
         for (id, address, _) in &self.local {
             if *address != self.initial_local.ip() {
@@ -108,7 +108,7 @@ impl AddressBook {
         }
     }
 
-    /// One local address is announced.
+    /// Announces one local address.
     pub(crate) fn announce(&mut self, keys: &Keys, id: AddressId, address: IpAddr) {
         self.announce.push_back(announcement(keys, id, address));
     }
@@ -118,8 +118,8 @@ impl AddressBook {
         !self.announce.is_empty()
     }
 
-    /// Puts the next announcement on an acknowledgement. Where both do not fit, the data sequence signal gives way; so it does
-    /// where it tells nothing new (`is_news`), as in the kernel.
+    /// Puts the next announcement on an acknowledgement. The data sequence signal is left out if there is no room for both, or if
+    /// it would tell the peer nothing new (`is_news` is false), as in the kernel.
     pub(crate) fn add_announcement(&mut self, now: Instant, is_news: bool, segment: &mut Segment) {
         let Some(option) = self.announce.front().copied() else { return };
         let len = option.wire_len().next_multiple_of(4);
@@ -141,12 +141,12 @@ impl AddressBook {
         }
     }
 
-    /// When an announcement without an echo is sent again, if any is.
+    /// When the next announcement that was not echoed is sent again.
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         self.unechoed.iter().filter_map(|u| u.again).min()
     }
 
-    /// Announcements whose echo did not come are sent again, a bounded number of times.
+    /// Sends announcements again whose echo did not come, a bounded number of times.
     //= RFC 8684 §3.4.1: "the lack of this type of "echo" can indicate to the initial ADD_ADDR sender that the ADD_ADDR
     //= needs to be retransmitted"
     //= tests: add_addr::a_lost_announcement_is_repeated, add_addr::without_an_echo_announcing_ends
@@ -164,8 +164,8 @@ impl AddressBook {
         self.unechoed.retain(|u| u.id != id);
     }
 
-    /// Takes an announcement of the peer and has it echoed. Nothing where it is not believed; else whether the address is a new
-    /// one.
+    /// Takes an announcement of the peer and queues its echo. Returns whether the address is new, or `None` if we do not believe
+    /// the announcement.
     pub(crate) fn take_announcement(
         &mut self,
         now: Instant,
@@ -205,7 +205,7 @@ impl AddressBook {
         Some(is_new)
     }
 
-    /// The peer has removed an address: no more joins go there. "If an Address ID is not known, the receiver will silently ignore
+    /// The peer has removed an address: we do not join it any more. "If an Address ID is not known, the receiver will silently ignore
     /// the request" (RFC 8684 §3.4.2).
     //= RFC 8684 §3.8: "Remove request for unknown Address ID: silently ignore"
     //= tests: remove_addr::a_removal_of_an_unknown_address_is_ignored
@@ -215,7 +215,7 @@ impl AddressBook {
         self.remote.retain(|(known, _)| *known != id || id == AddressId(0));
     }
 
-    /// This host has a further address. Returns its identifier, unless the address was known or every identifier is in use.
+    /// Adds an address of this host. Returns its identifier, unless we knew the address already or no identifier is free.
     pub(crate) fn add_local(&mut self, address: IpAddr, meta: PathMeta) -> Option<AddressId> {
         let used = |id: u8| self.local.iter().any(|(known, _, _)| known.0 == id);
         let id = (1..=u8::MAX).find(|id| !used(*id)).map(AddressId)?;
@@ -226,7 +226,7 @@ impl AddressBook {
         Some(id)
     }
 
-    /// This host has lost an address; the peer is told where `tell` says so. Returns whether the address was known.
+    /// Removes an address of this host, and tells the peer if `tell` is set. Returns whether we knew the address.
     pub(crate) fn remove_local(&mut self, address: IpAddr, tell: bool) -> bool {
         let Some(i) = self.local.iter().position(|(_, known, _)| *known == address) else { return false };
         let (id, _, _) = self.local.remove(i);
@@ -237,12 +237,12 @@ impl AddressBook {
         true
     }
 
-    /// No announcement is repeated any more.
+    /// Stops repeating announcements.
     pub(crate) fn stop_repeating(&mut self) {
         self.unechoed.clear();
     }
 
-    /// Nothing is announced any more.
+    /// Stops announcing anything.
     pub(crate) fn stop_announcing(&mut self) {
         self.announce.clear();
         self.unechoed.clear();

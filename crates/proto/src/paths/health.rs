@@ -4,31 +4,31 @@
 //! Opening -> Working -> Late -> Stale -> Down
 //! ```
 //!
-//! An answer leads from `Late` and `Stale` back to `Working`; a timeout leads to `Stale`, whether the subflow was late or not; the
-//! end of the subflow leads from everywhere to `Down`.
+//! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes it `Stale`, whether it was late before or not.
+//! When its subflow ends, it is `Down`, whatever it was before.
 
 use pathweave_units::Duration;
 
 /// A subflow on a dark path is probed at least this often with failure detection `fast`.
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Connection-level timeouts without an answer after which mainline takes a subflow for stale (`stale_loss_cnt`).
+/// Mainline takes a subflow for stale after this many connection-level timeouts without an answer (`stale_loss_cnt`).
 const STALE_AFTER: u32 = 4;
 
 /// The health of one subflow's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// It cannot carry data yet: neither the scheduler nor the application knows of it.
+    /// It cannot carry data yet. Neither the scheduler nor the application knows of it.
     #[default]
     Opening,
     /// It answers.
     Working,
-    /// An answer is overdue: others send what it carries once more.
+    /// An answer is overdue. Other subflows send again what this one carries.
     Late,
-    /// No sign of life since a timeout: no new data goes there while another subflow lives. `late`: others still send what it
-    /// carries once more with each DATA_ACK.
+    /// There has been no sign of life since a timeout. It gets no new data while another subflow is alive. `late`: with each
+    /// DATA_ACK, others still send more of what it carries.
     Stale { late: bool },
-    /// The subflow is over. `late`: as for a stale one; what it carried is still passed by until its name is given to another.
+    /// The subflow is over. `late`: as for a stale one, until the subflow's name is given to another.
     Down { late: bool },
 }
 
@@ -52,7 +52,7 @@ impl Health {
         }
     }
 
-    /// A timeout without a sign of life. One that was never told as usable stays what it is.
+    /// A timeout without a sign of life. A path that has not carried data yet stays `Opening`.
     pub(crate) fn time_out(&mut self) {
         if let Health::Working | Health::Late = *self {
             *self = Health::Stale { late: self.is_late() };
@@ -70,19 +70,19 @@ impl Health {
         was_stale
     }
 
-    /// The subflow is over. Returns whether it had been told as usable.
+    /// The subflow is over. Returns whether the scheduler and the application knew of it.
     pub(crate) fn end(&mut self) -> bool {
         let was_up = !matches!(self, Health::Opening | Health::Down { .. });
         *self = Health::Down { late: self.is_late() };
         was_up
     }
 
-    /// Others send what it carries once more.
+    /// Others send again what it carries.
     pub(crate) fn is_late(self) -> bool {
         matches!(self, Health::Late | Health::Stale { late: true } | Health::Down { late: true })
     }
 
-    /// No new data goes there while another subflow lives.
+    /// It gets no new data while another subflow is alive.
     pub(crate) fn is_stale(self) -> bool {
         matches!(self, Health::Stale { .. })
     }
@@ -93,17 +93,17 @@ impl Health {
     }
 }
 
-/// Connection-level timeouts in which a subflow acknowledged nothing (failure detection `linux`).
+/// Counts connection-level timeouts during which nothing was acknowledged on a subflow (failure detection `linux`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Silence {
     timeouts: u32,
-    /// What it had acknowledged at the last one, bytes.
+    /// Bytes acknowledged on the subflow when the last of them came.
     acked: u64,
 }
 
 impl Silence {
-    /// A connection-level timeout while data is out on the subflow, of which `acked` bytes have been acknowledged in all. Returns
-    /// whether the silence has become so long that the path counts as dark.
+    /// A connection-level timeout came while data was out on the subflow; `acked` bytes have been acknowledged there so far.
+    /// Returns whether the silence is now so long that the path counts as dark.
     pub(crate) fn time_out(&mut self, acked: u64) -> bool {
         self.timeouts = if self.acked == acked { self.timeouts + 1 } else { 0 };
         self.acked = acked;

@@ -30,12 +30,12 @@ pub(crate) struct JoinPlan {
 }
 
 impl JoinPlan {
-    /// The path manager is to look for joins that are missing.
+    /// Asks the path manager to look for missing subflows.
     pub(crate) fn request(&mut self) {
         self.wanted = true;
     }
 
-    /// Whether the path manager is to look.
+    /// Whether the path manager has been asked to look.
     pub(crate) fn is_requested(&self) -> bool {
         self.wanted
     }
@@ -45,8 +45,8 @@ impl JoinPlan {
         self.wanted = false;
     }
 
-    /// A lost subflow is joined again: the first time at once, then after 1, 2, 4, 4, ... s, until one that joined since
-    /// carries data.
+    /// A subflow was lost. It is joined again at once the first time, then after 1, 2, 4, 4, ... s; once a subflow that joined
+    /// has carried data, we start over.
     pub(crate) fn after_loss(&mut self, now: Instant) {
         match self.lost {
             0 => self.wanted = true,
@@ -65,7 +65,7 @@ impl JoinPlan {
         self.retry_at
     }
 
-    /// Tries again where it is time.
+    /// Tries again if it is time to.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.retry_at.take_if(|t| *t <= now).is_some() {
             self.wanted = true;
@@ -80,9 +80,11 @@ impl Subflow {
     }
 }
 
-/// The joins that a path manager wants besides the subflows that there are: local address (port 0: a free one), remote address.
-/// `closed_initial`: none may go to the address that the peer was first reached at. `join_initial`: further addresses may join
-/// that one where the peer has announced no other.
+/// The joins that a path manager wants in addition to the existing subflows: pairs of local address (port 0: any free port) and
+/// remote address.
+///
+/// `closed_initial`: no join may go to the peer's initial address. `join_initial`: if the peer has announced no other address,
+/// our further addresses may join its initial one.
 pub(crate) fn wanted(
     manager: PathManager,
     addresses: &AddressBook,

@@ -9,22 +9,22 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Probes without an answer after which a removed address is believed.
 const REMOVAL_PROBES: u32 = 3;
 
-/// When the peer was last heard on a subflow, and what was asked since.
+/// When we last heard the peer on a subflow, and the probes that we have sent since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepAlive {
-    /// The last acceptable segment.
+    /// When the last acceptable segment came.
     heard_at: Instant,
     probe: Option<Probe>,
 }
 
-/// Probes that were not answered yet.
+/// Probes that have not been answered yet.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     /// When the first one was sent, and when the next one will be.
     since: Instant,
     next: Instant,
     sent: u32,
-    /// The peer says that it removed the address: without an answer the subflow is reset.
+    /// The peer says that it removed the address. If no answer comes, the subflow is reset.
     removed: bool,
 }
 
@@ -52,7 +52,7 @@ impl Subflow {
         }
     }
 
-    /// Sends a probe. `removed`: because the peer says that it removed the address.
+    /// Sends a probe. `removed`: the reason is that the peer says it removed the address.
     pub(crate) fn send_probe(&mut self, now: Instant, removed: bool) {
         let next = now + self.tcp.rto().max(INTERVAL);
         let old = self.keep_alive.probe.unwrap_or(Probe { since: now, next, sent: 0, removed });
@@ -60,12 +60,12 @@ impl Subflow {
         self.tcp.probe_window();
     }
 
-    /// The peer says that it removed the address, and nothing has answered there.
+    /// The peer says that it removed the address, and indeed nothing answers there.
     pub(crate) fn is_removed_for_certain(&self) -> bool {
         self.keep_alive.probe.is_some_and(|p| p.removed && p.sent >= REMOVAL_PROBES)
     }
 
-    /// Probes have gone without an answer for so long.
+    /// Whether probes have gone unanswered for this long.
     pub(crate) fn is_silent_for(&self, now: Instant, timeout: Duration) -> bool {
         self.keep_alive.probe.is_some_and(|p| now.since(p.since) >= timeout)
     }

@@ -34,7 +34,7 @@ pub(crate) enum Join {
     Pending { local_nonce: u32, remote_nonce: u32 },
     /// The client's third ACK is out; data waits for the fourth.
     AwaitFourthAck { local_nonce: u32, remote_nonce: u32 },
-    /// Joined: data may flow. `carried`: some has.
+    /// Joined: data may flow. `carried`: some data has.
     Done { carried: bool },
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Subflow {
     pub(crate) backup: bool,
     pub(crate) health: Health,
     pub(crate) silence: Silence,
-    /// The client's third ACK goes out again at this time, unless the fourth comes (RFC 8684 §3.2).
+    /// When the client sends its third ACK again, unless the fourth comes first (RFC 8684 §3.2).
     pub(crate) third_ack_again: Option<Instant>,
     /// Data bytes that arrived here before they arrived elsewhere.
     pub(crate) first_bytes: u64,
@@ -56,11 +56,11 @@ pub(crate) struct Subflow {
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(crate) send_data_fin: bool,
     pub(crate) keep_alive: KeepAlive,
-    /// MP_PRIO that is to be sent.
+    /// The priority that MP_PRIO still has to tell the peer.
     pub(crate) send_priority: Option<bool>,
-    /// A data sequence signal has come.
+    /// A data sequence signal has come on this subflow.
     pub(crate) data_signal_seen: bool,
-    /// The last acknowledgement of new data had none: the peer may be plain TCP by now.
+    /// The last acknowledgement of new data had no such signal: the peer may have fallen back to plain TCP.
     pub(crate) answered_plainly: bool,
     pub(crate) mappings: Mappings,
     pub(crate) window: SubflowWindow,
@@ -91,7 +91,7 @@ impl Subflow {
         }
     }
 
-    /// Its addresses are these.
+    /// Whether it runs between these addresses.
     pub(crate) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
         crate::address_pair::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
     }
@@ -101,7 +101,7 @@ impl Subflow {
         self.tcp.is_closed() || self.tcp.in_time_wait()
     }
 
-    /// Data may be assigned to it, and its path is not known to be dark.
+    /// Data may be assigned to it, and its path does not seem dark.
     pub(crate) fn is_alive(&self) -> bool {
         self.usable() && !self.health.is_stale()
     }

@@ -6,9 +6,9 @@ use core::net::SocketAddr;
 use pathweave_units::Duration;
 use std::collections::VecDeque;
 
-/// Stands for a join that waits for a name.
+/// Stands for any join that is waiting for a name.
 pub(crate) const LATE_JOIN: SubflowId = SubflowId(u8::MAX);
-/// How many joins wait for a name.
+/// How many joins may wait for a name.
 const LATE_JOINS: usize = 64;
 
 /// A connection's subflows. A name is a place in the table; a dead subflow keeps its place until the name is given to another.
@@ -40,7 +40,7 @@ impl SubflowTable {
         self.places.iter_mut().flatten()
     }
 
-    /// Every name given so far, that of a subflow that is gone too: for loops that change the connection as they go.
+    /// Every name given so far, even if its subflow is gone: for loops that change the connection on the way.
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubflowId> + use<> {
         (0..self.places.len() as u8).map(SubflowId)
     }
@@ -75,7 +75,7 @@ impl SubflowTable {
         self.usable().filter(|s| s.tcp.queue().packets_out() > 0).map(|s| s.tcp.rto()).max()
     }
 
-    /// The name whose turn comes after that of `id`, around the table.
+    /// The name after `id`, in a circle.
     pub(crate) fn after(&self, id: SubflowId) -> SubflowId {
         if id.index() + 1 < self.places.len() { SubflowId(id.0 + 1) } else { SubflowId(0) }
     }
@@ -121,7 +121,7 @@ impl SubflowTable {
         self.late_joins.iter().any(|s| s.is_between(local, remote))
     }
 
-    /// Lets a join wait for a name. The one that has waited longest gives way where too many do.
+    /// Lets a join wait for a name. If too many are waiting, the one that has waited longest is dropped.
     pub(crate) fn add_late_join(&mut self, subflow: Subflow) {
         if self.late_joins.len() >= LATE_JOINS {
             self.late_joins.pop_front();

@@ -5,7 +5,7 @@ use crate::paths::table::SubflowTable;
 use crate::scheduler::BlockedBy;
 use crate::seq::{DataSeq, SubflowSet};
 
-/// A connection that is held back. Any change of it is news for the scheduler.
+/// What holds a connection back. The scheduler is told of every change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocked {
     pub(crate) by: BlockedBy,
@@ -32,8 +32,8 @@ impl Sender {
         Some(Blocked { by, head: self.map.first_unacked(), holders: self.holders(), with_space })
     }
 
-    /// Whether data is waiting that the peer's window has no room for: none at all, or too little for a segment, which
-    /// silly window avoidance holds back.
+    /// Whether data is waiting and the peer's window has no room for it: either none at all, or so little that silly window
+    /// avoidance holds the segment back.
     pub(crate) fn window_is_full(&self, subflows: &SubflowTable) -> bool {
         if self.map.unassigned_bytes() == 0 {
             return false;

@@ -40,7 +40,7 @@ impl fmt::Display for ScheduleError {
 
 impl core::error::Error for ScheduleError {}
 
-/// What the connection's settings, its application and its host say about sending.
+/// What the settings, the application and the host have to say when data is given to a subflow.
 pub(crate) struct Terms<'a> {
     /// The largest send buffer, bytes.
     pub(crate) send_buffer: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) nagle: bool,
     /// The application has ended the stream: nothing follows its last bytes.
     pub(crate) ends: bool,
-    /// Where the pieces end in which the host keeps the stream, where it keeps it so.
+    /// Where the pieces end in which the host keeps the stream, if it keeps it in pieces.
     pub(crate) fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 

@@ -26,13 +26,13 @@ pub(crate) struct Sender {
     pub(crate) messages: Messages,
     /// How much the peer takes.
     pub(crate) peer: PeerWindow,
-    /// What holds data back although some subflow has window space, as the scheduler was told.
+    /// What holds data back although some subflow has window space, as we last told the scheduler.
     pub(crate) blocked: Option<Blocked>,
-    /// Until when the peer's window has been counted as holding data back.
+    /// While the peer's window holds data back: the time up to which that has been counted.
     pub(crate) window_limited_since: Option<Instant>,
-    /// What another subflow must carry once more.
+    /// What another subflow must carry again.
     pub(crate) reinjection: Reinjection,
-    /// Some subflow is late: others carry what it carries.
+    /// Some subflow is late, and others send again what it carries.
     pub(crate) passing_by: bool,
     /// Mainline's connection-level retransmission timer.
     pub(crate) data_timer: Option<Instant>,
@@ -62,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// Everything before `ack` is acknowledged at the data level. Returns how many bytes of it are news.
+    /// The peer has acknowledged everything before `ack` at the data level. Returns how many bytes of that are new.
     pub(crate) fn acknowledge(&mut self, now: Instant, ack: DataSeq) -> u64 {
         let newly = self.map.acknowledge(ack);
         if newly > 0 {
@@ -74,7 +74,7 @@ impl Sender {
         newly
     }
 
-    /// Where the message ends that the first unassigned byte belongs to, where that is known.
+    /// Where the message ends that the first unassigned byte belongs to, if we know.
     pub(crate) fn message_end(&self) -> Option<DataSeq> {
         if self.messages.is_empty() {
             return None;
@@ -82,7 +82,7 @@ impl Sender {
         self.messages.end_of(self.map.first_unassigned()?.start)
     }
 
-    /// Nothing is written, out, or waiting for a window: the side that only receives, which is asked at each segment.
+    /// Nothing is written, out, or waiting for a window. A side that only receives is asked this with each segment.
     pub(crate) fn is_idle(&self) -> bool {
         self.map.unassigned_bytes() + self.map.assigned_bytes() == 0
             && self.reinjection.is_empty()
@@ -91,9 +91,9 @@ impl Sender {
             && self.data_timer.is_none()
     }
 
-    /// With data waiting and nothing in flight no acknowledgement would come: a closed window would never open again if
-    /// its update were lost, a piece too small to be worth sending would stay for ever. Returns whether a probe was set for the
-    /// first time. `waits`: the scheduler waits until a time.
+    /// Plans a probe of the peer's window if data is waiting and nothing is in flight: no acknowledgement would come then. A closed
+    /// window would stay closed if its update were lost, and a piece that is too small to be worth sending would never go out.
+    /// Returns whether a probe was planned that was not planned before. `waits`: the scheduler has named a time to wait until.
     pub(crate) fn arm_window_probe(&mut self, now: Instant, subflows: &SubflowTable, waits: bool) -> bool {
         let needed = self.map.unassigned_bytes() > 0
             && self.map.assigned_bytes() == 0
@@ -110,7 +110,7 @@ impl Sender {
         self.peer.probe.is_some()
     }
 
-    /// Probes a peer's window that is closed, on every subflow.
+    /// Probes the peer's closed window on every subflow.
     //= RFC 9293 §3.8.6.1: "Probing of zero (offered) windows MUST be supported"
     //= tests: zero_window::a_closed_window_may_last_for_hours, zero_window::a_lost_window_update_is_probed_for
     #[cold]

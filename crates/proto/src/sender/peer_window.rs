@@ -11,19 +11,19 @@ pub(crate) struct PeerWindow {
     /// Its size as the peer last announced it, and the largest of all, bytes.
     pub(crate) size: u64,
     pub(crate) largest: u64,
-    /// When it is probed, and how often it was; or when a piece of a small window goes out after all.
+    /// When it is probed next, and how often it has been probed. If it is open but small: when a small piece goes out anyway.
     pub(crate) probe: Option<(Instant, u32)>,
-    /// A piece of a small window goes out after all.
+    /// It is time to send a piece although it is small.
     pub(crate) overridden: bool,
 }
 
 impl PeerWindow {
-    /// The window of the first segment that says one.
+    /// The window that the handshake has told.
     pub(crate) fn begin(&mut self, bytes: u64) {
         (self.end, self.size, self.largest) = (DataSeq(bytes), bytes, bytes);
     }
 
-    /// The size that the peer announces now.
+    /// The peer announces this size.
     pub(crate) fn announce(&mut self, bytes: u64) {
         self.size = bytes;
         self.largest = self.largest.max(bytes);

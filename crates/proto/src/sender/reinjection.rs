@@ -1,4 +1,4 @@
-//! Data that another subflow must carry once more: what a dead, stale or late subflow carries.
+//! Data that another subflow must carry again because the one that carries it is late, stale or gone.
 
 use super::Sender;
 use crate::config::FailureDetection;
@@ -9,15 +9,15 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// The most of a late subflow's data that others carry before the peer says that it has some of it, segments: as many as
-/// one acknowledgement answers.
+/// How many segments of a late subflow's data others send before the peer says that it has got some: as many as one
+/// acknowledgement answers.
 const PASSED_BY: u64 = 2;
 
-/// The most that one connection-level timeout sends again, bytes.
+/// At most this many bytes are sent again at one connection-level timeout.
 pub(crate) const DATA_RETRANSMISSION: u64 = 64 << 10;
 
-/// Ranges that wait for another subflow, in the stream's order and disjoint: what the reader waits for goes first, whoever lost
-/// it.
+/// Ranges that wait for another subflow, disjoint and in the stream's order: what the reader is waiting for goes first, whichever
+/// subflow lost it.
 #[derive(Debug, Default)]
 pub(crate) struct Reinjection {
     ranges: VecDeque<Range<DataSeq>>,
@@ -56,7 +56,7 @@ impl Reinjection {
         self.ranges.pop_front();
     }
 
-    /// The first range waits from `to` on only.
+    /// Everything before `to` need not wait any more.
     pub(crate) fn advance(&mut self, to: DataSeq) {
         if let Some(front) = self.ranges.front_mut() {
             front.start = front.start.max(to);
@@ -84,8 +84,8 @@ impl Sender {
         holders.map(|s| s.tcp.rto()).max().unwrap_or_else(|| subflows.longest_timeout().unwrap_or(min_rto))
     }
 
-    /// Sets the timer that looks after data that is out. With failure detection `linux` that is mainline's connection-level
-    /// retransmission timer, which runs for as long as the longest timeout of a subflow.
+    /// Sets the timer that looks after the data that is out. With failure detection `linux` that is mainline's connection-level
+    /// retransmission timer, which takes as long as the longest timeout of any subflow.
     pub(crate) fn arm_data_timer(
         &mut self,
         now: Instant,
@@ -143,9 +143,9 @@ impl Sender {
         true
     }
 
-    /// A subflow holds the stream's next byte and its answer is overdue. Others carry the next of what it carries too, and more
-    /// with each DATA_ACK until it answers: the stream goes on before the timeout tells whether the path is dark, and where the
-    /// path has only lost the end of a window, or is slow, not much arrives twice. Returns whether something is to be carried.
+    /// A subflow holds the stream's next byte, and its answer is overdue: other subflows send its next segments too, and more of
+    /// them with each DATA_ACK until it answers. So the stream goes on before a timeout tells whether the path is dark; and if the
+    /// path is only slow or has lost the end of a window, not much arrives twice. Returns whether there is anything to send.
     pub(crate) fn pass_by(&mut self, now: Instant, subflows: &mut SubflowTable, id: SubflowId) -> bool {
         let first = self.map.first_unacked();
         let others = subflows.iter().any(|s| s.id != id && s.answers());
@@ -164,14 +164,14 @@ impl Sender {
         true
     }
 
-    /// Everything that the peer has not acknowledged is scheduled anew from its first byte on, what living subflows carry at this
-    /// moment too: failure detection `linux`, whenever a subflow ends or turns stale.
+    /// Schedules everything again that the peer has not acknowledged, even what other subflows carry at this moment. Failure
+    /// detection `linux` does that whenever a subflow ends or turns stale.
     pub(crate) fn send_everything_again(&mut self) {
         self.map.withdraw_all();
         self.reinjection.clear();
     }
 
-    /// What `id` carries is queued for others; what it never sent is unassigned again.
+    /// Queues what `id` carries for others. What it has not sent yet is unassigned again.
     pub(crate) fn hand_over(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
         let Some(subflow) = subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
@@ -183,7 +183,7 @@ impl Sender {
         self.make_way(subflows, id);
     }
 
-    /// What others have queued beyond their windows is unassigned again: what `id` carried comes before it in the stream.
+    /// Takes back what others have queued beyond their windows, because what `id` carried comes before it in the stream.
     fn make_way(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
         if self.reinjection.is_empty() {
             return;
@@ -199,8 +199,8 @@ impl Sender {
         }
     }
 
-    /// `id` carries nothing any more. What it alone carried waits for others, also what was acknowledged on the subflow: only a
-    /// DATA_ACK says that the peer has it.
+    /// `id` carries nothing any more. What only it carried waits for others, even if it was acknowledged on the subflow: only a
+    /// DATA_ACK tells that the peer has it.
     pub(crate) fn release(&mut self, id: SubflowId) {
         let alone = |owners: SubflowSet| owners == SubflowSet::only(id);
         for (range, _) in self.map.spans_from(self.map.first_unacked()).filter(|(_, owners)| alone(*owners)) {
