@@ -2,13 +2,84 @@
 
 use super::recovery::Delivered;
 use super::{Changes, Peers, Tcp};
-use crate::congestion::Ack;
+use crate::congestion::{Ack, Controller, Growth, Window};
 use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
+use core::cell::Cell;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
+
+/// The congestion window, and whether it is what limits sending.
+pub(super) struct Congestion {
+    pub(super) window: Window,
+    pub(super) controller: Box<dyn Controller>,
+    /// How the controller lets the window grow now.
+    pub(super) growth: Growth,
+    /// The window was filled in the last round, the most segments that were out in it, and where it ends.
+    pub(super) limited: bool,
+    pub(super) max_packets_out: u32,
+    pub(super) usage_end: u64,
+}
+
+impl Congestion {
+    pub(super) fn new(cwnd: u32, controller: Box<dyn Controller>) -> Self {
+        Congestion {
+            window: Window { cwnd, ssthresh: Window::NO_THRESHOLD },
+            controller,
+            growth: Growth::default(),
+            limited: false,
+            max_packets_out: 0,
+            usage_end: 0,
+        }
+    }
+}
+
+/// What reaches the peer, and what does not.
+#[derive(Debug, Default)]
+pub(super) struct Delivery {
+    /// Bytes delivered to the peer in all, and when that last changed.
+    pub(super) bytes: u64,
+    pub(super) at: Instant,
+    /// The last interval and what was delivered in it. The rate is divided out where it is asked for, and then known until it
+    /// changes.
+    pub(super) last: (u64, Duration),
+    pub(super) rate: Cell<Option<f64>>,
+    pub(super) loss_estimate: f64,
+    pub(super) bytes_since_loss: u64,
+    pub(super) bytes_between_losses: u64,
+}
+
+impl Delivery {
+    /// Bytes per second; 0 before the first.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate.get().unwrap_or_else(|| {
+            let (bytes, interval) = self.last;
+            let rate = if interval.is_zero() { 0.0 } else { bytes as f64 / interval.as_secs_f64() };
+            self.rate.set(Some(rate));
+            rate
+        })
+    }
+}
+
+/// A round trip, which ends when what was sent next at its start is acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    pub(super) end: u64,
+    pub(super) start: Option<Instant>,
+}
+
+/// The peer's window.
+#[derive(Debug, Default)]
+pub(super) struct PeerWindow {
+    /// The last field as bytes, and the largest of all.
+    pub(super) bytes: u64,
+    pub(super) largest: u64,
+    /// Segment that the last update was taken from (RFC 9293 §3.10.7.4: SND.WL1, SND.WL2).
+    pub(super) seq: u64,
+    pub(super) ack: u64,
+}
 
 /// Round trips that one acknowledgement measured.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +96,8 @@ struct Samples {
 impl Tcp {
     /// The relative number of a wire sequence number of ours, near `una`.
     fn own_relative(&self, wire: u32) -> Option<u64> {
-        let delta = wire.wrapping_sub(self.isn.wrapping_add(self.una as u32)) as i32;
-        self.una.checked_add_signed(i64::from(delta))
+        let delta = wire.wrapping_sub(self.opening.isn.wrapping_add(self.send.una as u32)) as i32;
+        self.send.una.checked_add_signed(i64::from(delta))
     }
 
     /// The relative acknowledgement number, unless it acknowledges what was never sent (RFC 9293 §3.10.7.4) or what no peer
@@ -36,7 +107,7 @@ impl Tcp {
     //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds, blind_attacks::an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped
     pub(super) fn acceptable_ack(&self, segment: &Segment) -> Option<u64> {
         let ack = self.own_relative(segment.ack)?;
-        (ack <= self.nxt && ack + self.largest_peer_window.max(1) >= self.una).then_some(ack)
+        (ack <= self.send.nxt && ack + self.peer_window.largest.max(1) >= self.send.una).then_some(ack)
     }
 
     /// Handles the acknowledgement field and SACK blocks of an acceptable segment. Returns false when the number is not
@@ -51,18 +122,18 @@ impl Tcp {
     ) -> bool {
         let Some(ack) = self.acceptable_ack(segment) else { return false };
         let window_changed = self.update_peer_window(segment, segment_seq, ack);
-        if self.peer_window == 0 {
+        if self.peer_window.bytes == 0 {
             // What is repeated into a window that has shrunk is answered: nobody is gone.
-            self.consecutive_timeouts = 0;
+            self.silence.timeouts = 0;
         }
         let echo = segment.flags.contains(Flags::ECE);
-        if ack == self.una && !echo && segment.options.sack.is_empty() && self.nothing_is_out() {
-            self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+        if ack == self.send.una && !echo && segment.options.sack.is_empty() && self.nothing_is_out() {
+            self.congestion.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
             self.update_pacing();
             return true;
         }
         let mut d = Delivered {
-            una_advanced: ack > self.una,
+            una_advanced: ack > self.send.una,
             echoed_timestamp: segment.options.timestamps.map(|t| t.echo),
             congestion_echo: echo,
             ..Delivered::default()
@@ -100,7 +171,7 @@ impl Tcp {
         let rtt = self.sample_rtt(now, segment, &samples, d.una_advanced);
         changes.rtt = rtt;
         if d.una_advanced {
-            self.dark_since = None;
+            self.silence.dark_since = None;
         }
         let round_ended = self.track_round(now, d.una_advanced);
         self.track_delivery(now, &d);
@@ -109,7 +180,7 @@ impl Tcp {
         if d.una_advanced || (d.segments > 0 && self.timer_is_probe()) {
             self.arm_after_ack(now);
         }
-        if let Some(idle) = self.idle_for.take() {
+        if let Some(idle) = self.send.idle_for.take() {
             self.with_controller(now, peers, |c, cx| c.on_restart(cx, idle));
         }
         if d.segments > 0 {
@@ -121,8 +192,8 @@ impl Tcp {
                 self.with_controller(now, peers, |c, cx| c.on_ack(cx, &sample));
             }
         }
-        self.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
-        self.host.acknowledged(self.window.cwnd);
+        self.congestion.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+        self.host.acknowledged(self.congestion.window.cwnd);
         self.update_pacing();
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         true
@@ -130,30 +201,32 @@ impl Tcp {
 
     /// The side that only receives: an acknowledgement that says nothing new has nothing to act on.
     fn nothing_is_out(&self) -> bool {
-        self.queue.is_empty() && self.idle_for.is_none() && self.recovery.is_quiet()
+        self.queue.is_empty() && self.send.idle_for.is_none() && self.recovery.is_quiet()
     }
 
     /// Takes the window of an acceptable segment, unless an older one only arrived late. Says whether the window changed.
     //= RFC 9293 §3.10.7.4: "The check here prevents using old segments to update the window"
     //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window, window_updates::what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first
     pub(super) fn update_peer_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
-        if ack < self.una {
+        if ack < self.send.una {
             return false;
         }
         // What acknowledges new data is newer than any window seen before, whatever became of the segments between: without
         // its window the old one would count from the new acknowledgement on, and the edge would lie where the peer never
         // offered it. The kernel has the same rule.
-        let newer = ack > self.una || seq > self.window_seq || (seq == self.window_seq && ack >= self.window_ack);
+        let newer = ack > self.send.una
+            || seq > self.peer_window.seq
+            || (seq == self.peer_window.seq && ack >= self.peer_window.ack);
         if !newer {
             return false;
         }
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.peer_window_shift };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.agreed.peer_window_shift };
         let window = u64::from(segment.window) << shift;
-        let changed = window != self.peer_window;
-        self.peer_window = window;
-        self.largest_peer_window = self.largest_peer_window.max(window);
-        self.window_seq = seq;
-        self.window_ack = ack;
+        let changed = window != self.peer_window.bytes;
+        self.peer_window.bytes = window;
+        self.peer_window.largest = self.peer_window.largest.max(window);
+        self.peer_window.seq = seq;
+        self.peer_window.ack = ack;
         changed
     }
 
@@ -170,15 +243,15 @@ impl Tcp {
                 blocks.next();
                 let len = first.1.saturating_sub(first.0);
                 d.duplicates_end = first.1;
-                d.duplicates = (len.div_ceil(u64::from(self.mss.max(1)))).clamp(1, 64) as u32;
+                d.duplicates = (len.div_ceil(u64::from(self.agreed.mss.max(1)))).clamp(1, 64) as u32;
             }
         }
-        let previous = core::mem::take(&mut self.previous_sack);
+        let previous = core::mem::take(&mut self.recovery.previous_sack);
         // From the lowest on: a block below another one of the same acknowledgement is no sign of reordering.
         let mut blocks: ArrayVec<(u64, u64), 4> = blocks.take(4).filter_map(|b| relative(self, b)).collect();
         blocks.sort_unstable();
         for (left, right) in blocks {
-            if left >= right || right > self.nxt || right <= self.una {
+            if left >= right || right > self.send.nxt || right <= self.send.una {
                 continue;
             }
             // What the last acknowledgement reported needs no second look, so that costs do not grow with the window.
@@ -190,8 +263,8 @@ impl Tcp {
                 None => self.sack_range(now, left..right, d, samples),
             }
             self.recovery.highest_sacked = self.recovery.highest_sacked.max(right);
-            if !self.previous_sack.is_full() {
-                self.previous_sack.push((left, right));
+            if !self.recovery.previous_sack.is_full() {
+                self.recovery.previous_sack.push((left, right));
             }
         }
     }
@@ -251,18 +324,18 @@ impl Tcp {
             self.recovery.rack_delivered(&s, now, self.rtt.min());
             self.note_delivery(now, &s);
         }
-        self.una = ack;
-        self.consecutive_timeouts = 0;
-        self.early_probes = 0;
-        self.previous_sack.retain(|b| b.1 > ack);
+        self.send.una = ack;
+        self.silence.timeouts = 0;
+        self.silence.early_probes = 0;
+        self.recovery.previous_sack.retain(|b| b.1 > ack);
     }
 
     /// RFC 6298 §3 (Karn), RFC 7323 §4.
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
         let direct = if s.retransmitted { None } else { s.first };
         // What a path that was dark says first of what was sent before that is the outage's length.
-        let dark = self.probe_interval.is_some();
-        let dark_since = self.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
+        let dark = self.silence.probe_interval.is_some();
+        let dark_since = self.silence.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
         let sample = match (direct.or(s.first_sacked), segment.options.timestamps) {
             (Some(sent), _) if sent < dark_since => return None,
             (Some(sent), _) => now.since(sent),
@@ -279,7 +352,7 @@ impl Tcp {
         if let Some(sent) = s.last_sacked.or(own) {
             self.rtt.sample_min(now.since(sent));
         }
-        self.rtt.sample(sample, self.una, self.nxt);
+        self.rtt.sample(sample, self.send.una, self.send.nxt);
         self.rtt.reset_backoff();
         Some(sample)
     }
@@ -288,24 +361,24 @@ impl Tcp {
         if !una_advanced {
             return false;
         }
-        let ended = self.una > self.round_end;
+        let ended = self.send.una > self.round.end;
         if ended {
-            self.round_end = self.nxt;
-            self.round_start = (!self.queue.is_empty()).then_some(now);
+            self.round.end = self.send.nxt;
+            self.round.start = (!self.queue.is_empty()).then_some(now);
         }
         if self.queue.packets_out() == 0 {
-            self.round_start = None;
+            self.round.start = None;
         }
         ended
     }
 
     /// The delivery rate since this segment was sent (draft-ietf-ccwg-bbr §4.1, without its send-rate bound).
     fn note_delivery(&mut self, now: Instant, s: &SentSegment) {
-        self.delivered_bytes += u64::from(s.len);
+        self.delivery.bytes += u64::from(s.len);
         let interval = now.since(s.delivered_at);
         if !interval.is_zero() {
-            self.delivered_in = (self.delivered_bytes - s.delivered, interval);
-            self.delivery_rate.set(None);
+            self.delivery.last = (self.delivery.bytes - s.delivered, interval);
+            self.delivery.rate.set(None);
         }
     }
 
@@ -313,30 +386,35 @@ impl Tcp {
         if d.segments == 0 {
             return;
         }
-        self.delivered_at = now;
-        self.bytes_since_loss += d.bytes;
-        self.loss_estimate -= self.loss_estimate * f64::from(d.segments.min(64)) / 128.0;
+        self.delivery.at = now;
+        self.delivery.bytes_since_loss += d.bytes;
+        self.delivery.loss_estimate -= self.delivery.loss_estimate * f64::from(d.segments.min(64)) / 128.0;
     }
 
     /// The rate at which the host sends follows the window and the round trip.
     pub(super) fn update_pacing(&mut self) {
-        let window = self.window;
+        let window = self.congestion.window;
         self.host.update_pacing(window.cwnd, window.ssthresh, self.queue.packets_out(), self.rtt.srtt());
     }
 
     /// Whether the window is, or lately was, what limits sending: only then it may grow.
     fn is_cwnd_limited(&self) -> bool {
-        self.cwnd_limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+        self.congestion.limited
+            || (self.congestion.window.in_slow_start()
+                && self.congestion.window.cwnd < 2 * self.congestion.max_packets_out)
     }
 
     /// After a burst of sending: was it the window that ended it?
     pub(crate) fn validate_window(&mut self) {
-        let limited = self.in_flight() >= self.window.cwnd;
+        let limited = self.in_flight() >= self.congestion.window.cwnd;
         let packets_out = self.queue.packets_out();
-        if self.una >= self.cwnd_usage_end || limited || (!self.cwnd_limited && packets_out > self.max_packets_out) {
-            self.cwnd_limited = limited;
-            self.max_packets_out = packets_out;
-            self.cwnd_usage_end = self.nxt;
+        if self.send.una >= self.congestion.usage_end
+            || limited
+            || (!self.congestion.limited && packets_out > self.congestion.max_packets_out)
+        {
+            self.congestion.limited = limited;
+            self.congestion.max_packets_out = packets_out;
+            self.congestion.usage_end = self.send.nxt;
         }
     }
 }

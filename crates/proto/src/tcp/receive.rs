@@ -1,9 +1,8 @@
-//! The receiving half: reassembly, acknowledgement policy, SACK blocks.
+//! The receiving half: reassembly and SACK blocks. When it acknowledges is in `acknowledge`.
 
+use super::acknowledge::{Acks, Compression, PeerClock};
 use crate::config::TcpConfig;
-use crate::host::SubflowHost;
 use arrayvec::ArrayVec;
-use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::Mapping;
 use pathweave_wire::{Payload, SackBlock, SackBlocks};
 use std::collections::VecDeque;
@@ -21,7 +20,7 @@ pub(crate) struct Arrival {
 }
 
 #[derive(Debug)]
-struct Held {
+pub(super) struct Held {
     arrival: Arrival,
     fin: bool,
 }
@@ -32,23 +31,11 @@ impl Held {
     }
 }
 
-/// When an acknowledgement is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AckDue {
-    No,
-    At(Instant),
-    Now,
-}
-
-/// SACK compression, as in the kernel: duplicate acknowledgements that go out at once, the most that wait as one, how
-/// long they wait at most, and how much later the timer may run.
-const UNCOMPRESSED: u32 = 3;
-const MAX_COMPRESSED: u32 = 44;
-const COMPRESSION: Duration = Duration::from_millis(1);
-const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
 /// Blocks that an acknowledgement surely has room for: before another one comes to the front, what waits goes out.
 const EXPECTED_BLOCKS: usize = 2;
 
+/// A full segment where none has come yet (RFC 9293 §3.7.1).
+const DEFAULT_SEGMENT: u32 = 536;
 /// What a piece that waits takes beside its bytes, and what small windows may take in any case, bytes.
 const PIECE_OVERHEAD: u64 = 256;
 const LEAST_MEMORY: u64 = 64 << 10;
@@ -58,67 +45,27 @@ pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
     pieces as u64 * PIECE_OVERHEAD + bytes > window.saturating_mul(2).saturating_add(LEAST_MEMORY)
 }
 
-/// What the acknowledgement policy has to know of the rest of the connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
-    /// The timeout without any doubling.
-    pub(crate) rto: Duration,
-    pub(crate) srtt: Option<Duration>,
-    /// The peer understands SACK.
-    pub(crate) sack: bool,
-    /// What arrived waits for other subflows' data, not for the reader.
-    pub(crate) taken: bool,
-}
-
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    next: u64,
+    pub(super) next: u64,
     /// Out-of-order segments: sorted, disjoint.
-    held: VecDeque<Held>,
+    pub(super) held: VecDeque<Held>,
     held_bytes: u64,
     /// The window that bounds the memory of what is held.
     pub(crate) held_window: u64,
     /// Out-of-order ranges, the one that changed last first (RFC 2018 §4).
-    blocks: ArrayVec<(u64, u64), 4>,
-    duplicate: Option<(u64, u64)>,
+    pub(super) blocks: ArrayVec<(u64, u64), 4>,
+    pub(super) duplicate: Option<(u64, u64)>,
     fin: bool,
-    due: AckDue,
-    /// Segments still acknowledged at once, at the start and after an idle time.
-    quick: u32,
-    /// The window that may be offered grew by the segment just received.
-    grew: bool,
-    started: bool,
-    /// A segment came with PSH, or short: its sender has no more for now.
-    pushed: bool,
-    /// The segment that [`Receiver::decide_ack`] is to decide on, and the time since the one before.
-    noted: Option<(Received, bool, u32)>,
-    gap: Duration,
     /// The last segment left nothing held that was held before.
-    filled_hole: bool,
-    /// Duplicate acknowledgements sent for the hole at `.0`; how many wait as one since, and until when.
-    duplicate_acks: (u64, u32),
-    compressed: u32,
-    compressed_until: Option<Instant>,
-    /// The blocks of an acknowledgement that waited and goes out before a segment changes them, and how long that segment
-    /// waits in turn.
-    flushed: Option<ArrayVec<(u64, u64), 4>>,
-    flushed_until: Option<Instant>,
-    /// The window that the last acknowledgement offered.
-    offered: u64,
-    rtt: Option<Duration>,
-    last_echo: u32,
-    /// `next` when the last acknowledgement was sent.
-    acked_next: u64,
-    last_data: Instant,
-    /// The kernel's adaptive delay: 40 ms, less while segments come faster.
-    delay: Duration,
+    pub(super) filled_hole: bool,
     /// The largest segment seen: what a full segment is.
-    full_segment: u32,
-    /// The peer's newest timestamp, to be echoed, and its validity.
-    pub(crate) recent_timestamp: u32,
-    pub(crate) recent_timestamp_at: Instant,
+    pub(super) full_segment: u32,
     /// ECN: congestion was experienced and not yet answered by CWR.
     pub(crate) echo_congestion: bool,
+    pub(super) acks: Acks,
+    pub(super) compression: Compression,
+    pub(crate) clock: PeerClock,
 }
 
 /// What [`Receiver::receive`] made of a segment.
@@ -139,29 +86,12 @@ impl Receiver {
             blocks: ArrayVec::new(),
             duplicate: None,
             fin: false,
-            due: AckDue::No,
-            quick: 0,
-            grew: false,
-            started: false,
-            pushed: false,
-            noted: None,
-            gap: Duration::ZERO,
             filled_hole: false,
-            duplicate_acks: (0, 0),
-            compressed: 0,
-            compressed_until: None,
-            flushed: None,
-            flushed_until: None,
-            offered: 0,
-            rtt: None,
-            last_echo: 0,
-            acked_next: 0,
-            last_data: Instant::ZERO,
-            delay: config.delayed_ack_timeout,
-            full_segment: 536,
-            recent_timestamp: 0,
-            recent_timestamp_at: Instant::ZERO,
+            full_segment: DEFAULT_SEGMENT,
             echo_congestion: false,
+            acks: Acks::new(config.delayed_ack_timeout),
+            compression: Compression::default(),
+            clock: PeerClock::default(),
         }
     }
 
@@ -177,7 +107,7 @@ impl Receiver {
     }
     /// What the last acknowledgement said.
     pub(crate) fn acked_next(&self) -> u64 {
-        self.acked_next
+        self.acks.acked_next
     }
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
@@ -187,7 +117,7 @@ impl Receiver {
     }
     pub(crate) fn start(&mut self) {
         self.next = 1;
-        self.acked_next = 1;
+        self.acks.acked_next = 1;
     }
 
     /// Takes a segment's data (`ssn` is its first byte), appends what is in order now to `out`.
@@ -304,8 +234,8 @@ impl Receiver {
     fn note_block(&mut self, start: u64, end: u64) {
         let (mut left, mut right) = (start, end);
         let place = self.blocks.iter().position(|b| b.0 <= end && b.1 >= start).unwrap_or(self.blocks.len());
-        if place >= EXPECTED_BLOCKS && self.compressed > 0 {
-            self.flushed = Some(self.blocks.clone());
+        if place >= EXPECTED_BLOCKS && self.compression.waiting > 0 {
+            self.compression.flushed = Some(self.blocks.clone());
         }
         self.blocks.retain(|b| {
             let touches = b.0 <= right && b.1 >= left;
@@ -329,7 +259,7 @@ impl Receiver {
             right: peer_isn.wrapping_add(right as u32),
         };
         let mut out = SackBlocks::new();
-        let blocks = self.flushed.as_ref().unwrap_or(&self.blocks);
+        let blocks = self.compression.flushed.as_ref().unwrap_or(&self.blocks);
         let reported = self.duplicate.take().into_iter().chain(blocks.iter().copied());
         out.extend(reported.take(limit).map(wire));
         out
@@ -337,221 +267,6 @@ impl Receiver {
 
     pub(crate) fn has_blocks(&self) -> bool {
         !self.blocks.is_empty() || self.duplicate.is_some()
-    }
-
-    /// A data segment or FIN was received; [`Receiver::decide_ack`] follows once its data has found its place.
-    pub(crate) fn note(
-        &mut self,
-        now: Instant,
-        received: Received,
-        fin: bool,
-        pushed: bool,
-        len: u32,
-        echo: Option<u32>,
-    ) {
-        self.gap = now.since(self.last_data);
-        self.last_data = now;
-        self.pushed |= pushed || len < self.full_segment;
-        self.noted = Some((received, fin, len));
-        if let Some(echo) = echo.filter(|e| *e != 0 && *e != self.last_echo && len >= self.full_segment) {
-            self.last_echo = echo;
-            self.sample_rtt(now, echo);
-        }
-    }
-
-    /// The receiver's view of the round trip, from echoed timestamps: the smaller at once, the larger slowly.
-    fn sample_rtt(&mut self, now: Instant, echo: u32) {
-        let ms = super::ack::timestamp(now).wrapping_sub(echo);
-        if ms > i32::MAX as u32 {
-            return;
-        }
-        let sample = Duration::from_millis(u64::from(ms.max(1)));
-        self.rtt = Some(match self.rtt {
-            Some(old) if sample > old => old + (sample - old).div(8),
-            _ => sample,
-        });
-    }
-
-    pub(crate) fn full_segment(&self) -> u32 {
-        self.full_segment
-    }
-
-    pub(crate) fn rtt(&self) -> Option<Duration> {
-        self.rtt
-    }
-
-    /// Data bytes of the segment just received, where it brought new data; and whether they wait for a hole.
-    pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
-        let (received, _, len) = self.noted?;
-        (received != Received::Duplicate).then_some((len, received == Received::OutOfOrder))
-    }
-
-    /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer; where it
-    /// offers less than the last one did, the acknowledgement waits for the reader, unless the data is `taken`: no reader
-    /// waits for it.
-    //= RFC 9293 §3.8.6.3: "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
-    //= seconds"
-    //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
-    pub(crate) fn decide_ack(
-        &mut self,
-        now: Instant,
-        window: u64,
-        around: &Surroundings,
-        config: &TcpConfig,
-        host: &SubflowHost,
-    ) {
-        let Some((received, fin, _)) = self.noted.take() else { return };
-        if !self.started {
-            self.started = true;
-            self.renew_quick(window, config);
-        } else if received == Received::InOrder {
-            self.adapt_delay(self.gap, config);
-            if self.gap > around.rto {
-                self.renew_quick(window, config);
-            }
-        }
-        if core::mem::take(&mut self.grew) {
-            self.quick |= 1;
-        }
-        if received == Received::Duplicate && self.duplicate.is_some_and(|d| d.1 <= self.next) {
-            self.renew_quick(window, config);
-        }
-        let unacked = self.next - self.acked_next;
-        let at_once = fin
-            || (received == Received::Duplicate && self.held.is_empty())
-            || self.filled_hole
-            || self.quick > 0
-            || !config.delayed_ack
-            || (unacked > u64::from(self.full_segment) && (around.taken || window >= self.offered));
-        self.filled_hole = false;
-        if at_once {
-            self.flushed = None;
-            self.due = AckDue::Now;
-        } else if self.flushed.is_some() {
-            self.flushed_until = Some(now + self.compression(around));
-            self.due = AckDue::Now;
-        } else if !self.held.is_empty() {
-            self.acknowledge_hole(now, around);
-        } else if self.due == AckDue::No {
-            self.due = AckDue::At(host.expiry(now, self.delay.min(config.delayed_ack_timeout)));
-        }
-    }
-
-    /// Segments beyond a hole: the first three acknowledgements at once, so that the sender sees the loss, then one for all
-    /// that arrives in a twentieth of a round trip (the kernel's SACK compression).
-    #[inline(never)]
-    fn acknowledge_hole(&mut self, now: Instant, around: &Surroundings) {
-        if self.duplicate_acks.0 != self.next {
-            self.duplicate_acks = (self.next, 0);
-        }
-        if !around.sack || self.compressed >= MAX_COMPRESSED || self.duplicate_acks.1 < UNCOMPRESSED {
-            self.duplicate_acks.1 += 1;
-            self.due = AckDue::Now;
-            return;
-        }
-        self.compressed += 1;
-        if self.compressed_until.is_none() {
-            self.compressed_until = Some(now + self.compression(around));
-        }
-    }
-
-    fn compression(&self, around: &Surroundings) -> Duration {
-        let rtt = self.rtt.unwrap_or(Duration::ZERO);
-        let rtt = around.srtt.map_or(rtt, |srtt| rtt.min(srtt));
-        rtt.div(20).min(COMPRESSION) + COMPRESSION_SLACK
-    }
-
-    /// A small window is not flooded with acknowledgements: the kernel's rule.
-    fn renew_quick(&mut self, window: u64, config: &TcpConfig) {
-        let budget = window / (2 * u64::from(self.full_segment.max(1)));
-        self.quick = self.quick.max(config.quick_acks.min(budget.clamp(2, 1 << 20) as u32));
-    }
-
-    /// The offered window grows: the sender is told at once.
-    pub(crate) fn window_grew(&mut self) {
-        self.grew = true;
-    }
-
-    /// The application has read, whose acknowledgement leaves at `at`, or at once. `empty`: nothing waits for it or for earlier data any more.
-    pub(crate) fn after_read(&mut self, at: Option<Instant>, empty: bool) {
-        if let AckDue::At(_) = self.due {
-            let unacked = self.next - self.acked_next;
-            if unacked > u64::from(self.full_segment) || (self.pushed && empty) {
-                self.ack_by(at);
-            }
-        }
-    }
-
-    /// What the last acknowledgement offered, before the window scale rounded it down.
-    pub(crate) fn set_offered(&mut self, window: u64) {
-        self.offered = window;
-    }
-
-    /// What is left of the window that was offered last.
-    pub(crate) fn window_left(&self) -> u64 {
-        self.offered.saturating_sub(self.next - self.acked_next)
-    }
-
-    /// The delay follows the time between segments (half of the old value plus the gap), at least half of its maximum.
-    fn adapt_delay(&mut self, gap: Duration, config: &TcpConfig) {
-        let longest = config.delayed_ack_timeout;
-        if gap <= longest.div(2) {
-            self.delay = self.delay.div(2) + longest.div(2);
-        } else if gap < self.delay {
-            self.delay = self.delay.div(2) + gap;
-        }
-        self.delay = self.delay.min(longest);
-    }
-
-    pub(crate) fn ack_now(&mut self) {
-        self.due = AckDue::Now;
-    }
-    pub(crate) fn ack_by(&mut self, at: Option<Instant>) {
-        self.due = match (self.due, at) {
-            (AckDue::Now, _) | (_, None) => AckDue::Now,
-            (AckDue::At(sooner), Some(at)) => AckDue::At(sooner.min(at)),
-            (AckDue::No, Some(at)) => AckDue::At(at),
-        };
-    }
-    pub(crate) fn ack_is_due(&self) -> bool {
-        self.due == AckDue::Now
-    }
-    pub(crate) fn end_quick_acks(&mut self) {
-        self.quick = 0;
-    }
-    pub(crate) fn owes_ack(&self) -> bool {
-        self.next > self.acked_next
-    }
-    /// When an acknowledgement that waits goes out; the far future where none does.
-    #[inline]
-    pub(crate) fn ack_timer(&self) -> Instant {
-        let compressed = self.compressed_until.unwrap_or(Instant::FAR_FUTURE);
-        match self.due {
-            AckDue::At(delayed) => delayed.min(compressed),
-            _ => compressed,
-        }
-    }
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if self.ack_timer() <= now {
-            self.due = AckDue::Now;
-        }
-    }
-    /// An acknowledgement goes out.
-    pub(crate) fn ack_sent(&mut self, offered: u64) {
-        if self.due != AckDue::No {
-            self.quick = self.quick.saturating_sub(1);
-        }
-        self.pushed = false;
-        self.offered = offered;
-        self.due = AckDue::No;
-        self.flushed = None;
-        self.compressed_until = self.flushed_until.take();
-        self.compressed = u32::from(self.compressed_until.is_some());
-        self.acked_next = self.next;
-    }
-    pub(crate) fn stop_timer(&mut self) {
-        self.due = AckDue::No;
-        self.compressed_until = None;
     }
 }
 

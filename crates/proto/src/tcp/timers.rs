@@ -27,6 +27,26 @@ const LEAST_SILENCE: Duration = Duration::from_secs(100);
 /// A path that was dark is not asked again sooner than after this, however near the peer is.
 const SHORTEST_PROBE: Duration = Duration::from_millis(1);
 
+/// The subflow's timers, but for the receiver's.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    pub(super) retransmit: Option<(RetransmitTimer, Instant)>,
+    pub(super) time_wait_end: Option<Instant>,
+}
+
+/// What was tried without an answer.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// Retransmission timeouts in a row.
+    pub(super) timeouts: u32,
+    /// Probes of a path that was dark before their time, since something was last acknowledged.
+    pub(super) early_probes: u32,
+    /// The first timeout of the row.
+    pub(super) dark_since: Option<Instant>,
+    /// While the path is dark, or is not known to work yet: timeouts are not stretched beyond this.
+    pub(super) probe_interval: Option<Duration>,
+}
+
 impl Tcp {
     /// When [`Tcp::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
@@ -38,26 +58,26 @@ impl Tcp {
     #[inline]
     pub(crate) fn next_timer(&self) -> Instant {
         let never = Instant::FAR_FUTURE;
-        let retransmit = self.retransmit_timer.map_or(never, |(_, t)| t);
-        retransmit.min(self.receiver.ack_timer()).min(self.time_wait_end.unwrap_or(never))
+        let retransmit = self.timers.retransmit.map_or(never, |(_, t)| t);
+        retransmit.min(self.receiver.ack_timer()).min(self.timers.time_wait_end.unwrap_or(never))
     }
 
     pub(super) fn arm_rto(&mut self, now: Instant) {
-        self.retransmit_timer =
+        self.timers.retransmit =
             (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.host.expiry(now, self.rto())));
     }
 
     /// The path is dark, or is not known to work yet: it is probed at least this often, and what it says first of what was sent
     /// before does not count as a round trip. `None`: it works.
     pub(crate) fn probe_at_least_every(&mut self, interval: Option<Duration>) {
-        self.probe_interval = interval;
+        self.silence.probe_interval = interval;
     }
 
     /// A dark path answers again: the timeouts that were doubled and capped in the dark do not count any more.
     pub(crate) fn answered_again(&mut self, now: Instant) {
-        self.probe_interval = None;
+        self.silence.probe_interval = None;
         self.rtt.reset_backoff();
-        if let Some((RetransmitTimer::Timeout, _)) = self.retransmit_timer {
+        if let Some((RetransmitTimer::Timeout, _)) = self.timers.retransmit {
             self.arm_rto(now);
         }
     }
@@ -67,26 +87,26 @@ impl Tcp {
     /// our direction too.
     pub(crate) fn probe_again(&mut self, now: Instant) {
         let round = self.rtt.srtt().unwrap_or(Duration::ZERO).max(SHORTEST_PROBE);
-        let wait = round.saturating_mul(1 << self.early_probes.min(16));
-        if let (Some((RetransmitTimer::Timeout, at)), Some(head)) = (&mut self.retransmit_timer, self.queue.head()) {
+        let wait = round.saturating_mul(1 << self.silence.early_probes.min(16));
+        if let (Some((RetransmitTimer::Timeout, at)), Some(head)) = (&mut self.timers.retransmit, self.queue.head()) {
             let sooner = (head.last_sent + wait).max(now);
             if sooner < *at {
                 *at = sooner;
-                self.early_probes = self.early_probes.saturating_add(1);
+                self.silence.early_probes = self.silence.early_probes.saturating_add(1);
             }
         }
     }
 
     pub(super) fn arm_syn(&mut self, now: Instant) {
-        self.retransmit_timer = Some((RetransmitTimer::Syn, self.host.expiry(now, self.rto())));
+        self.timers.retransmit = Some((RetransmitTimer::Syn, self.host.expiry(now, self.rto())));
     }
 
     pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
-        self.retransmit_timer = Some((RetransmitTimer::Reordering, self.host.expiry(now, wait)));
+        self.timers.retransmit = Some((RetransmitTimer::Reordering, self.host.expiry(now, wait)));
     }
 
     pub(super) fn timer_is_probe(&self) -> bool {
-        matches!(self.retransmit_timer, Some((RetransmitTimer::LossProbe, _)))
+        matches!(self.timers.retransmit, Some((RetransmitTimer::LossProbe, _)))
     }
 
     fn probe_delay(&self) -> Option<Duration> {
@@ -106,11 +126,11 @@ impl Tcp {
     }
 
     pub(super) fn arm_after_ack(&mut self, now: Instant) {
-        if matches!(self.retransmit_timer, Some((RetransmitTimer::Reordering, t)) if t > now) {
+        if matches!(self.timers.retransmit, Some((RetransmitTimer::Reordering, t)) if t > now) {
             return;
         }
         self.arm_rto(now);
-        if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.retransmit_timer.as_mut()) {
+        if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.timers.retransmit.as_mut()) {
             // RFC 8985 §7.2: where the retransmission timer would expire first, the probe takes its time.
             *kind = RetransmitTimer::LossProbe;
             *at = (*at).min(self.host.expiry(now, delay));
@@ -118,15 +138,15 @@ impl Tcp {
     }
 
     pub(super) fn arm_after_sending(&mut self, now: Instant) {
-        if self.retransmit_timer.is_none() {
+        if self.timers.retransmit.is_none() {
             self.arm_rto(now);
         }
         if let Some(delay) = self.probe_delay()
-            && matches!(self.retransmit_timer, Some((RetransmitTimer::Timeout | RetransmitTimer::LossProbe, _)))
+            && matches!(self.timers.retransmit, Some((RetransmitTimer::Timeout | RetransmitTimer::LossProbe, _)))
         {
             let timeout = self.queue.head().map_or(now, |h| h.last_sent) + self.rto();
             let at = self.host.expiry(now, delay.min(timeout.max(now).since(now)));
-            self.retransmit_timer = Some((RetransmitTimer::LossProbe, at));
+            self.timers.retransmit = Some((RetransmitTimer::LossProbe, at));
         }
     }
 
@@ -135,8 +155,8 @@ impl Tcp {
     #[cold]
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.retransmit_timer = None;
-        self.time_wait_end = Some(now + TIME_WAIT);
+        self.timers.retransmit = None;
+        self.timers.time_wait_end = Some(now + TIME_WAIT);
     }
 
     /// Runs every timer that is due.
@@ -144,30 +164,30 @@ impl Tcp {
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         self.receiver.handle_timeout(now);
         self.host.look_again();
-        if self.time_wait_end.is_some_and(|t| t <= now) {
-            self.time_wait_end = None;
+        if self.timers.time_wait_end.is_some_and(|t| t <= now) {
+            self.timers.time_wait_end = None;
             self.abort();
         }
-        let Some((kind, at)) = self.retransmit_timer else { return };
+        let Some((kind, at)) = self.timers.retransmit else { return };
         if at > now {
             return;
         }
-        self.retransmit_timer = None;
+        self.timers.retransmit = None;
         match kind {
             RetransmitTimer::Syn => {
-                self.syn_retransmissions += 1;
-                if self.syn_retransmissions > self.config.max_retransmissions.min(6) {
+                self.opening.retransmissions += 1;
+                if self.opening.retransmissions > self.config.max_retransmissions.min(6) {
                     changes.gave_up = self.state == State::SynReceived;
                     self.abort();
                     (changes.reset, changes.unanswered) = (true, true);
                     return;
                 }
                 self.rtt.back_off();
-                self.send_syn = true;
+                self.opening.syn_due = true;
             }
             RetransmitTimer::Timeout => self.retransmission_timeout(now, peers, changes),
             RetransmitTimer::LossProbe => {
-                self.send_loss_probe = true;
+                self.due.loss_probe = true;
                 self.counters.loss_probes += 1;
                 changes.late = true;
                 self.arm_rto(now);
@@ -191,11 +211,12 @@ impl Tcp {
             return;
         }
         self.counters.timeouts += 1;
-        self.consecutive_timeouts += 1;
-        self.dark_since.get_or_insert(now);
+        self.silence.timeouts += 1;
+        self.silence.dark_since.get_or_insert(now);
         // Probes that come sooner than doubled timeouts do not make up for the time that a path is given.
-        let given = self.probe_interval.is_none() || self.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
-        if self.consecutive_timeouts > self.config.max_retransmissions && given {
+        let given = self.silence.probe_interval.is_none()
+            || self.silence.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
+        if self.silence.timeouts > self.config.max_retransmissions && given {
             self.abort();
             (changes.reset, changes.unanswered) = (true, true);
             return;
@@ -203,7 +224,7 @@ impl Tcp {
         // The peer discarded what it had SACKed (RFC 2018 §8).
         if self.queue.head().is_some_and(|h| h.sacked) {
             self.queue.forget_sacks();
-            self.previous_sack.clear();
+            self.recovery.previous_sack.clear();
         }
         self.enter_loss(now, peers);
         self.rtt.back_off();

@@ -5,7 +5,7 @@ use super::{State, Tcp};
 use crate::host::Sending;
 use crate::seq::DataSeq;
 use core::ops::Range;
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment, Timestamps};
 
 /// One transmission, decided and accounted for; the connection adds window and Multipath TCP options.
@@ -21,15 +21,62 @@ pub(crate) enum Outgoing {
     WindowProbe,
 }
 
+/// The subflow's send sequence (RFC 9293 §3.3.1), and what holds segments back.
+#[derive(Debug)]
+pub(super) struct SendSpace {
+    /// First sequence number not acknowledged; next one to send; the end of what is queued.
+    pub(super) una: u64,
+    pub(super) nxt: u64,
+    pub(super) queued_end: u64,
+    /// A FIN is queued.
+    pub(super) fin_queued: bool,
+    /// End of the last segment sent that was not full (Minshall's variant of Nagle).
+    pub(super) small_end: u64,
+    pub(super) nagle: bool,
+    /// Data is queued beyond the congestion window: buffers are what schedulers' grants made them.
+    pub(super) queues: bool,
+    pub(super) last_sent: Option<Instant>,
+    /// Data went out after this long without any; the controller has not been told.
+    pub(super) idle_for: Option<Duration>,
+}
+
+impl SendSpace {
+    pub(super) fn new() -> Self {
+        SendSpace {
+            una: 0,
+            nxt: 0,
+            queued_end: 1,
+            fin_queued: false,
+            small_end: 0,
+            nagle: true,
+            queues: false,
+            last_sent: None,
+            idle_for: None,
+        }
+    }
+}
+
+/// What goes out next beside data.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// A tail loss probe, and a probe of the peer's window.
+    pub(super) loss_probe: bool,
+    pub(super) window_probe: bool,
+    /// An acknowledgement that carries a signal of the connection.
+    pub(super) signal: bool,
+    /// The answer to an echo of congestion (RFC 3168 §6.1.2).
+    pub(super) cwr: bool,
+}
+
 impl Tcp {
     /// Decides what goes out next and accounts for it.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Outgoing> {
         if self.state == State::Closed {
             return None;
         }
-        if self.send_syn {
-            self.send_syn = false;
-            self.syn_sent_at = now;
+        if self.opening.syn_due {
+            self.opening.syn_due = false;
+            self.opening.syn_sent_at = now;
             self.arm_syn(now);
             return Some(Outgoing::Syn);
         }
@@ -39,25 +86,25 @@ impl Tcp {
         if let Some(data) = self.next_data(now) {
             return Some(data);
         }
-        if self.send_window_probe {
-            self.send_window_probe = false;
+        if self.due.window_probe {
+            self.due.window_probe = false;
             return Some(Outgoing::WindowProbe);
         }
-        if core::mem::take(&mut self.send_signal) || self.receiver.ack_is_due() {
+        if core::mem::take(&mut self.due.signal) || self.receiver.ack_is_due() {
             return Some(Outgoing::Ack);
         }
         None
     }
 
     fn next_data(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.send_loss_probe {
-            self.send_loss_probe = false;
+        if self.due.loss_probe {
+            self.due.loss_probe = false;
             if self.queue.packets_out() > 0 && self.recovery.probe.is_none() {
                 return Some(self.loss_probe(now));
             }
         }
         let repairs = self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
-        if (self.queue.unsent() == 0 && !repairs) || self.in_flight() >= self.window.cwnd {
+        if (self.queue.unsent() == 0 && !repairs) || self.in_flight() >= self.congestion.window.cwnd {
             return None;
         }
         if self.recovery.state == super::recovery::State::Loss {
@@ -76,16 +123,16 @@ impl Tcp {
     fn limited_transmit_allows(&self) -> bool {
         self.config.limited_transmit
             || self.recovery.state != super::recovery::State::Disorder
-            || self.queue.packets_out() < self.window.cwnd
+            || self.queue.packets_out() < self.congestion.window.cwnd
     }
 
     /// Whether the first unsent segment may go out now, given room in the window.
     fn may_send_new(&mut self, now: Instant) -> bool {
         let Some(next) = self.queue.first_unsent() else { return false };
-        let full = next.len >= self.mss;
+        let full = next.len >= self.agreed.mss;
         let last = self.queue.unsent() == 1;
         // Nagle, as Minshall has it (RFC 9293 §3.7.4): the stream's short tail waits for an earlier short segment.
-        if self.nagle && last && !full && !next.fin && !self.fin_queued && self.small_outstanding() {
+        if self.send.nagle && last && !full && !next.fin && !self.send.fin_queued && self.small_outstanding() {
             return false;
         }
         if !self.limited_transmit_allows() {
@@ -98,22 +145,22 @@ impl Tcp {
     fn begin_burst(&mut self, now: Instant) -> bool {
         use super::recovery::State as R;
         // What was queued beyond the window of this subflow's last acknowledgement may go: another one has offered it.
-        let edge = (self.una + self.peer_window).max(self.queued_end);
+        let edge = (self.send.una + self.peer_window.bytes).max(self.send.queued_end);
         let sending = Sending {
             queue: &self.queue,
             min_rtt: self.rtt.min(),
             srtt: self.rtt.srtt(),
-            cwnd: self.window.cwnd,
+            cwnd: self.congestion.window.cwnd,
             in_flight: self.in_flight(),
-            mss: self.mss,
+            mss: self.agreed.mss,
             recovering: matches!(self.recovery.state, R::Reduction | R::Recovery | R::Loss),
-            last_sent: self.last_sent,
-            offered: edge.saturating_sub(self.nxt),
-            peer_window: self.peer_window,
-            nagle_holds: self.nagle && self.small_outstanding(),
-            fin_queued: self.fin_queued,
+            last_sent: self.send.last_sent,
+            offered: edge.saturating_sub(self.send.nxt),
+            peer_window: self.peer_window.bytes,
+            nagle_holds: self.send.nagle && self.small_outstanding(),
+            fin_queued: self.send.fin_queued,
             backlog: self.backlog,
-            queues: self.queues,
+            queues: self.send.queues,
         };
         self.host.begin_burst(now, &sending)
     }
@@ -122,23 +169,24 @@ impl Tcp {
     /// threshold remembers three quarters of it.
     #[inline(never)]
     fn restart_after_idle(&mut self, now: Instant) {
-        let Some(last) = self.last_sent else { return };
-        self.idle_for = Some(now.since(last));
+        let Some(last) = self.send.last_sent else { return };
+        self.send.idle_for = Some(now.since(last));
         if !self.config.restart_after_idle {
             return;
         }
         let rto = self.rtt.base_rto();
         let idle = now.since(last);
-        let least = self.config.initial_window.min(self.window.cwnd);
+        let least = self.config.initial_window.min(self.congestion.window.cwnd);
         if idle <= rto {
             return;
         }
-        for _ in 0..self.host.restarts(&self.queue, self.queues) {
-            self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd - self.window.cwnd / 4);
+        for _ in 0..self.host.restarts(&self.queue, self.send.queues) {
+            self.congestion.window.ssthresh =
+                self.congestion.window.ssthresh.max(self.congestion.window.cwnd - self.congestion.window.cwnd / 4);
             let mut idle = idle;
-            while idle > rto && self.window.cwnd > least {
+            while idle > rto && self.congestion.window.cwnd > least {
                 idle -= rto;
-                self.window.cwnd = (self.window.cwnd / 2).max(least);
+                self.congestion.window.cwnd = (self.congestion.window.cwnd / 2).max(least);
             }
         }
     }
@@ -146,39 +194,39 @@ impl Tcp {
     fn send_new(&mut self, now: Instant) -> Outgoing {
         if self.queue.packets_out() == 0 {
             self.restart_after_idle(now);
-            self.round_start = Some(now);
-            self.round_end = self.nxt;
-            if self.delivered_at < now {
+            self.round.start = Some(now);
+            self.round.end = self.send.nxt;
+            if self.delivery.at < now {
                 // The rate is measured from the first segment of a flight.
-                self.delivered_at = now;
+                self.delivery.at = now;
             }
         }
         let left = self.host.sent();
         // What is queued leaves its buffer with the burst; the rest has one of its own.
-        let splits = self.queues && left.last;
-        let name = self.queue.mark_sent(now, left.first, splits, self.delivered_bytes, self.delivered_at);
-        if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.mss) {
-            self.small_end = self.queue.get(name).map_or(0, |s| s.end());
+        let splits = self.send.queues && left.last;
+        let name = self.queue.mark_sent(now, left.first, splits, self.delivery.bytes, self.delivery.at);
+        if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.agreed.mss) {
+            self.send.small_end = self.queue.get(name).map_or(0, |s| s.end());
         }
         if self.recovery.in_reduction() {
-            self.recovery.prr_out += 1;
+            self.recovery.prr.out += 1;
         }
-        self.last_sent = Some(now);
+        self.send.last_sent = Some(now);
         let out = self.account(name, false);
-        self.nxt = self.nxt.max(self.queue.get(name).map_or(0, |s| s.end()));
+        self.send.nxt = self.send.nxt.max(self.queue.get(name).map_or(0, |s| s.end()));
         self.arm_after_sending(now);
         out
     }
 
     #[inline(never)]
     fn retransmit(&mut self, now: Instant, name: u64) -> Option<Outgoing> {
-        self.queue.mark_retransmitted(name, now, self.delivered_bytes, self.delivered_at);
+        self.queue.mark_retransmitted(name, now, self.delivery.bytes, self.delivery.at);
         if self.recovery.in_reduction() {
-            self.recovery.prr_out += 1;
+            self.recovery.prr.out += 1;
         }
         self.note_retransmission(timestamp(now));
         let head = self.queue.sent_names().start == name;
-        if head || self.retransmit_timer.is_none() {
+        if head || self.timers.retransmit.is_none() {
             self.arm_rto(now);
         }
         Some(self.account(name, true))
@@ -189,13 +237,13 @@ impl Tcp {
     fn loss_probe(&mut self, now: Instant) -> Outgoing {
         if self.queue.first_unsent().is_some() {
             let out = self.send_new(now);
-            self.recovery.probe = Some((self.nxt, false));
+            self.recovery.probe = Some((self.send.nxt, false));
             self.arm_rto(now);
             return out;
         }
         let last = self.queue.sent_names().end - 1;
-        self.queue.mark_retransmitted(last, now, self.delivered_bytes, self.delivered_at);
-        self.recovery.probe = Some((self.nxt, true));
+        self.queue.mark_retransmitted(last, now, self.delivery.bytes, self.delivery.at);
+        self.recovery.probe = Some((self.send.nxt, true));
         self.arm_rto(now);
         self.account(last, true)
     }
@@ -212,12 +260,12 @@ impl Tcp {
 
     /// Asks the peer for its window with an old sequence number (RFC 9293 §3.8.6.1).
     pub(crate) fn probe_window(&mut self) {
-        self.send_window_probe = true;
+        self.due.window_probe = true;
     }
 
     /// An acknowledgement without data goes out, whatever else does: it carries a signal of the connection.
     pub(crate) fn signal(&mut self) {
-        self.send_signal = true;
+        self.due.signal = true;
     }
 
     /// An acknowledgement goes out as soon as possible.
@@ -228,24 +276,24 @@ impl Tcp {
     /// Makes the segment: numbers, flags, timestamps, data. `window` is the receive window in bytes after the acknowledgement.
     pub(crate) fn header(&mut self, now: Instant, out: &Outgoing, window: u64, segment: &mut Segment) {
         segment.reset(self.local, self.remote);
-        segment.seq = self.isn.wrapping_add(match out {
+        segment.seq = self.opening.isn.wrapping_add(match out {
             Outgoing::Syn => 0,
             Outgoing::Data { ssn, .. } => *ssn as u32,
-            Outgoing::Ack => self.nxt as u32,
-            Outgoing::WindowProbe => (self.una.max(1) - 1) as u32,
+            Outgoing::Ack => self.send.nxt as u32,
+            Outgoing::WindowProbe => (self.send.una.max(1) - 1) as u32,
         });
-        if self.peer_synced {
+        if self.opening.peer_synced {
             segment.flags |= Flags::ACK;
-            segment.ack = self.peer_isn.wrapping_add(self.receiver.next() as u32);
+            segment.ack = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
         }
-        if self.timestamps_ok || (*out == Outgoing::Syn && self.state == State::SynSent && self.config.timestamps) {
-            let echo = if self.peer_synced { self.receiver.recent_timestamp } else { 0 };
+        if self.agreed.timestamps || (*out == Outgoing::Syn && self.state == State::SynSent && self.config.timestamps) {
+            let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
             segment.options.timestamps = Some(Timestamps { value: timestamp(now), echo });
         }
         match out {
             Outgoing::Syn => self.syn_header(segment, window),
             _ => {
-                let field = window >> self.window_shift;
+                let field = window >> self.agreed.window_shift;
                 segment.window = field.min(u64::from(u16::MAX)) as u16;
                 if self.receiver.echo_congestion {
                     segment.flags |= Flags::ECE;
@@ -259,13 +307,13 @@ impl Tcp {
             }
             if data.start < data.end {
                 // The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there.
-                let pushed = self.queues && self.queue.last_sent_is_pushed();
+                let pushed = self.send.queues && self.queue.last_sent_is_pushed();
                 let at_end = self.queue.unsent() == 0 && !self.backlog;
                 if self.host.pushes_burst() || at_end || pushed {
                     segment.flags |= Flags::PSH;
                 }
-                if self.send_cwr {
-                    self.send_cwr = false;
+                if self.due.cwr {
+                    self.due.cwr = false;
                     segment.flags |= Flags::CWR;
                 }
             }
@@ -274,26 +322,26 @@ impl Tcp {
 
     /// Adds SACK blocks in the option space that is left, once everything else is in.
     pub(crate) fn finish(&mut self, segment: &mut Segment) {
-        if segment.flags.contains(Flags::ACK) && self.sack_ok && self.receiver.has_blocks() {
+        if segment.flags.contains(Flags::ACK) && self.agreed.sack && self.receiver.has_blocks() {
             let mut room = segment.options.free_sack_blocks();
             if !segment.payload.is_empty() {
                 let left = self.config.mtu.saturating_sub(segment.ip_len());
                 room = room.min((left.saturating_sub(4) / 8) as usize);
             }
             if room > 0 {
-                segment.options.sack = self.receiver.sack_blocks(self.peer_isn, room);
+                segment.options.sack = self.receiver.sack_blocks(self.opening.peer_isn, room);
             }
         }
         debug_assert!(segment.options.wire_len() <= MAX_OPTION_BYTES, "options fit the header: {:?}", segment.options);
         if segment.flags.contains(Flags::ACK) {
-            self.receiver.ack_sent(u64::from(segment.window) << self.window_shift);
+            self.receiver.ack_sent(u64::from(segment.window) << self.agreed.window_shift);
         }
     }
 
     /// The ECN codepoint of a segment (RFC 3168 §6.1): only new data is ECN-capable.
     pub(crate) fn ecn_of(&self, out: &Outgoing) -> Ecn {
         match out {
-            Outgoing::Data { data, again: false, .. } if self.ecn_ok && data.start < data.end => Ecn::Ect0,
+            Outgoing::Data { data, again: false, .. } if self.agreed.ecn && data.start < data.end => Ecn::Ect0,
             _ => Ecn::NotEct,
         }
     }

@@ -1,0 +1,141 @@
+//! Which segments are lost: RACK (RFC 8985) on SACK, counting SACKs (RFC 6675), NewReno (RFC 6582).
+
+use super::Tcp;
+use super::recovery::{Delivered, Recovery, State, TIMER_SLACK};
+use crate::config::LossRecovery;
+use crate::send_queue::SentSegment;
+use pathweave_units::{Duration, Instant};
+
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// The most recently sent segment that was delivered, and how far segments are reordered.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    sent: Instant,
+    transmission: u64,
+    pub(super) rtt: Duration,
+    pub(super) advanced: bool,
+    pub(super) reordering_seen: bool,
+    pub(super) reordering_steps: u32,
+    pub(super) reordering_round: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            sent: Instant::ZERO,
+            transmission: 0,
+            rtt: Duration::ZERO,
+            advanced: false,
+            reordering_seen: false,
+            reordering_steps: 1,
+            reordering_round: 0,
+        }
+    }
+}
+
+impl Recovery {
+    /// A segment sent at `sent` was delivered (RFC 8985 §6.2 step 2).
+    pub(crate) fn rack_delivered(&mut self, s: &SentSegment, now: Instant, min_rtt: Option<Duration>) {
+        let rtt = now.since(s.last_sent);
+        // An acknowledgement this soon after a retransmission is for the original.
+        if s.ever_retransmitted && min_rtt.is_some_and(|min| rtt < min) {
+            return;
+        }
+        self.rack.advanced = true;
+        self.rack.rtt = rtt;
+        if s.transmission >= self.rack.transmission {
+            self.rack.sent = s.last_sent;
+            self.rack.transmission = s.transmission;
+        }
+    }
+
+    /// A segment that was sent once is delivered below one that was delivered earlier.
+    pub(crate) fn note_reordering(&mut self) {
+        self.rack.reordering_seen = true;
+    }
+}
+
+impl Tcp {
+    /// The reordering window of RACK (RFC 8985 §6.2 step 4; the kernel's form).
+    pub(super) fn reordering_window(&self) -> Duration {
+        if !self.recovery.rack.reordering_seen {
+            if matches!(self.recovery.state, State::Recovery | State::Loss) {
+                return Duration::ZERO;
+            }
+            if self.queue.sacked_out.max(self.recovery.duplicate_acks) >= DUPLICATE_THRESHOLD {
+                return Duration::ZERO;
+            }
+        }
+        let quarter = self.rtt.min().unwrap_or(Duration::ZERO).div(4);
+        let window = quarter.saturating_mul(u64::from(self.recovery.rack.reordering_steps));
+        self.rtt.srtt().map_or(window, |srtt| window.min(srtt))
+    }
+
+    pub(super) fn lose(&mut self, name: u64) {
+        if self.queue.mark_lost(name) {
+            self.recovery.newly_lost += 1;
+            self.delivery.loss_estimate += (1.0 - self.delivery.loss_estimate) / 128.0;
+        }
+    }
+
+    /// Marks lost what was sent long enough before something that was delivered. Returns when to look again.
+    pub(crate) fn rack_detect(&mut self, now: Instant) -> Option<Duration> {
+        let window = self.reordering_window();
+        let mut wait = None;
+        while let Some(name) = self.queue.oldest_transmission() {
+            let Some(&SentSegment { last_sent, transmission, .. }) = self.queue.get(name) else { break };
+            if transmission >= self.recovery.rack.transmission {
+                break;
+            }
+            if last_sent + self.recovery.rack.rtt + window > now {
+                // Later transmissions may wait longer: one sent together with the delivered one decides.
+                wait = Some((self.recovery.rack.sent + self.recovery.rack.rtt + window).since(now));
+                break;
+            }
+            self.lose(name);
+        }
+        wait
+    }
+
+    /// Finds losses after an acknowledgement, by the configured rule.
+    pub(super) fn identify_losses(&mut self, now: Instant, delivered: &Delivered) {
+        if !self.agreed.sack || self.config.recovery == LossRecovery::NewReno {
+            self.newreno_losses(delivered);
+        } else if self.config.recovery == LossRecovery::Sack {
+            self.sack_losses();
+        } else if self.recovery.rack.advanced {
+            self.recovery.rack.advanced = false;
+            if let Some(wait) = self.rack_detect(now) {
+                self.arm_reordering_timer(now, wait + TIMER_SLACK);
+            }
+        }
+    }
+
+    /// RFC 6582: the first segment is lost after three duplicates, and after each partial acknowledgement.
+    pub(super) fn newreno_losses(&mut self, delivered: &Delivered) {
+        let partial = self.recovery.state == State::Recovery && delivered.una_advanced;
+        if partial || (self.recovery.state < State::Recovery && self.recovery.duplicate_acks >= DUPLICATE_THRESHOLD) {
+            let head = self.queue.sent_names().start;
+            if self.queue.get(head).is_some_and(|s| !s.lost) {
+                self.lose(head);
+            }
+        }
+    }
+
+    /// RFC 6675 IsLost(): three segments above were SACKed.
+    pub(super) fn sack_losses(&mut self) {
+        if self.queue.sacked_out < DUPLICATE_THRESHOLD {
+            return;
+        }
+        let mut above = 0;
+        for name in self.queue.sent_names().rev() {
+            let Some(s) = self.queue.get(name) else { break };
+            if s.sacked {
+                above += 1;
+            } else if above >= DUPLICATE_THRESHOLD && !s.lost {
+                self.lose(name);
+            }
+        }
+    }
+}

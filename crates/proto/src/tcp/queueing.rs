@@ -1,0 +1,161 @@
+//! What is put on a subflow to be sent: data, grants of schedulers, the FIN; and taken back again.
+
+use super::{State, Tcp};
+use crate::send_queue::SentSegment;
+use crate::seq::DataSeq;
+use core::ops::Range;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::Payload;
+
+impl Tcp {
+    /// Bytes that still fit the last segment, where data from `at` on goes on there and nothing of its buffer was sent.
+    pub(crate) fn room_in_last(&self, at: DataSeq) -> u32 {
+        match (self.queue.open_buffer(), self.queue.last_queued()) {
+            (Some(_), Some(last)) if !last.fin && last.data().end == at => self.agreed.mss.saturating_sub(last.len),
+            _ => 0,
+        }
+    }
+
+    /// [`Tcp::queued_memory`] once `bytes` more from `at` on are queued.
+    pub(crate) fn memory_with(&self, at: DataSeq, bytes: u64) -> u64 {
+        let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == at);
+        self.host.memory_with(&self.queue, goes_on, bytes, self.agreed.mss, self.peer_window.largest)
+    }
+
+    /// What `bytes` not yet queued here take of it, where they are all that is left of a plain TCP's stream.
+    pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
+        self.host.memory_of(bytes, self.agreed.mss, self.peer_window.largest)
+    }
+
+    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left.
+    pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
+        self.host.fills(unassigned, free, self.agreed.mss, self.peer_window.largest)
+    }
+
+    /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as
+    /// [`Tcp::room_in_last`] says.
+    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload) {
+        debug_assert!(self.can_send(), "data is queued only where it can be sent");
+        let len = payload.len();
+        self.host.look_again();
+        if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload) {
+            self.send.queued_end += u64::from(len);
+            return;
+        }
+        let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == dsn);
+        let starts_buffer = !goes_on
+            || self
+                .queue
+                .open_buffer()
+                .is_none_or(|n| n >= self.host.buffer_segments(self.agreed.mss, self.peer_window.largest));
+        let segment = SentSegment {
+            ssn: self.send.queued_end,
+            len,
+            fin: false,
+            starts_buffer,
+            pushed: false,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            ever_retransmitted: false,
+            dsn,
+            last_sent: Instant::ZERO,
+            transmission: 0,
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+        };
+        self.queue.push(segment, payload);
+        self.send.queued_end += u64::from(len);
+    }
+
+    /// A scheduler's grant that may lie beyond the congestion window ends here.
+    pub(crate) fn end_grant(&mut self) {
+        self.send.queues = true;
+        self.queue.end_grant();
+    }
+
+    /// Ends our direction after all that is queued (RFC 9293 §3.10.4).
+    pub(crate) fn close(&mut self, now: Instant) {
+        match self.state {
+            State::SynSent => self.abort(),
+            State::SynReceived | State::Established | State::CloseWait if !self.send.fin_queued => {
+                if !self.queue.end_with_last() {
+                    self.queue_lone_fin(now);
+                }
+                self.send.queued_end += 1;
+                self.send.fin_queued = true;
+                match self.state {
+                    State::Established => self.state = State::FinWait1,
+                    State::CloseWait => self.state = State::LastAck,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes back a FIN that was queued and never sent. Returns whether there was one.
+    pub(crate) fn take_back_fin(&mut self) -> bool {
+        if !self.send.fin_queued || !self.queue.take_back_fin() {
+            return false;
+        }
+        self.send.fin_queued = false;
+        self.send.queued_end -= 1;
+        self.state = match self.state {
+            State::FinWait1 => State::Established,
+            State::LastAck => State::CloseWait,
+            state => state,
+        };
+        true
+    }
+
+    fn queue_lone_fin(&mut self, now: Instant) {
+        let fin = SentSegment {
+            ssn: self.send.queued_end,
+            len: 0,
+            fin: true,
+            starts_buffer: true,
+            pushed: false,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            ever_retransmitted: false,
+            dsn: DataSeq(0),
+            last_sent: now,
+            transmission: 0,
+            delivered: 0,
+            delivered_at: now,
+        };
+        self.queue.push(fin, Payload::EMPTY);
+    }
+
+    /// Takes back every queued segment that was never sent; returns their data, newest first.
+    pub(crate) fn take_unsent(&mut self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        core::iter::from_fn(|| {
+            if self.queue.last_queued().is_some_and(|s| s.fin) {
+                return None;
+            }
+            let s = self.queue.pop_unsent()?;
+            self.send.queued_end = s.ssn;
+            Some(s.data())
+        })
+    }
+
+    /// The data of every segment that is not acknowledged, in subflow order.
+    pub(crate) fn unacked_data(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        self.queue.iter().filter(|s| s.len > 0).map(SentSegment::data)
+    }
+
+    /// The data of every segment that went out at least a round trip ago and is not acknowledged, in subflow order.
+    pub(crate) fn overdue_data(&self, now: Instant) -> impl Iterator<Item = Range<DataSeq>> + '_ {
+        let round_trip = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        let overdue = move |s: &&SentSegment| s.len > 0 && s.last_sent + round_trip <= now;
+        self.queue.iter().take(self.queue.packets_out() as usize).filter(overdue).map(SentSegment::data)
+    }
+
+    /// Everything up to `end` of the stream was queued here, in order: the subflow's sequence is the stream's.
+    pub(crate) fn is_whole_stream(&self, end: DataSeq) -> bool {
+        let data_end = self.send.queued_end - u64::from(self.send.fin_queued);
+        data_end == end.0 + 1 && self.queue.iter().filter(|s| s.len > 0).all(|s| s.dsn.0 + 1 == s.ssn)
+    }
+}

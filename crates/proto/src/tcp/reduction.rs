@@ -1,0 +1,74 @@
+//! Smaller windows: the threshold after a loss, and proportional rate reduction on the way to it (RFC 9937).
+
+use super::recovery::{Delivered, State};
+use super::{Peers, Tcp};
+use pathweave_units::Instant;
+
+/// Proportional rate reduction, in segments.
+#[derive(Debug, Default)]
+pub(crate) struct Prr {
+    pub(super) prior_cwnd: u32,
+    delivered: u32,
+    pub(super) out: u32,
+}
+
+impl Tcp {
+    /// The threshold falls; the window follows by proportional rate reduction.
+    #[inline(never)]
+    pub(super) fn start_reduction(&mut self, now: Instant, peers: Peers<'_>) {
+        self.recovery.high = self.send.nxt;
+        self.recovery.probe = None;
+        self.recovery.prr.prior_cwnd = self.congestion.window.cwnd;
+        self.recovery.prr.delivered = 0;
+        self.recovery.prr.out = 0;
+        self.congestion.window.ssthresh = self.with_controller(now, peers, |c, cx| c.threshold_after_loss(cx)).max(2);
+        self.note_loss_interval();
+    }
+
+    pub(super) fn note_loss_interval(&mut self) {
+        self.delivery.bytes_between_losses = self.delivery.bytes_since_loss;
+        self.delivery.bytes_since_loss = 0;
+    }
+
+    pub(super) fn end_reduction(&mut self) {
+        self.congestion.window.cwnd = self.congestion.window.ssthresh.max(1);
+    }
+
+    /// A tail loss that a probe repaired, or an ECN echo: the window shrinks without anything to repair.
+    pub(crate) fn enter_reduction(&mut self, now: Instant, peers: Peers<'_>) {
+        if !self.recovery.in_reduction() {
+            self.recovery.undo.prior = None;
+            self.start_reduction(now, peers);
+            self.recovery.state = State::Reduction;
+        }
+    }
+
+    /// Proportional rate reduction (RFC 9937 §5), after losses are marked and before anything is sent again.
+    pub(crate) fn reduce_window(&mut self, d: &Delivered) {
+        if d.segments == 0 || self.recovery.prr.prior_cwnd == 0 {
+            return;
+        }
+        if !self.config.prr {
+            return;
+        }
+        let in_flight = i64::from(self.in_flight());
+        let ssthresh = i64::from(self.congestion.window.ssthresh);
+        let delta = ssthresh - in_flight;
+        self.recovery.prr.delivered += d.segments;
+        let delivered = i64::from(self.recovery.prr.delivered);
+        let out = i64::from(self.recovery.prr.out);
+        let mut count = if delta < 0 {
+            let prior = i64::from(self.recovery.prr.prior_cwnd);
+            (ssthresh * delivered + prior - 1) / prior - out
+        } else {
+            let mut n = (delivered - out).max(i64::from(d.segments));
+            if d.una_advanced && self.recovery.newly_lost == 0 {
+                n += 1;
+            }
+            n.min(delta)
+        };
+        // The first retransmission goes out at once.
+        count = count.max(i64::from(out == 0));
+        self.congestion.window.cwnd = (in_flight + count).max(1) as u32;
+    }
+}

@@ -1,0 +1,230 @@
+//! What an arriving segment does (RFC 9293 §3.10.7).
+
+use super::receive::Arrival;
+use super::{Changes, Peers, State, Tcp};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Flags, Segment};
+
+/// How long a timestamp can be compared with (RFC 7323 §5.5).
+const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
+
+impl Tcp {
+    /// Handles an arriving segment. `acceptable` is how many bytes beyond the next one expected may be taken.
+    pub(crate) fn handle_segment(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+        ecn: Ecn,
+        acceptable: u64,
+        peers: Peers<'_>,
+        changes: &mut Changes,
+    ) {
+        self.host.look_again();
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.handle_in_syn_sent(now, segment, peers, changes),
+            _ => self.handle_synchronised(now, segment, ecn, acceptable, peers, changes),
+        }
+    }
+
+    /// Whether the numbers are such that handshake options of the segment count: it could change this state.
+    pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
+        match self.state {
+            State::Closed => false,
+            State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
+            _ => {
+                let next = self.receiver.next();
+                let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
+                let Some(seq) = next.checked_add_signed(i64::from(delta)) else { return false };
+                let len = u64::from(segment.sequence_len());
+                let in_window = seq + len >= next && seq <= next + acceptable;
+                in_window && segment.flags.contains(Flags::ACK) && self.acceptable_ack(segment).is_some()
+            }
+        }
+    }
+
+    /// The segment acknowledges something after our SYN, which is more than a FIN.
+    pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
+        if self.send.queued_end - u64::from(self.send.fin_queued) <= 1 {
+            return false;
+        }
+        let beyond_syn = segment.ack.wrapping_sub(self.opening.isn.wrapping_add(1)) as i32 > 0;
+        segment.flags.contains(Flags::ACK) && beyond_syn && self.is_established()
+    }
+
+    fn handle_synchronised(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+        ecn: Ecn,
+        acceptable: u64,
+        peers: Peers<'_>,
+        changes: &mut Changes,
+    ) {
+        self.receiver.held_window = acceptable;
+        let next = self.receiver.next();
+        let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
+        let seq = next.checked_add_signed(i64::from(delta));
+        let len = u64::from(segment.sequence_len());
+        let Some(seq) = seq else {
+            return self.reject(segment, 0);
+        };
+        // RFC 7323 §5 (PAWS).
+        if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) {
+            let old = (t.value.wrapping_sub(self.receiver.clock.recent) as i32) < 0;
+            // §5.5: after 24 days the comparison means nothing.
+            let valid = now.since(self.receiver.clock.recent_at) < TIMESTAMP_VALID;
+            if old && valid && !segment.flags.contains(Flags::RST) {
+                return self.reject(segment, seq);
+            }
+        }
+        if segment.flags.contains(Flags::RST) {
+            // RFC 5961 §3.2.
+            //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence
+            //= number (RCV.NXT), then TCP MUST reset the connection"
+            //= tests: fastclose::resets_count_only_at_the_exact_number
+            if seq == next {
+                self.abort();
+                changes.reset = true;
+                changes.acceptable = true;
+                changes.current = true;
+            } else if seq > next && seq < next + acceptable.max(1) {
+                changes.challenge = true;
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && seq == 0 {
+                if segment.flags.contains(Flags::ACK) && segment.ack == self.opening.isn.wrapping_add(1) {
+                    // Our own SYN of a simultaneous open is acknowledged.
+                    self.send.una = 1;
+                    self.receiver.ack_now();
+                    return self.establish(now, peers, changes);
+                }
+                self.opening.syn_due = true;
+                return;
+            }
+            changes.challenge = true;
+            return;
+        }
+        let old_probe = len == 0 && seq + 1 == next;
+        if seq > next + acceptable || (seq + len > next + acceptable.max(1) && len > 0 && seq >= next + acceptable) {
+            if len == 0 {
+                changes.challenge = true;
+                return;
+            }
+            return self.reject(segment, seq);
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if seq + len < next {
+                // An old one, such as a keep-alive probe: it completes no handshake.
+                return;
+            }
+            if segment.ack != self.opening.isn.wrapping_add(1) {
+                //= RFC 9293 §3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset segment"
+                //= tests: handshake::only_the_acknowledgement_of_the_syn_ack_completes_the_handshake
+                changes.refused = true;
+                return;
+            }
+            self.send.una = 1;
+            self.establish(now, peers, changes);
+        }
+        if !self.handle_ack(now, segment, seq, peers, changes) {
+            changes.challenge = true;
+            return;
+        }
+        self.take_timestamp(now, segment, seq, len);
+        changes.acceptable = true;
+        changes.current = seq + len >= next;
+        // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
+        if seq + len > next + acceptable {
+            let room = (next + acceptable).saturating_sub(seq).min(u64::from(segment.payload.len()));
+            segment.payload = segment.payload.slice(0, room as u32);
+            segment.flags = segment.flags.without(Flags::FIN);
+        }
+        if old_probe {
+            self.receiver.ack_now();
+        }
+        self.handle_data(now, segment, seq, ecn, changes);
+        self.follow_fins(now);
+    }
+
+    /// Remembers the timestamp of an acceptable segment for the next acknowledgement, where it is the earliest that this
+    /// covers (RFC 7323 §4.3). Of what lies wholly before that, of what came out of order, and of what acknowledges the
+    /// impossible it would let one forged segment silence the peer (§5.3).
+    fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: u64, len: u64) {
+        let acked = self.receiver.acked_next();
+        if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps)
+            && (seq..=seq + len).contains(&acked)
+        {
+            self.receiver.clock.recent = t.value;
+            self.receiver.clock.recent_at = now;
+        }
+    }
+
+    /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is
+    /// reported as a duplicate, as the kernel does: its sender may have repeated it for nothing.
+    #[cold]
+    fn reject(&mut self, segment: &Segment, seq: u64) {
+        if !segment.flags.contains(Flags::RST) {
+            self.receiver.note_duplicate(seq, seq + u64::from(segment.payload.len()));
+            self.receiver.ack_now();
+        }
+    }
+
+    fn handle_data(&mut self, now: Instant, segment: &mut Segment, seq: u64, ecn: Ecn, changes: &mut Changes) {
+        let fin = segment.flags.contains(Flags::FIN);
+        let len = segment.payload.len();
+        if segment.payload.is_empty() && !fin {
+            return;
+        }
+        if self.agreed.ecn {
+            if segment.flags.contains(Flags::CWR) {
+                self.receiver.echo_congestion = false;
+            }
+            if ecn == Ecn::Ce {
+                self.receiver.echo_congestion = true;
+            }
+        }
+        let first = changes.arrived.len();
+        let arrival = Arrival {
+            ssn: seq,
+            payload: core::mem::take(&mut segment.payload),
+            mapping: segment.options.dss.and_then(|d| d.mapping),
+            data_fin: segment.options.dss.is_some_and(|d| d.data_fin),
+        };
+        self.counters.data_segments_received += 1;
+        let had_fin = self.receiver.fin_in_order();
+        let received = self.receiver.receive(arrival, fin, &mut changes.arrived);
+        if received == super::receive::Received::Duplicate {
+            self.counters.duplicate_segments_received += 1;
+        }
+        debug_assert!(changes.arrived.len() >= first, "arrivals are only appended");
+        changes.fin = self.receiver.fin_in_order() && !had_fin;
+        let pushed = segment.flags.contains(Flags::PSH);
+        let echo = segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| t.echo);
+        self.receiver.note(now, received, changes.fin, pushed, len, echo);
+    }
+
+    /// State changes of FINs, ours acknowledged and the peer's received.
+    fn follow_fins(&mut self, now: Instant) {
+        let ours_acked = self.send.fin_queued && self.send.una == self.send.queued_end;
+        let theirs = self.receiver.fin_in_order();
+        self.state = match (self.state, ours_acked, theirs) {
+            (State::Established, _, true) => State::CloseWait,
+            (State::FinWait1, true, true) | (State::Closing, true, _) | (State::FinWait2, _, true) => {
+                return self.start_time_wait(now);
+            }
+            (State::FinWait1, true, false) => State::FinWait2,
+            (State::FinWait1, false, true) => State::Closing,
+            (State::LastAck, true, _) => return self.abort(),
+            (state, _, _) => state,
+        };
+        if self.state == State::TimeWait {
+            self.start_time_wait(now);
+        }
+    }
+}
