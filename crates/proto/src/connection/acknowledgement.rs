@@ -7,7 +7,7 @@ use crate::congestion::LossKind;
 use crate::paths::subflow::Join;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::Changes;
+use crate::tcp::{Changes, Ended, Told};
 use pathweave_units::Instant;
 use pathweave_wire::{Flags, Segment};
 
@@ -40,7 +40,7 @@ impl Connection {
             // Beyond what was ever sent: ignored.
             return;
         }
-        if changes.una_advanced {
+        if changes.una_advanced() {
             // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
             self.note_living_subflow(now);
         }
@@ -111,7 +111,7 @@ impl Connection {
             subflow.join = Join::Done { carried: true };
             self.joins.forget_losses();
         }
-        if changes.una_advanced || (changes.delivered && self.fast_detection()) {
+        if changes.una_advanced() || (changes.told == Told::Sacked && self.fast_detection()) {
             self.revive(now, id);
         }
         if changes.late {
@@ -128,25 +128,25 @@ impl Connection {
         }
         if changes.fin && self.is_mptcp() {
             self.follow_subflow_fin(now, id);
-        } else if changes.fin || changes.acceptable && self.is_plain() {
+        } else if changes.fin || changes.verdict.is_acceptable() && self.is_plain() {
             self.end_plain_stream(now, id);
         }
-        if changes.gave_up
+        if changes.ended == Some(Ended::NeverEstablished)
             && let Some(subflow) = self.subflows.get_mut(id)
         {
             let reset = subflow.tcp.reset_segment();
             self.control.push_back(reset);
         }
-        if changes.reset {
-            if changes.unanswered {
-                self.lose_dark_subflow(now, id);
-            } else {
-                self.lose_subflow(now, id);
+        if let Some(ended) = changes.ended {
+            match ended {
+                Ended::Reset => self.lose_subflow(now, id),
+                Ended::Unanswered | Ended::NeverEstablished => self.lose_dark_subflow(now, id),
             }
-            let error = match self.role {
-                _ if changes.unanswered && !self.life.connected => ConnectionError::ConnectTimeout,
-                Role::Client if !self.life.connected => ConnectionError::Refused,
-                _ => ConnectionError::Reset,
+            let error = match (ended, self.role) {
+                _ if self.life.connected => ConnectionError::Reset,
+                (Ended::Unanswered | Ended::NeverEstablished, _) => ConnectionError::ConnectTimeout,
+                (Ended::Reset, Role::Client) => ConnectionError::Refused,
+                (Ended::Reset, Role::Server) => ConnectionError::Reset,
             };
             self.fail_if_alone(now, error);
         }

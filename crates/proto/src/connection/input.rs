@@ -4,7 +4,7 @@ use super::handshake::{HandshakeStep, Mode};
 use super::{Connection, ConnectionError, ConnectionEvent};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{Arrival, Changes, Peers};
+use crate::tcp::{Arrival, Changes, Peers, Verdict};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
@@ -53,10 +53,10 @@ impl Connection {
             subflow.tcp.handle_segment(now, segment, ecn, acceptable, peers, &mut changes);
         }
         self.paths = paths;
-        if changes.refused {
+        if changes.verdict == Verdict::Refused {
             self.refuse_segment(segment);
         }
-        if changes.challenge
+        if changes.verdict == Verdict::Challenged
             && self.challenges.allows(now)
             && let Some(subflow) = self.subflows.get_mut(id)
         {
@@ -66,18 +66,18 @@ impl Connection {
             self.subflow_established(now, id);
         }
         self.raise_if_usable(now, id);
-        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.health.is_stale() && !changes.una_advanced) {
+        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.health.is_stale() && !changes.una_advanced()) {
             subflow.tcp.probe_again(now);
         }
-        if changes.acceptable {
+        if changes.verdict.is_acceptable() {
             if let Some(subflow) = self.subflows.get_mut(id) {
                 subflow.heard(now);
-                if changes.una_advanced {
+                if changes.una_advanced() {
                     // Not where an older acknowledgement comes late.
                     subflow.answered_plainly = segment.options.dss.is_none() && subflow.tcp.acknowledges_data(segment);
                 }
             }
-            let mut result = self.take_options(now, id, segment, changes.current);
+            let mut result = self.take_options(now, id, segment, changes.verdict == Verdict::Current);
             if result.is_ok() {
                 result = self.take_arrivals(now, id, &mut changes);
             }

@@ -1,7 +1,7 @@
 //! What an acknowledgement does to the sending half.
 
 use super::recovery::Delivered;
-use super::{Changes, Peers, Tcp};
+use super::{Changes, Peers, Tcp, Told};
 use crate::congestion::{Ack, Controller, Growth, Window};
 use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
@@ -146,10 +146,13 @@ impl Tcp {
             self.handle_sack(now, segment, ack, &mut d, &mut samples);
         }
         if d.una_advanced {
-            changes.una_advanced = true;
             self.advance_una(now, ack, sacked_before, &mut d, &mut samples, &mut changes.acked);
         }
-        changes.delivered = d.una_advanced || d.newly_sacked;
+        changes.told = match (d.una_advanced, d.newly_sacked) {
+            (true, _) => Told::Acknowledged,
+            (false, true) => Told::Sacked,
+            (false, false) => Told::Nothing,
+        };
         // RFC 5681 §2: a duplicate acknowledgement.
         d.duplicate_ack =
             !d.una_advanced && segment.payload.is_empty() && !window_changed && self.queue.packets_out() > 0;

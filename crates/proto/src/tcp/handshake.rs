@@ -6,7 +6,7 @@ use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::timers::{Silence, Timers};
 use super::transmit::{Due, SendSpace};
-use super::{Changes, Counters, Peers, State, Tcp};
+use super::{Changes, Counters, Ended, Peers, State, Tcp, Verdict};
 use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig};
 use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
@@ -205,17 +205,17 @@ impl Tcp {
         if segment.flags.contains(Flags::ACK) && !acks_syn {
             //= RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset"
             //= tests: handshake::a_wrong_acknowledgement_of_the_syn_is_reset
-            changes.refused = true;
+            changes.verdict = Verdict::Refused;
             return;
         }
         if segment.flags.contains(Flags::RST) {
             if acks_syn {
                 self.abort();
-                changes.reset = true;
+                changes.ended = Some(Ended::Reset);
             }
             return;
         }
-        changes.acceptable = true;
+        changes.verdict = Verdict::Acceptable;
         if !segment.flags.contains(Flags::SYN) {
             return;
         }

@@ -6,6 +6,7 @@
 
 mod ack;
 mod acknowledge;
+mod changes;
 mod detection;
 mod handshake;
 mod queueing;
@@ -18,17 +19,16 @@ mod timers;
 mod transmit;
 mod undo;
 
+pub(crate) use changes::{Changes, Ended, Told, Verdict};
 pub(crate) use receive::{Arrival, exceeds_memory};
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
-use crate::congestion::{Context, Controller, Growth, LossKind, PathState, Phase, Window};
+use crate::congestion::{Context, Controller, Growth, PathState, Phase, Window};
 use crate::host::SubflowHost;
 use crate::send_queue::SendQueue;
-use crate::seq::DataSeq;
 use ack::{Congestion, Delivery, PeerWindow, Round};
 use core::net::SocketAddr;
-use core::ops::Range;
 use handshake::{Agreed, Opening};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
@@ -61,64 +61,6 @@ pub(crate) enum State {
     TimeWait,
     /// Over.
     Closed,
-}
-
-/// What one call changed, for the connection to act on. Reused, so that nothing is allocated per segment.
-#[derive(Debug, Default)]
-pub(crate) struct Changes {
-    /// Data that is now in order on the subflow.
-    pub(crate) arrived: Vec<Arrival>,
-    /// Data ranges newly acknowledged on the subflow, in order.
-    pub(crate) acked: Vec<Range<DataSeq>>,
-    /// The subflow's cumulative acknowledgement advanced.
-    pub(crate) una_advanced: bool,
-    /// The peer has data of which it had not told: cumulatively, or by SACK.
-    pub(crate) delivered: bool,
-    pub(crate) has_sack: bool,
-    pub(crate) rtt: Option<Duration>,
-    pub(crate) loss: Option<LossKind>,
-    /// The handshake is complete on this side.
-    pub(crate) established: bool,
-    /// The peer's FIN is in order.
-    pub(crate) fin: bool,
-    /// The subflow is over without an orderly close.
-    pub(crate) reset: bool,
-    /// Nothing answered a tail loss probe's worth of time (RFC 8985 §7.2).
-    pub(crate) late: bool,
-    /// It is over because nothing answered.
-    pub(crate) unanswered: bool,
-    /// A handshake was answered too often without a reply.
-    pub(crate) gave_up: bool,
-    /// The segment passed every check of its numbers, but that it may be a repetition.
-    pub(crate) acceptable: bool,
-    /// It is no repetition either: its signals count.
-    pub(crate) current: bool,
-    /// The segment may be a blind attack: an acknowledgement tells an honest peer where we are (RFC 5961).
-    pub(crate) challenge: bool,
-    /// The segment belongs to no connection that we know: a reset answers it.
-    pub(crate) refused: bool,
-}
-
-impl Changes {
-    pub(crate) fn clear(&mut self) {
-        self.arrived.clear();
-        self.acked.clear();
-        self.una_advanced = false;
-        self.delivered = false;
-        self.has_sack = false;
-        self.rtt = None;
-        self.loss = None;
-        self.established = false;
-        self.fin = false;
-        self.reset = false;
-        self.late = false;
-        self.unanswered = false;
-        self.gave_up = false;
-        self.acceptable = false;
-        self.current = false;
-        self.challenge = false;
-        self.refused = false;
-    }
 }
 
 /// What counts over a subflow's life.

@@ -1,7 +1,7 @@
 //! What an arriving segment does (RFC 9293 §3.10.7).
 
 use super::receive::Arrival;
-use super::{Changes, Peers, State, Tcp};
+use super::{Changes, Ended, Peers, State, Tcp, Verdict};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Segment};
 
@@ -85,11 +85,10 @@ impl Tcp {
             //= tests: fastclose::resets_count_only_at_the_exact_number
             if seq == next {
                 self.abort();
-                changes.reset = true;
-                changes.acceptable = true;
-                changes.current = true;
+                changes.ended = Some(Ended::Reset);
+                changes.verdict = Verdict::Current;
             } else if seq > next && seq < next + acceptable.max(1) {
-                changes.challenge = true;
+                changes.verdict = Verdict::Challenged;
             }
             return;
         }
@@ -104,13 +103,13 @@ impl Tcp {
                 self.opening.syn_due = true;
                 return;
             }
-            changes.challenge = true;
+            changes.verdict = Verdict::Challenged;
             return;
         }
         let old_probe = len == 0 && seq + 1 == next;
         if seq > next + acceptable || (seq + len > next + acceptable.max(1) && len > 0 && seq >= next + acceptable) {
             if len == 0 {
-                changes.challenge = true;
+                changes.verdict = Verdict::Challenged;
                 return;
             }
             return self.reject(segment, seq);
@@ -126,19 +125,18 @@ impl Tcp {
             if segment.ack != self.opening.isn.wrapping_add(1) {
                 //= RFC 9293 §3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset segment"
                 //= tests: handshake::only_the_acknowledgement_of_the_syn_ack_completes_the_handshake
-                changes.refused = true;
+                changes.verdict = Verdict::Refused;
                 return;
             }
             self.send.una = 1;
             self.establish(now, peers, changes);
         }
         if !self.handle_ack(now, segment, seq, peers, changes) {
-            changes.challenge = true;
+            changes.verdict = Verdict::Challenged;
             return;
         }
         self.take_timestamp(now, segment, seq, len);
-        changes.acceptable = true;
-        changes.current = seq + len >= next;
+        changes.verdict = if seq + len >= next { Verdict::Current } else { Verdict::Acceptable };
         // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
         if seq + len > next + acceptable {
             let room = (next + acceptable).saturating_sub(seq).min(u64::from(segment.payload.len()));

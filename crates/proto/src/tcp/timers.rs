@@ -1,7 +1,7 @@
 //! The subflow's timers: retransmission (RFC 6298), tail loss probe and reordering (RFC 8985), delayed acknowledgement.
 
 use super::recovery::TIMER_SLACK;
-use super::{Changes, Peers, State, Tcp};
+use super::{Changes, Ended, Peers, State, Tcp};
 use crate::config::LossRecovery;
 use crate::congestion::LossKind;
 use pathweave_units::{Duration, Instant};
@@ -177,9 +177,9 @@ impl Tcp {
             RetransmitTimer::Syn => {
                 self.opening.retransmissions += 1;
                 if self.opening.retransmissions > self.config.max_retransmissions.min(6) {
-                    changes.gave_up = self.state == State::SynReceived;
+                    let answering = self.state == State::SynReceived;
                     self.abort();
-                    (changes.reset, changes.unanswered) = (true, true);
+                    changes.ended = Some(if answering { Ended::NeverEstablished } else { Ended::Unanswered });
                     return;
                 }
                 self.rtt.back_off();
@@ -218,7 +218,7 @@ impl Tcp {
             || self.silence.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
         if self.silence.timeouts > self.config.max_retransmissions && given {
             self.abort();
-            (changes.reset, changes.unanswered) = (true, true);
+            changes.ended = Some(Ended::Unanswered);
             return;
         }
         // The peer discarded what it had SACKed (RFC 2018 §8).
