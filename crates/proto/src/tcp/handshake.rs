@@ -12,7 +12,7 @@ use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
 use crate::send_queue::SendQueue;
 use core::net::SocketAddr;
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Instant;
 use pathweave_wire::{Flags, Segment};
 
 /// The segment size of a peer that names none (RFC 9293 §3.7.1).
