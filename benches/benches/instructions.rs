@@ -9,7 +9,7 @@ use pathweave_wire::codec::{MAX_HEADER_BYTES, decode_into, encode_header};
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
 use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
 
-/// Does one kind of work about so many times; how often it was.
+/// Does one kind of work about `count` times, and returns how often it was.
 type Work = fn(u64) -> u64;
 
 const WORK: &[(&str, Work)] = &[

@@ -15,7 +15,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::codec::{MAX_HEADER_BYTES, decode_into, encode_header};
 use pathweave_wire::{Payload, Segment};
 
-/// Send and receive buffer: what is under way fits a core's cache.
+/// Size of the send and receive buffers: what is on its way fits into a core's cache.
 const BUFFER: u64 = 256 << 10;
 /// From one end to the other.
 const DELAY: Duration = Duration::from_micros(25);

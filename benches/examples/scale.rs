@@ -74,7 +74,7 @@ fn run(case: &Case) -> (u64, f64, u64) {
     (world.data_segments_received() - before, spent, peak_resident_bytes().unwrap_or(0))
 }
 
-/// The same in a process of its own, whose peak of memory is its own too.
+/// The same in a process of its own, so that the peak of memory is of this case alone.
 fn apart(case: &Case) -> (u64, f64, u64) {
     let program = std::env::current_exe().unwrap_or_else(|e| panic!("{e}"));
     let output = Command::new(program).arg(case.name).output().unwrap_or_else(|e| panic!("{e}"));

@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<(), String> {
 /// Writes the committed interfaces anew.
 ///
 /// # Errors
-/// Where rustdoc or a file fails.
+/// If rustdoc or a file fails.
 pub(crate) fn bless() -> Result<(), String> {
     LIBRARIES.iter().try_for_each(|library| crate::results::put(&file(library), interface(library)?.as_bytes()))
 }

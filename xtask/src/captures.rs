@@ -1,4 +1,4 @@
-//! tshark reads the captures of all built-in scenarios: nothing malformed, no error, and it follows the data sequence.
+//! Lets tshark read captures of all built-in scenarios. It must find nothing malformed and no error, and follow the data sequence.
 
 use crate::results::SCENARIOS;
 use crate::run::{capture, program, target};
@@ -17,10 +17,10 @@ const SEVERITY_ERROR: u32 = 0x0080_0000;
 /// Checksum states of Wireshark.
 const BAD: &str = "0";
 const GOOD: &str = "1";
-/// Less acknowledged data than this would be no capture of a transfer, bytes.
+/// A capture with less acknowledged data than this does not show a transfer, bytes.
 const LEAST_DATA: u64 = 100_000;
 
-/// What is asked of each packet, in this order.
+/// The fields that tshark prints for each packet, in this order.
 const FIELDS: [&str; 13] = [
     "frame.number",
     "_ws.malformed",
@@ -75,7 +75,7 @@ fn read(file: &Path) -> Result<String, String> {
     String::from_utf8(lines).map_err(|e| e.to_string())
 }
 
-/// Finds what is wrong in tshark's lines, and says what it counted.
+/// Looks for what is wrong in tshark's lines, and returns what it counted.
 fn judge(lines: &str) -> Result<(), String> {
     let mut sent: Vec<(u64, u64)> = Vec::new();
     let mut acknowledged = 0;

@@ -1,4 +1,4 @@
-//! What a decision of each scheduler costs: instructions counted by Callgrind, held under a limit, and microseconds by criterion.
+//! What a decision of each scheduler costs: instructions counted by Callgrind, which must stay below a limit, and microseconds measured by criterion.
 //!
 //! Only the scheduler is counted: Callgrind collects inside the two functions of `crates/algorithms/benches/world` that call it, to
 //! decide and to be told of what happened. The mean is of both; the costliest decision is that of the first alone. The numbers are the
@@ -21,7 +21,7 @@ const TABLE: &str = "docs/decisions.txt";
 /// The connections of `crates/algorithms/benches/world`, and what the table calls them.
 const CONNECTIONS: [(&str, &str); 3] = [("2", "2 subflows"), ("2-apart", "2, RTT 1:100"), ("8", "8 subflows")];
 
-/// Instructions of a decision: on average with what the scheduler is told since the one before, and the costliest without.
+/// Instructions of a decision: the mean, including the events since the decision before, and the most, without events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
     mean: f64,
@@ -34,7 +34,7 @@ type Counts = Vec<(String, BTreeMap<String, Cost>)>;
 /// Counts, and holds two subflows against the limit and the names against the table.
 ///
 /// # Errors
-/// Where a scheduler is over the limit or not in the table, and where counting does not work.
+/// If a scheduler is over the limit or not in the table, or if counting does not work.
 pub(crate) fn check() -> Result<(), String> {
     let counts = count()?;
     print!("{}", table(&counts, &BTreeMap::new()));
@@ -58,10 +58,10 @@ fn judge(counts: &Counts, table: &str) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// Counts, measures, and writes the table anew.
+/// Counts, measures, and updates the table.
 ///
 /// # Errors
-/// Where counting or measuring does not work, or a scheduler is over the limit.
+/// If counting or measuring does not work, or a scheduler is over the limit.
 pub(crate) fn write() -> Result<(), String> {
     let counts = count()?;
     run(&mut cargo("bench --quiet --package pathweave-algorithms --bench decision_times"))?;
@@ -90,7 +90,7 @@ fn count() -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// Builds the counted program; where it is.
+/// Builds the counted program and returns its path.
 fn program() -> Result<PathBuf, String> {
     let build = format!("bench --quiet {COUNTED} --bench decisions --no-run --message-format=json");
     let messages = capture(&mut cargo(&build))?;
@@ -100,7 +100,7 @@ fn program() -> Result<PathBuf, String> {
         let ours = message["target"]["name"] == "decisions";
         message["executable"].as_str().filter(|_| ours).map(PathBuf::from)
     });
-    found.next().ok_or_else(|| "Cargo names no program for the benchmark decisions".into())
+    found.next().ok_or_else(|| "Cargo did not build the benchmark decisions".into())
 }
 
 fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {
@@ -113,7 +113,7 @@ fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {
     let (parts, _) = callgrind(program, work, &each)?;
     let most = parts.iter().max().copied().unwrap_or(0);
     let sum = all.iter().sum::<u64>();
-    // A part for each decision, and what came after the last.
+    // There is a part for each decision, and one for what came after the last.
     if decisions == 0 || (parts.len() as u64) < decisions || most == 0 || sum <= parts.iter().sum() {
         return Err(format!(
             "{name}, {connection}: of {decisions} decisions {} were counted, {sum} in all",
@@ -123,7 +123,7 @@ fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {
     Ok(Cost { mean: sum as f64 / decisions as f64, most })
 }
 
-/// What was collected from dump to dump, and the number of decisions.
+/// The instructions between dumps, and the number of decisions.
 fn callgrind(program: &Path, work: [&str; 3], options: &[&str]) -> Result<(Vec<u64>, u64), String> {
     let profile = target().join(format!("decisions-{}-{}.callgrind", work[0], work[1]));
     let _ = std::fs::remove_file(&profile);

@@ -1,5 +1,5 @@
-//! The same scenario and seed give the same bytes: twice, on one thread and two, in debug and release, on this machine and
-//! in WebAssembly (ARCHITECTURE.md, contract 7).
+//! The same scenario and seed give the same bytes: on one thread and two, in debug and release, on this machine and in
+//! WebAssembly (ARCHITECTURE.md, contract 7).
 
 use crate::digests;
 use crate::results::{self, SCENARIOS};
@@ -24,7 +24,7 @@ const MODULE: &str = "wasm32-unknown-unknown/release/pathweave_digests.wasm";
 /// Builds what promises it for WebAssembly, and the module that computes digests.
 ///
 /// # Errors
-/// Where it does not build.
+/// If it does not build.
 pub(crate) fn build_wasm() -> Result<(), String> {
     let packages = FOR_WASM.map(|name| format!("--package {name} ")).concat();
     run(&mut cargo(&format!(
@@ -83,7 +83,7 @@ fn json_lines() -> Result<(), String> {
     }
     let count = first.map_or(0, |(_, out)| lines(&out).len());
     if count == 0 {
-        return Err("no line came".into());
+        return Err("there was no output".into());
     }
     println!("{count} lines are the same in all four");
     Ok(())
@@ -103,7 +103,7 @@ pub(crate) fn through_bytes() -> Result<(), String> {
         let bytes = capture(pathweave().args(command.split(' ')).arg("--through-bytes"))?;
         compare(("values", &values), ("bytes", &bytes))?;
         match lines(&values).len() {
-            0 => return Err("no line came".into()),
+            0 => return Err("there was no output".into()),
             count => println!("{count} runs are the same"),
         }
     }

@@ -1,4 +1,4 @@
-//! The digests of fixed runs against the committed ones: code that was only moved leaves every one of them as it is.
+//! Compares the digests of fixed runs with the committed ones. Moving code leaves all of them unchanged.
 //!
 //! A change of the engine's behaviour changes digests. They are then blessed, and the difference of the file shows which
 //! schedulers, controllers, scenarios and host models the change reaches.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 const FILE: &str = "tools/digests/digests.txt";
-/// As many changed runs are named; of more, how many there are.
+/// The most changed runs that are listed; the others are only counted.
 const SHOWN: usize = 10;
 
 /// Computes the digests and compares them with the committed ones. The program must have been built.
@@ -30,10 +30,10 @@ pub(crate) fn judge(now: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the committed digests anew. The program must have been built.
+/// Updates the committed digests. The program must have been built.
 ///
 /// # Errors
-/// Where a run or the file fails.
+/// If a run or the file fails.
 pub(crate) fn bless() -> Result<(), String> {
     let now = compute()?;
     let committed = std::fs::read_to_string(root().join(FILE)).unwrap_or_default();
@@ -48,12 +48,12 @@ fn compute() -> Result<String, String> {
     String::from_utf8(lines).map_err(|e| e.to_string())
 }
 
-/// Status and digest of each run, by what was run.
+/// Status and digest of each run, by the run's name.
 fn by_run(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.match_indices(' ').nth_back(1).map(|(i, _)| line.split_at(i))).collect()
 }
 
-/// How many runs there are, where all are alike.
+/// The number of runs if all digests are equal, otherwise a list of what changed.
 fn compare(committed: &str, now: &str) -> Result<usize, String> {
     let (before, after) = (by_run(committed), by_run(now));
     let mut changed = Vec::new();
@@ -71,7 +71,7 @@ fn compare(committed: &str, now: &str) -> Result<usize, String> {
     let more = changed.len().saturating_sub(SHOWN);
     let rest = if more > 0 { format!("\n... and {more} more") } else { String::new() };
     Err(format!(
-        "{} of {} runs are not as {FILE} has them:\n{}{rest}\nif the change is meant: cargo xtask digests --bless",
+        "{} of {} runs differ from {FILE}:\n{}{rest}\nif the change is intended: cargo xtask digests --bless",
         changed.len(),
         after.len(),
         changed[..changed.len() - more].join("\n"),

@@ -1,4 +1,4 @@
-//! The instructions that hot paths take, counted by Callgrind and held against committed baselines.
+//! The instructions that hot paths take, counted by Callgrind and compared with committed baselines.
 //!
 //! A program of counted work is a benchmark target with a `main` of its own. `PROGRAM NAME COUNT` does the work NAME about
 //! COUNT times and prints how often it was; without arguments it prints the names. Callgrind counts it twice, with
@@ -33,21 +33,21 @@ fn baseline_file() -> PathBuf {
 /// Counts and compares.
 ///
 /// # Errors
-/// Where a count has risen too much, is new or is missing, and where counting does not work.
+/// If a count has risen too much, is new or is missing, or if counting does not work.
 pub(crate) fn check() -> Result<(), String> {
     let baseline = std::fs::read_to_string(baseline_file()).map_err(|e| format!("benches/instructions.txt: {e}"))?;
     let (table, wrong) = compare(&parse(&baseline)?, &count()?);
     print!("{table}");
     match wrong.is_empty() {
         true => Ok(()),
-        false => Err(format!("{}\nif that is meant to be: cargo xtask instructions --bless", wrong.join("\n"))),
+        false => Err(format!("{}\nif the change is intended: cargo xtask instructions --bless", wrong.join("\n"))),
     }
 }
 
-/// Counts and writes the baselines anew.
+/// Counts, and updates the baselines.
 ///
 /// # Errors
-/// Where counting does not work.
+/// If counting does not work.
 pub(crate) fn bless() -> Result<(), String> {
     let counts = count()?;
     let mut text = String::from("# Instructions that each work takes once; see xtask/src/instructions.rs.\n");
@@ -63,7 +63,7 @@ fn parse(text: &str) -> Result<Counts, String> {
     lines
         .map(|line| {
             let entry = line.rsplit_once(' ').and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)));
-            entry.ok_or_else(|| format!("benches/instructions.txt: what is {line:?}?"))
+            entry.ok_or_else(|| format!("benches/instructions.txt: cannot read the line {line:?}"))
         })
         .collect()
 }

@@ -25,28 +25,28 @@ use std::process::{Command, ExitCode};
 use steps::Steps;
 
 const USAGE: &str = "\
-cargo xtask test         everything below, and what it needs is installed first
+cargo xtask test         all checks; installs what they need first
 cargo xtask decisions    instructions of a decision of each scheduler, under a limit; --write: and docs/decisions.txt
 cargo xtask api          the public interface of each library against docs/api/; --bless writes it anew
 cargo xtask rooms        no file is over 500 lines, and no two rooms of a crate need each other
-cargo xtask digests      the digests of fixed runs against tools/digests/digests.txt; --bless writes it anew
-cargo xtask validation   a part of the measurements of Linux, as close as validation/guard.txt says; --bless writes it anew,
-                         --choose takes the part anew from all measurements (validation/guard-6.12.jsonl)
-cargo xtask determinism  the same runs twice, on one thread and two, debug and release, x86-64 and wasm32
-cargo xtask fairness     two subflows against one TCP flow at a shared bottleneck: the table of all seeds
-cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random networks, peers and middleboxes at fault: no byte lost or wrong; without N: 10,000 runs
-cargo xtask gates [--seeds N]  every scheduler against paths that go dark; without N: 200 seeds, written to docs/failing-paths.txt
-cargo xtask instructions instructions of the hot paths against benches/instructions.txt; --bless writes it anew
-cargo xtask peers        data segments per CPU second, here and in ns-3, which is installed first
-cargo xtask captures     captures of all built-in scenarios, read by tshark
-cargo xtask through-bytes  all built-in scenarios, schedulers and 20 seeds with segments that travel as bytes (not in test)
-cargo xtask new-scheduler what `pathweave new-scheduler` writes builds, passes its tests and runs
-cargo xtask wasm         the crates that promise it build for wasm32-unknown-unknown
-cargo xtask page FILE    a report page in headless Chromium, light and dark, wide and narrow
-cargo xtask specs        writes the tables of specs/ anew
-cargo xtask results      writes docs/results/, docs/schedulers/ and the README's table and picture anew
-cargo xtask transients   what the built-in scenarios say after 20 s and after 110 s, all schedulers: docs/results/transients.txt
-cargo xtask schedulers   writes docs/schedulers/ anew, from the sources and docs/results/";
+cargo xtask digests      compares the digests of fixed runs with tools/digests/digests.txt; --bless updates it
+cargo xtask validation   some of Linux's measurements must be as close as validation/guard.txt says; --bless updates it,
+                         --choose chooses them again from all measurements (validation/guard-6.12.jsonl)
+cargo xtask determinism  the same runs on one thread and two, in debug and release, on x86-64 and wasm32
+cargo xtask fairness     two subflows and one TCP flow at a shared bottleneck: the table of all seeds
+cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random faulty networks, peers and middleboxes: no byte is lost or wrong; without --runs: 10,000 runs
+cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
+cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
+cargo xtask peers        data segments per second of processor time, here and in ns-3, which is installed first
+cargo xtask captures     tshark reads captures of all built-in scenarios
+cargo xtask through-bytes  all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes (not in test)
+cargo xtask new-scheduler  builds, tests and runs the crate that `pathweave new-scheduler` writes
+cargo xtask wasm         builds the crates that must build for wasm32-unknown-unknown
+cargo xtask page FILE    opens a report page in headless Chromium, light and dark, wide and narrow, and presses its export buttons
+cargo xtask specs        updates the tables of specs/
+cargo xtask results      updates docs/results/, docs/schedulers/ and the table and picture in the README
+cargo xtask transients   checks that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
+cargo xtask schedulers   updates docs/schedulers/ from the sources and docs/results/";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -158,7 +158,7 @@ fn main() -> ExitCode {
     steps.finish()
 }
 
-/// Every scheduler against paths that go dark.
+/// Runs every scheduler on paths that go dark.
 fn gates(arguments: &str) -> Result<(), String> {
     results::build()?;
     run(Command::new(target().join("release/gates")).current_dir(root()).args(arguments.split(' ')))
@@ -170,10 +170,10 @@ fn faults(arguments: &str) -> Result<(), String> {
     run(Command::new(target().join("release/faults")).current_dir(root()).args(arguments.split_whitespace()))
 }
 
-/// Every check of the project. All are run, whatever fails.
+/// Runs every check of the project, even if some fail.
 ///
-/// Cargo builds the crates that all share anew where another selection of packages asks for other features of them. So the
-/// selections are few: the whole workspace with all features in the profile dev, [`results::build`] in release, and
+/// Cargo compiles shared crates again if another selection of packages needs other features of them. So there are few
+/// selections: the whole workspace with all features in the profile dev, [`results::build`] in release, and
 /// [`run::COUNTED`] for what Callgrind counts.
 fn test(steps: &mut Steps) {
     if !steps.step("what the checks need", |_| setup::install()) {
@@ -194,7 +194,7 @@ fn test(steps: &mut Steps) {
         table = Some(text);
         page::check(&page)?;
         page::check(&results::explain_page()?)?;
-        // That the check finds what is wrong needs the browser that is there by now.
+        // The tests of this check need the browser, which is installed by now.
         count_tests(&mut cargo("test --workspace --all-features --bin xtask -- --ignored"), counts)
     });
     if let Some(table) = table {
@@ -208,6 +208,6 @@ fn test(steps: &mut Steps) {
     steps.step("new scheduler", new_scheduler::check);
     steps.step("instructions", |_| instructions::check());
     steps.step("decisions", |_| decisions::check());
-    // Without optimisation: that they link is what is asked, and those that are counted above are optimised.
+    // They only have to link, so they are not optimised. Those that are counted above are.
     steps.step("benchmarks compile", |_| run(&mut cargo("build --workspace --all-features --benches")));
 }

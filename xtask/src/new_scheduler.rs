@@ -7,10 +7,10 @@ use crate::steps::Counts;
 use std::path::Path;
 use std::process::Command;
 
-/// Writes a crate beside what Cargo builds, and puts it to use.
+/// Writes a crate into the target folder, builds it, tests it and runs it.
 ///
 /// # Errors
-/// Where a step of it fails.
+/// If a step of it fails.
 pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     let folder = target().join("new-scheduler");
     let _ = std::fs::remove_dir_all(&folder);
@@ -47,7 +47,7 @@ fn from_git() -> Result<(), String> {
     run(&mut inside(&folder, "check --bins --tests"))
 }
 
-/// Cargo in the new crate, with what is built already for this repository.
+/// Cargo in the new crate, with the target folder of this repository.
 fn inside(folder: &Path, arguments: &str) -> Command {
     let mut command = cargo(arguments);
     command.current_dir(folder).env("CARGO_TARGET_DIR", target()).env("RUSTUP_TOOLCHAIN", toolchain());

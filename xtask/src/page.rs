@@ -1,6 +1,6 @@
-//! A report page in a browser without a window: it draws everything, complains of nothing and loads nothing.
+//! Opens a report page in a headless browser and checks that it draws everything, reports no error and loads nothing.
 //!
-//! The page itself says on its root element what it drew (see `pathweave-report`'s page); here it is opened light and dark, wide
+//! The page itself reports on its root element what it drew (see `pathweave-report`'s page); here it is opened light and dark, wide
 //! and narrow, and a picture of each is left in `target/page/` to look at.
 
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use std::time::Duration;
 const WIDTHS: [(&str, u32); 2] = [("wide", 1400), ("narrow", 400)];
 /// Chromium's `preferredColorScheme`.
 const SCHEMES: [(&str, u32); 2] = [("dark", 0), ("light", 1)];
-/// Tenths of a second that the browser has for one look.
+/// How long the browser may take to open the page once, in tenths of a second.
 const PATIENCE: u32 = 900;
-/// Higher than this no picture is taken; the page is cut.
+/// The greatest height of a picture; higher pages are cut off.
 const HIGHEST: u32 = 16_000;
 
-/// Opens the page in headless Chromium, installed where it is missing, and checks that nothing is on its console, no plot is empty
+/// Opens the page in headless Chromium, which is installed if it is missing, and checks that nothing is on its console, no plot is empty
 /// and nothing is loaded from outside: light and dark, wide and narrow. Leaves `target/page/NAME-{light,dark}-{wide,narrow}.png`, NAME the file's.
 ///
 /// # Errors
-/// What is wrong with the page, or why it cannot be looked at.
+/// What is wrong with the page, or why it cannot be opened.
 pub(crate) fn check(html: &Path) -> Result<(), String> {
     let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/page");
@@ -55,7 +55,7 @@ pub(crate) fn picture(html: &Path, name: &str, width: u32, height: u32) -> Resul
 /// The frame that the page is shown in. When the page is ready, it presses each of its export buttons.
 const FRAME: &str = include_str!("frame.html");
 
-/// What a page said of itself.
+/// What a page reports about itself.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     plots: u32,
@@ -65,21 +65,21 @@ struct Seen {
     saved: u32,
 }
 
-/// Finds faults in what the browser showed and logged.
+/// Looks for faults in what the browser showed and logged.
 fn judge(dom: &str, log: &str, width: u32) -> Result<Seen, String> {
     let console: Vec<&str> = log.lines().filter(|l| l.contains(":CONSOLE")).collect();
     if !console.is_empty() {
         return Err(format!("messages on the console:\n{}", console.join("\n")));
     }
-    let start = dom.find("<html").ok_or("no page came")?;
-    let root = &dom[start..start + dom[start..].find('>').ok_or("no page came")?];
+    let start = dom.find("<html").ok_or("the browser shows no page")?;
+    let root = &dom[start..start + dom[start..].find('>').ok_or("the browser shows no page")?];
     let text = |name: &str| {
         let from = root.find(&format!(" data-{name}=\""))? + name.len() + 8;
         root[from..].split('"').next()
     };
     let number = |name: &str| text(name).and_then(|t| t.parse::<u32>().ok()).unwrap_or(0);
     if text("ready") != Some("yes") {
-        return Err("its script did not come to its end".into());
+        return Err("its script did not finish".into());
     }
     for (name, fault) in
         [("errors", "errors"), ("empty", "empty plots"), ("outside", "loaded from outside"), ("exports", "export")]
@@ -87,7 +87,7 @@ fn judge(dom: &str, log: &str, width: u32) -> Result<Seen, String> {
         match text(name) {
             Some("") => {}
             Some(found) => return Err(format!("{fault}: {found}")),
-            None => return Err(format!("it does not say data-{name}")),
+            None => return Err(format!("data-{name} is missing")),
         }
     }
     if number("width") != width {
@@ -111,7 +111,7 @@ struct Browser {
 }
 
 impl Browser {
-    /// A document that shows the page in a frame and takes over what it says of itself, and the browser's log.
+    /// The document that shows the page in a frame and copies its attributes, and the browser's log.
     fn dump(&self, width: u32, scheme: u32) -> Result<(String, String), String> {
         self.run(&["--dump-dom".into(), "--enable-logging=stderr".into()], width, 1000, scheme)
     }
@@ -126,7 +126,7 @@ impl Browser {
         }
     }
 
-    /// Runs the browser to its end; what it wrote to its two outputs. The page is in a frame, because a window is never as narrow
+    /// Runs the browser to its end and returns both of its outputs. The page is in a frame, because a window is never as narrow
     /// as a telephone.
     fn run(&self, arguments: &[String], width: u32, height: u32, scheme: u32) -> Result<(String, String), String> {
         let frame = self.folder.join("frame.html");
@@ -173,7 +173,7 @@ impl Browser {
     }
 }
 
-/// Chromium's program; where there is none, Debian's package is installed.
+/// The path of Chromium. If there is none, Debian's package is installed.
 fn chromium() -> Result<PathBuf, String> {
     if let Some(found) = find_chromium() {
         return Ok(found);
@@ -196,7 +196,7 @@ fn find_chromium() -> Option<PathBuf> {
 
 /// The address of a file.
 fn file_url(path: &Path) -> Result<String, String> {
-    let path = path.to_str().ok_or("the page's path is no Unicode")?;
+    let path = path.to_str().ok_or("the path of the page is not Unicode")?;
     let mut url = String::from("file://");
     for byte in path.bytes() {
         match byte {

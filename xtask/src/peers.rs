@@ -18,7 +18,7 @@ const LIBRARIES: &str = "core internet network point-to-point applications traff
 /// Builds both, runs them and prints the ratios.
 ///
 /// # Errors
-/// Where something cannot be built or run.
+/// If something cannot be built or run.
 pub(crate) fn compare() -> Result<(), String> {
     setup::install_ns3()?;
     let ns3 = target().join("ns3");

@@ -24,7 +24,7 @@ pub(crate) fn pathweave() -> Command {
 /// What a command prints, without blanks at the ends of lines.
 ///
 /// # Errors
-/// Where it does not end well.
+/// If it does not end well.
 pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     let bytes = capture(command)?;
     let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
@@ -35,7 +35,7 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
 /// the crates that they share again for each of them alone.
 ///
 /// # Errors
-/// Where one does not build.
+/// If one does not build.
 pub(crate) fn build() -> Result<(), String> {
     let packages = ["pathweave", "pathweave-digests", "pathweave-gates", "pathweave-faults"]
         .map(|name| format!("--package {name} "));
@@ -45,7 +45,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// What `pathweave compare` says, and the page that it writes.
 ///
 /// # Errors
-/// Where it does not end well.
+/// If it does not end well.
 pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
     build()?;
     let folder = target().join("compare");
@@ -60,7 +60,7 @@ pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
 /// The page of a scheduler's decisions; its waits and a full send window are on it.
 ///
 /// # Errors
-/// Where it does not end well.
+/// If it does not end well.
 pub(crate) fn explain_page() -> Result<PathBuf, String> {
     let page = target().join("compare").join("pathweave-explain.html");
     let _ = fs::remove_file(&page);
@@ -70,11 +70,11 @@ pub(crate) fn explain_page() -> Result<PathBuf, String> {
     Ok(page)
 }
 
-/// The place in the README where the first command's output stands.
+/// Where the output of the first command is in the README.
 const README_START: &str = "```console\n$ cargo run --release -- compare\n";
 const README_END: &str = "```\n";
 
-/// What stands before, inside and after that place.
+/// The text before, inside and after that place.
 fn split_readme(readme: &str) -> Result<(&str, &str, &str), String> {
     let missing = || format!("README.md has no block that begins with {README_START:?}");
     let start = readme.find(README_START).ok_or_else(missing)? + README_START.len();
@@ -89,20 +89,20 @@ fn readme() -> Result<String, String> {
 /// Whether the README shows what the first command says.
 ///
 /// # Errors
-/// Where it does not.
+/// If it does not.
 pub(crate) fn check_readme(text: &str) -> Result<(), String> {
     if split_readme(&readme()?)?.1 == text {
         return Ok(());
     }
-    Err("README.md shows another table than `pathweave compare` prints now: if the change is meant, run `cargo xtask results` \
+    Err("README.md does not show what `pathweave compare` prints now. If the change is intended, run `cargo xtask results` \
          and look through what it changes"
         .into())
 }
 
-/// Makes all of them anew.
+/// Updates all of them.
 ///
 /// # Errors
-/// Where a run or a file fails.
+/// If a run or a file fails.
 pub(crate) fn write() -> Result<(), String> {
     let (first, html) = first_command()?;
     let picture = page::picture(&html, "top", PICTURE.0, PICTURE.1)?;
@@ -128,7 +128,7 @@ pub(crate) fn write() -> Result<(), String> {
 /// Writes a file of the project.
 ///
 /// # Errors
-/// Where that fails.
+/// If that fails.
 pub(crate) fn put(name: &str, bytes: &[u8]) -> Result<(), String> {
     let path = root().join(name);
     if let Some(folder) = path.parent() {

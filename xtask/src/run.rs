@@ -1,4 +1,4 @@
-//! Other programs, and what they said.
+//! Runs other programs and returns their output.
 
 use crate::steps::Counts;
 use std::io::{BufRead, BufReader};
@@ -42,10 +42,10 @@ fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs it to its end; what it says is shown.
+/// Runs a command to its end and shows its output.
 ///
 /// # Errors
-/// Where it cannot be started or fails.
+/// If it cannot be started or fails.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let text = shown(command);
     println!("$ {text}");
@@ -53,10 +53,10 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{text}: {status}")) }
 }
 
-/// Runs it to its end; what it writes to its standard output. Its standard error is shown only if it fails.
+/// Runs a command to its end and returns its standard output. Its standard error is shown only if it fails.
 ///
 /// # Errors
-/// Where it cannot be started or fails.
+/// If it cannot be started or fails.
 pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
     let text = shown(command);
     println!("$ {text}");
@@ -67,7 +67,7 @@ pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
     Err(format!("{text}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
 }
 
-/// Does the work for each of the items, on as many threads as there are processors; the answers in the items' order.
+/// Does the work for each item on as many threads as there are processors, and returns the answers in the order of the items.
 pub(crate) fn in_parallel<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());
@@ -88,15 +88,15 @@ pub(crate) fn in_parallel<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A 
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// Whether it is there and works; it says nothing.
+/// Whether a program is installed and works. Shows none of its output.
 pub(crate) fn works(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
 }
 
-/// Runs `cargo test`, shows what it says and adds up its `test result` lines.
+/// Runs `cargo test`, shows its output and adds up its `test result` lines.
 ///
 /// # Errors
-/// Where it cannot be started or fails, or ran no test.
+/// If it cannot be started or fails, or ran no test.
 pub(crate) fn count_tests(command: &mut Command, counts: &mut Counts) -> Result<(), String> {
     let text = shown(command);
     println!("$ {text}");

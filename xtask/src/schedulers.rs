@@ -68,7 +68,7 @@ struct Results {
 /// Writes all pages anew.
 ///
 /// # Errors
-/// Where a source or a result is missing.
+/// If a source or a result is missing.
 pub(crate) fn write() -> Result<(), String> {
     let folder = root().join(FOLDER);
     let _ = fs::remove_dir_all(&folder);

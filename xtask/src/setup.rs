@@ -1,4 +1,4 @@
-//! What the checks need, installed where it is missing.
+//! Installs what the checks need and is missing.
 
 use crate::run::{cargo, program, run, works};
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn install() -> Result<(), String> {
 /// tshark, which reads captures.
 ///
 /// # Errors
-/// Where it is missing and cannot be installed.
+/// If it is missing and cannot be installed.
 pub(crate) fn tshark() -> Result<(), String> {
     if works(&mut program("tshark", "--version")) { Ok(()) } else { apt("tshark") }
 }
@@ -42,7 +42,7 @@ pub(crate) fn tshark() -> Result<(), String> {
 /// ns-3, to be compared with, and a compiler for it.
 ///
 /// # Errors
-/// Where they are missing and cannot be installed.
+/// If they are missing and cannot be installed.
 pub(crate) fn install_ns3() -> Result<(), String> {
     if !works(&mut program("g++", "--version")) {
         apt("g++")?;
@@ -56,11 +56,11 @@ pub(crate) fn install_ns3() -> Result<(), String> {
 /// Node.js.
 ///
 /// # Errors
-/// Where it is not there.
+/// If it is not there.
 pub(crate) fn node() -> Result<&'static str, String> {
     let names = ["node", "nodejs"];
     let found = names.into_iter().find(|name| works(&mut program(name, "--version")));
-    found.ok_or_else(|| "there is no Node.js: install the package nodejs".into())
+    found.ok_or_else(|| "Node.js is missing: install the package nodejs".into())
 }
 
 fn has_wasm() -> bool {

@@ -1,6 +1,6 @@
 //! The requirements of the RFCs: where the code obeys them, which tests check that, and the tests of each kind of bad input.
 //!
-//! Read from comments in one form, above the code that obeys:
+//! They are read from comments of this form above the code that obeys:
 //!
 //! ```text
 //! //= RFC 8684 §3.1: "a short sentence of it,
@@ -92,7 +92,7 @@ pub(crate) fn write() -> Result<(), String> {
 /// Whether the tables are those that the code says now.
 ///
 /// # Errors
-/// Where one is not, or nothing tests a row of bad input.
+/// If one is not, or nothing tests a row of bad input.
 pub(crate) fn check() -> Result<(), String> {
     for (name, text) in tables()? {
         let there = fs::read_to_string(root().join("specs").join(name)).unwrap_or_default();

@@ -1,21 +1,21 @@
 //! Checks one after the other, with a headline, a time and a summary.
 //!
-//! Two times: on the wall, and of the processors, of this program and everything that it started and waited for. The
+//! There are two times: wall-clock time, and processor time of this program and everything that it started and waited for. The
 //! second hardly depends on what else runs on the machine.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Tests that ran.
+/// How many tests ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// That passed.
+    /// Passed.
     pub(crate) passed: u64,
-    /// That failed.
+    /// Failed.
     pub(crate) failed: u64,
 }
 
-/// What was checked so far.
+/// The checks that are done.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     done: Vec<Done>,
@@ -26,7 +26,7 @@ pub(crate) struct Steps {
 struct Done {
     name: String,
     wall: Duration,
-    /// Nothing where the system does not tell.
+    /// `None` if the system does not report it.
     processors: Option<Duration>,
     result: Result<(), String>,
 }
@@ -44,7 +44,7 @@ fn times(wall: Duration, processors: Option<Duration>) -> String {
 }
 
 impl Steps {
-    /// Runs one check; the answer is whether it holds.
+    /// Runs one check and returns whether it passed.
     pub(crate) fn step(&mut self, name: &str, check: impl FnOnce(&mut Counts) -> Result<(), String>) -> bool {
         println!("\n=== {name}");
         let (start, before) = (now(), processor_time());
@@ -62,7 +62,7 @@ impl Steps {
         passed
     }
 
-    /// Says what held and what did not, and what took longest.
+    /// Prints which checks passed and failed, the slowest first.
     pub(crate) fn finish(self) -> ExitCode {
         println!("\n=== summary, by time\n       {:>8} {:>8}", "wall, s", "CPU, s");
         let mut by_time: Vec<&Done> = self.done.iter().collect();
@@ -89,20 +89,20 @@ impl Steps {
     }
 }
 
-/// Chores may read the clock.
+/// The current time. Unlike the libraries, chores may read the clock.
 #[expect(clippy::disallowed_methods, reason = "how long a check takes is shown to people and affects no result")]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// What this program and everything that it started and waited for has had of the processors, from `/proc/self/stat`.
+/// Processor time of this program and everything that it started and waited for, from `/proc/self/stat`.
 fn processor_time() -> Option<Duration> {
     processor_time_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }
 
 /// The sum of utime, stime, cutime and cstime, in hundredths of a second.
 fn processor_time_in(stat: &str) -> Option<Duration> {
-    // The program's name, in parentheses, may have blanks in it; the field after it is the third.
+    // The program's name, in parentheses, may contain blanks. The field after it is the third.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks: Vec<u64> = fields.split(' ').skip(11).take(4).map_while(|field| field.parse().ok()).collect();
     (ticks.len() == 4).then(|| Duration::from_millis(10 * ticks.iter().sum::<u64>()))

@@ -1,8 +1,8 @@
-//! Whether a built-in scenario shows a steady state: what it says of two schedulers after 20 s of measured time must not turn
-//! round after 110 s.
+//! Checks that the built-in scenarios show a steady state: which of two schedulers is better after 20 s of measured time must not
+//! be reversed after 110 s.
 //!
-//! For each pair of rows the difference of goodput is taken seed by seed. A pair is found out where the difference is
-//! significant at both durations, with opposite signs. At 99 % each, one of 20,000 pairs that do not differ would be.
+//! For each pair of rows, the difference in goodput is taken seed by seed. A pair is reported if the difference is significant
+//! after both times, with opposite signs. At 99 % each, this happens by chance with one of 20,000 pairs that do not differ.
 
 use crate::results::{SCENARIOS, build, pathweave, put, text};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ struct Turn {
 /// Checks a few schedulers on all built-in scenarios.
 ///
 /// # Errors
-/// Where a significant difference changes its sign.
+/// If a significant difference changes its sign.
 pub(crate) fn check() -> Result<(), String> {
     let found = report(&QUICK)?;
     if found.1 == 0 { Ok(()) } else { Err(format!("{} pairs of schedulers change places:\n{}", found.1, found.0)) }
@@ -45,7 +45,7 @@ pub(crate) fn check() -> Result<(), String> {
 /// Checks all schedulers and writes what is found.
 ///
 /// # Errors
-/// Where a run or the file fails.
+/// If a run or the file fails.
 pub(crate) fn write() -> Result<(), String> {
     put("docs/results/transients.txt", report(&FULL)?.0.as_bytes())
 }
@@ -101,7 +101,7 @@ fn turns(short: &Goodput, long: &Goodput, student_t: f64) -> (usize, Vec<Turn>) 
     (significant, turns)
 }
 
-/// The mean of the paired differences, where its interval leaves out zero.
+/// The mean of the paired differences, if its interval leaves out zero.
 fn significant_difference(a: &[f64], b: &[f64], student_t: f64) -> Option<f64> {
     let n = a.len().min(b.len()) as f64;
     let differences = || a.iter().zip(b).map(|(a, b)| a - b);

@@ -1,9 +1,9 @@
 //! A part of the measurements of Linux, small enough to be compared with at every change.
 //!
-//! The part is chosen by a rule, not by what comes out: of all scenarios, in the files' order, every so many-th of each
-//! kind ([`EVERY`]). It has to hold the limits of `pathweave validate`, and each scenario's difference to Linux has to be
-//! the committed one, to a tenth of a per cent. What changes it is seen in the difference of that file, and worse than
-//! committed is told as such.
+//! A rule chooses the part, without looking at the results: from all scenarios, in the order of the files, it takes every
+//! fifth or seventh of each kind ([`EVERY`]). The part must keep within the limits of `pathweave validate`, and the difference
+//! of each scenario to Linux must be the committed one, to a tenth of a per cent. The diff of that file shows what a change
+//! does, and the check says which scenarios have become worse.
 
 use crate::results::{pathweave, put, text};
 use crate::run::{root, target};
@@ -16,10 +16,10 @@ use std::fs;
 const ALL: [&str; 4] = ["linux-6.12.jsonl", "more-6.12.jsonl", "fresh-6.12.jsonl", "probe-6.12.jsonl"];
 const PART: &str = "validation/guard-6.12.jsonl";
 const DIFFERENCES: &str = "validation/guard.txt";
-/// Of each kind of group, the first and then every so many-th is taken. Runs with random loss take 300 seeds instead of 10.
+/// From each kind of group, the first is taken and then every n-th. Runs with random loss take 300 seeds instead of 10.
 const EVERY: [(Kind, usize); 4] =
     [(Kind::GrowingWindow, 5), (Kind::FixedWindow, 5), (Kind::Sized, 5), (Kind::RandomLoss, 7)];
-/// What [`ALL`]'s lines mean where they are silent, as in `validation/README.md`: the maximum and the initial receive buffer.
+/// Defaults for what the lines of [`ALL`] leave out, as in `validation/README.md`: the maximum and the initial receive buffer.
 const RMEM: u64 = 6_291_456;
 const INITIAL_RMEM: u64 = 131_072;
 
@@ -38,7 +38,7 @@ enum Kind {
 /// The limits that do not hold, and the scenarios that are not as committed.
 pub(crate) fn check() -> Result<(), String> {
     if read(PART)? != choose(&all()?)? {
-        return Err(format!("{PART} is not what the rule takes: cargo xtask validation --choose"));
+        return Err(format!("{PART} is not what the rule chooses: cargo xtask validation --choose"));
     }
     let (table, results) = validate()?;
     print!("{table}");
@@ -46,14 +46,14 @@ pub(crate) fn check() -> Result<(), String> {
     wrong.extend(compare(&read(DIFFERENCES)?, &results)?);
     match wrong.is_empty() {
         true => Ok(()),
-        false => Err(format!("{}\nif the change is meant: cargo xtask validation --bless", wrong.join("\n"))),
+        false => Err(format!("{}\nif the change is intended: cargo xtask validation --bless", wrong.join("\n"))),
     }
 }
 
-/// Writes the differences anew. The command must have been built.
+/// Updates the differences. The command must have been built.
 ///
 /// # Errors
-/// Where a run or the file fails.
+/// If a run or the file fails.
 pub(crate) fn bless() -> Result<(), String> {
     let (table, results) = validate()?;
     print!("{table}");
@@ -63,10 +63,10 @@ pub(crate) fn bless() -> Result<(), String> {
     put(DIFFERENCES, differences(&results)?.as_bytes())
 }
 
-/// Takes the part anew from all measurements.
+/// Chooses the part again from all measurements.
 ///
 /// # Errors
-/// Where a file fails.
+/// If a file fails.
 pub(crate) fn write_part() -> Result<(), String> {
     put(PART, choose(&all()?)?.as_bytes())
 }
@@ -150,7 +150,7 @@ fn differences(results: &[Value]) -> Result<String, String> {
     Ok(out)
 }
 
-/// What is not as committed: worse, better, new or gone.
+/// What differs from the committed differences: worse, better, new or gone.
 fn compare(committed: &str, results: &[Value]) -> Result<Vec<String>, String> {
     let mut before = BTreeMap::new();
     for line in committed.lines().filter(|line| !line.starts_with('#')) {

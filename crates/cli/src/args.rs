@@ -1,4 +1,4 @@
-//! What can be written on the command line.
+//! The arguments of the command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZero;
@@ -35,7 +35,7 @@ pub(crate) enum Command {
 /// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.
 ///
 /// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run as well, with the same seeds and the same congestion controller.
-/// Without any argument this runs the scenario wifi-lte with nine telling schedulers and 5 seeds, and writes the page
+/// Without any argument, this runs the scenario wifi-lte with nine schedulers and 5 seeds, and writes the page
 /// pathweave-report.html.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CompareOptions {
@@ -73,7 +73,7 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) jsonl: Option<PathBuf>,
 
-    /// Writes the table's numbers as comma-separated values, a line for each scheduler.
+    /// Writes the numbers of the table as comma-separated values, with a line for each scheduler.
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) csv: Option<PathBuf>,
 
@@ -95,7 +95,7 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Turns every segment into bytes and back on its way, to check the codec and the engine. It changes no result.
+    /// Turns every segment into bytes and back, to check the codec and the engine. This changes no result.
     #[arg(long)]
     pub(crate) through_bytes: bool,
 }
@@ -115,11 +115,11 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: String,
 
-    /// Where the shown time begins, counted from the start of the run [default: 0s].
+    /// The first time to show, from the start of the run [default: 0s].
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
 
-    /// Where the shown time ends [default: 200ms after --from].
+    /// The last time to show [default: 200ms after --from].
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
 
@@ -164,11 +164,11 @@ pub(crate) struct ValidateOptions {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
 
-    /// Ends with code 1 when a limit does not hold.
+    /// Exits with code 1 if a limit does not hold.
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Other schedulers, separated by commas, to run on the MPTCP scenarios: what would they gain over the kernel's?
+    /// Also runs other schedulers, separated by commas, on the MPTCP scenarios: what would they gain over the kernel's?
     #[arg(long, value_name = "A,B,C")]
     pub(crate) schedulers: Option<String>,
 
@@ -176,17 +176,17 @@ pub(crate) struct ValidateOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Runs nothing, and writes each scenario as a scenario file into this folder, as it is with seed 1.
+    /// Runs nothing, but writes each scenario with seed 1 as a scenario file into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) scenarios: Option<PathBuf>,
 }
 
-/// Starts a scheduler of your own: a crate with its rule, its tests, and this whole command with it in the registry.
+/// Writes a crate for a scheduler of your own: its rule, its tests, and this whole command with the scheduler in it.
 ///
 /// The crate depends on Pathweave's source: a checkout on this machine, or a revision of a git repository.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NewSchedulerOptions {
-    /// The scheduler's name, and the crate's: lower-case letters, digits and hyphens.
+    /// The name of the scheduler and of the crate: lower-case letters, digits and hyphens.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
@@ -229,6 +229,6 @@ pub(crate) enum Listed {
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("KEY=VALUE is needed, such as connection.receive_buffer=60KB".into()),
+        _ => Err("write KEY=VALUE, such as connection.receive_buffer=60KB".into()),
     }
 }

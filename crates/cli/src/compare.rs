@@ -18,9 +18,9 @@ use std::process::ExitCode;
 
 /// The page without any argument.
 const DEFAULT_PAGE: &str = "pathweave-report.html";
-/// Width of the tables where the terminal does not say more in COLUMNS.
+/// Width of the tables if COLUMNS does not say more.
 const COLUMNS: usize = 80;
-/// Most lines about runs that did not complete.
+/// The most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
 /// Makes the runs that `options` ask for and writes tables, lines and page.
@@ -43,7 +43,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     let out = lines.as_mut().map(|lines| lines.as_mut() as &mut (dyn Write + Send));
     let Outcome { results, planned } = execute(&plans, registry, engine, options, capture.as_ref(), out)?;
 
-    // What was computed is saved before anything is shown.
+    // Results are saved before anything is shown.
     if let Some(capture) = &capture {
         capture.finish()?;
     }
@@ -75,7 +75,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     }))
 }
 
-/// Whether a run makes the command end with code 1. Plain TCP that stalls on a dead path is an answer.
+/// Whether a run makes the command exit with code 1. Plain TCP may stall on a dead path, which is a result.
 fn is_bad(run: &RunResult) -> bool {
     run.status == Status::Failed || (run.status == Status::Stalled && run.plain_tcp.is_none())
 }
@@ -92,7 +92,7 @@ fn page_path(options: &CompareOptions) -> Option<PathBuf> {
     options.report.clone().or_else(|| quick_look.then(|| DEFAULT_PAGE.into()))
 }
 
-/// Runs can take long: a place that cannot be written is found before.
+/// Runs can take long, so a file that cannot be written is found before them.
 pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.is_dir(), path.is_dir()) {
@@ -127,7 +127,7 @@ fn shown(results: &[RunResult], options: &CompareOptions, pages: &[PathBuf], col
     text
 }
 
-/// In lines of at most `columns` characters, where the words are not longer.
+/// Breaks text into lines of at most `columns` characters, unless a word is longer.
 fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;

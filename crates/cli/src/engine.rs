@@ -1,4 +1,4 @@
-//! What makes a result of a run.
+//! Makes a result from a run.
 
 use crate::pcap::Capture;
 use pathweave_algorithms::Registry;
@@ -24,7 +24,7 @@ pub(crate) struct Run<'a> {
 /// Makes runs.
 pub(crate) type Engine = dyn Fn(&Run<'_>) -> RunResult + Sync;
 
-/// In the simulator. What can be wrong with the input was found when the plan was made.
+/// Runs in the simulator. Mistakes in the input were found when the plan was made.
 pub(crate) fn simulate(run: &Run<'_>) -> RunResult {
     let result = run_watched(run.document, run.variant, run.seed, run.registry, run.files, |simulation| {
         if let Some(capture) = run.capture.clone() {

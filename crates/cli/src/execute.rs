@@ -1,4 +1,4 @@
-//! Runs spread over threads, and their lines of JSON as soon as they can be written.
+//! Spreads runs over threads, and writes their lines of JSON as soon as possible.
 
 use crate::args::CompareOptions;
 use crate::engine::{Engine, Run, failed};
@@ -17,12 +17,12 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What came of the runs.
+/// The results of the runs.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// In the order of plans, variants and seeds, whatever the number of threads.
+    /// In the order of plans, variants and seeds, for any number of threads.
     pub(crate) results: Vec<RunResult>,
-    /// How many runs were planned: more than there are results where Ctrl-C came before the end.
+    /// How many runs were planned: more than there are results if Ctrl-C came before the end.
     pub(crate) planned: usize,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn execute(
     Ok(Outcome { results, planned })
 }
 
-/// Results that come in any order, and lines that leave in the order of the plan.
+/// Takes results in any order, and writes lines in the order of the plan.
 struct Lines<'a> {
     /// The plain TCP runs of each run's scenario and seed.
     baselines_of: Vec<Vec<usize>>,

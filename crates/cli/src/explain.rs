@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What is shown where no end is given.
+/// How much is shown if no end is given.
 const DEFAULT_SPAN: Duration = Duration::from_millis(200);
 
 /// Makes the run and writes its decisions.
@@ -85,16 +85,16 @@ fn span(options: &ExplainOptions, scenario: &Scenario) -> Result<(Instant, Insta
     }
 }
 
-/// What to say of a span without a decision.
+/// The message for a span without a decision.
 fn nothing(explanation: &Explanation) -> String {
     let Explanation { scheduler, scenario, seed, from_s, to_s, before_s, after_s, .. } = explanation;
     let nearest = match (before_s, after_s) {
-        (None, None) => "there is none in the whole run".into(),
+        (None, None) => "there are none in the whole run".into(),
         (Some(t), None) => format!("the last one is at {t} s"),
         (None, Some(t)) => format!("the first one is at {t} s"),
-        (Some(a), Some(b)) => format!("the nearest are at {a} s and {b} s"),
+        (Some(a), Some(b)) => format!("the nearest ones are at {a} s and {b} s"),
     };
-    format!("{scheduler} on {scenario}, seed {seed}: no decision between {from_s} s and {to_s} s: {nearest}")
+    format!("{scheduler} on {scenario}, seed {seed}: there is no decision between {from_s} s and {to_s} s; {nearest}")
 }
 
 fn write(explanation: &Explanation, options: &ExplainOptions, lines_on_stdout: bool) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! Why the command ends early, and how it says so.
+//! Reasons for ending early, and their messages.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use pathweave_lab::scenario::{Problem, ScenarioError};
@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Input(String),
     /// Something could not be written.
     Output(String),
-    /// Nobody reads our output any more.
+    /// The reader of our output is gone.
     Closed,
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error; the process's code for it.
+    /// Prints the message to standard error and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let mut err = io::stderr().lock();
         let _ = match self {

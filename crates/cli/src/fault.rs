@@ -1,4 +1,4 @@
-//! Panics inside a run: they are caught, and reported with their place and with whose fault they are.
+//! Catches panics inside a run and reports them with their place, and with who is to blame.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ const OURS: [&str; 7] = [
     "crates/cli/src/",
 ];
 
-/// From now on a panic stores its place for [`caught`] to report, instead of writing a message to standard error.
+/// Makes panics store their place for [`caught`] to report, instead of writing a message to standard error.
 pub(crate) fn remember_places() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| (l.file().replace('\\', "/"), l.line()));
@@ -27,7 +27,7 @@ pub(crate) fn remember_places() {
     }));
 }
 
-/// What `work` gives; where it panics, what to say of it. `scheduler` is the one that runs.
+/// The value of `work`, or the message for its panic. `scheduler` is the one that runs.
 pub(crate) fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

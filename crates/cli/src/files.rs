@@ -40,6 +40,6 @@ impl Traces {
 
 impl Files for Traces {
     fn read(&self, name: &str) -> Result<String, String> {
-        self.read.get(name).cloned().ok_or_else(|| "it was not there when the runs began".into())
+        self.read.get(name).cloned().ok_or_else(|| "this file could not be read before the runs began".into())
     }
 }

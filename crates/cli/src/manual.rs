@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The command with the names that its arguments take, for shells to offer; what is typed is not checked against them.
+/// The command with the names that its arguments take. Shells offer them; they are not used to check what is typed.
 fn with_names(registry: &Registry) -> Command {
     let schedulers: Vec<&'static str> = registry.schedulers().iter().map(|e| e.name).collect();
     let all = || PossibleValuesParser::new(["all"].into_iter().chain(schedulers.clone()).collect::<Vec<_>>());

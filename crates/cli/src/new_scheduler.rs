@@ -14,7 +14,7 @@ const SCHEDULER: &str = include_str!("../templates/new-scheduler/scheduler.rs.tx
 
 /// Longest name.
 const LONGEST: usize = 40;
-/// Names that Cargo or Rust does not take for a crate, or that its dependencies have.
+/// Names that Cargo or Rust does not accept for a crate, or that its dependencies have.
 const TAKEN: [&str; 9] =
     ["test", "core", "std", "alloc", "proc-macro", "build", "deps", "pathweave", "pathweave-proto"];
 /// Rust's reserved words (edition 2024) of lower-case letters.
@@ -48,11 +48,12 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
     writing(&place("src/scheduler.rs"), &fill(SCHEDULER))?;
     writing(&place(".gitignore"), "/target\n")?;
     if let Source::Checkout(checkout) = &source {
-        // What is built there already need not be built again.
+        // Libraries that are built there already are not built again.
         std::fs::create_dir_all(place(".cargo")).map_err(Failure::writing(folder.display()))?;
         let target = checkout.join("target").display().to_string();
-        let text =
-            format!("# Pathweave's own, so that only this crate is compiled.\n[build]\ntarget-dir = {target:?}\n");
+        let text = format!(
+            "# Pathweave's own target folder, so that the libraries built there are used.\n[build]\ntarget-dir = {target:?}\n"
+        );
         writing(&place(".cargo/config.toml"), &text)?;
     }
     if let Some(lock) = source.lock() {
@@ -74,17 +75,17 @@ fn check_name(name: &str, registry: &Registry) -> Result<(), Failure> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_lowercase());
     if !first || !name.chars().all(good) || name.ends_with('-') || name.contains("--") {
         return wrong(
-            "lower-case letters, digits and single hyphens, a letter first and no hyphen last, such as my-rule",
+            "lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen, such as my-rule",
         );
     }
     if name.len() > LONGEST {
         return wrong("at most 40 characters");
     }
     if TAKEN.contains(&name) || RESERVED.split_whitespace().any(|word| word == name) {
-        return wrong("a name that Cargo takes for a new crate");
+        return wrong("a name that Cargo accepts for a new crate");
     }
     if registry.scheduler(name).is_some() {
-        return wrong("a name that no scheduler has yet (see `pathweave list schedulers`)");
+        return wrong("a name that is not taken by a scheduler (see `pathweave list schedulers`)");
     }
     Ok(())
 }
@@ -102,11 +103,14 @@ impl Source {
         }
         let given = options.checkout.as_deref().unwrap_or(Path::new("."));
         let wrong = |reason: String| {
-            Failure::Input(format!("--checkout = {}: {reason}; a checkout of Pathweave is needed", given.display()))
+            Failure::Input(format!(
+                "--checkout = {}: {reason}; give the folder of a checkout of Pathweave",
+                given.display()
+            ))
         };
         let folder = given.canonicalize().map_err(|e| wrong(e.to_string()))?;
         if !folder.join("crates/proto/Cargo.toml").is_file() || !folder.join("crates/cli/Cargo.toml").is_file() {
-            return Err(wrong("there is no crates/proto in it".into()));
+            return Err(wrong("it contains no crates/proto".into()));
         }
         Ok(Source::Checkout(folder))
     }

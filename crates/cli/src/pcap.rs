@@ -1,4 +1,4 @@
-//! `--pcap`: a capture of one run, as one taken on the sending host would be (pcapng, nanoseconds, an interface for each path).
+//! `--pcap`: a capture of one run, as if taken on the sending host (pcapng, nanoseconds, an interface for each path).
 
 use crate::failure::Failure;
 use crate::plan::Plan;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Bytes kept of each packet: all headers, which are at most 14 + 100, and little of the data, which is zeros.
+/// How many bytes of each packet are kept: all headers, at most 14 + 100, and little of the data, which is zeros.
 const SNAP_BYTES: usize = 160;
 /// An Ethernet header without VLAN.
 const ETHERNET_BYTES: usize = 14;
@@ -30,7 +30,7 @@ const NANOSECONDS: u8 = 9;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// A capture that runs can write to, on whatever thread they are.
+/// A capture that runs can write to from any thread.
 #[derive(Clone)]
 pub(crate) struct Capture(Arc<Mutex<Writer<BufWriter<File>>>>);
 
@@ -49,7 +49,7 @@ struct Writer<W: Write> {
 /// The one run that a capture is of.
 ///
 /// # Errors
-/// Where more than one run is asked for. Plain TCP, which always runs beside a scheduler, does not count.
+/// If more than one run is asked for. Plain TCP, which always runs beside a scheduler, does not count.
 fn the_one_run(plans: &[Plan]) -> Result<(&Scenario, String), Failure> {
     let count = |what: &str, n: usize| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (schedulers, seeds) = plans.first().map_or((0, 0), |p| (p.schedulers(), p.seeds.len()));
@@ -72,7 +72,7 @@ impl Capture {
     /// Begins the file.
     ///
     /// # Errors
-    /// Where the plans are not of one run, or the file cannot be written.
+    /// If the plans are not of one run, or the file cannot be written.
     pub(crate) fn create(path: &Path, plans: &[Plan]) -> Result<Self, Failure> {
         let (scenario, title) = the_one_run(plans)?;
         let file = File::create(path).map_err(Failure::writing(path.display()))?;
@@ -93,7 +93,7 @@ impl Capture {
     /// Ends the file.
     ///
     /// # Errors
-    /// Where something could not be written.
+    /// If something could not be written.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let result = writer.error.take().map_or_else(|| writer.out.get_mut().flush(), Err);

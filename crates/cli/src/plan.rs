@@ -1,4 +1,4 @@
-//! From arguments to the runs that they mean.
+//! Turns arguments into a plan of runs.
 
 use crate::args::CompareOptions;
 use crate::failure::Failure;
@@ -14,8 +14,8 @@ pub(crate) const DEFAULT_SCENARIO: &str = "wifi-lte";
 /// The number of seeds without any argument.
 const DEFAULT_SEEDS: u32 = 5;
 
-/// The schedulers without any argument: Linux' own, the plain rules, and one of each idea against blocked receivers. Those that
-/// are not built in are run beside them.
+/// The schedulers that run without any argument: Linux' own, the simple rules, and one for each idea against blocked receivers.
+/// Schedulers that are not built in are added.
 pub(crate) const TELLING: [&str; 9] =
     ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
 
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) document: Document,
     /// The files that it names.
     pub(crate) traces: Traces,
-    /// A scheduler or plain TCP on a path each, with the scenario as it is for that.
+    /// Each is a scheduler or plain TCP on a path, with the scenario for it.
     pub(crate) variants: Vec<(Variant, Scenario)>,
     /// The seeds of each.
     pub(crate) seeds: Vec<u64>,
@@ -93,7 +93,7 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
     Ok(plans)
 }
 
-/// Builds the simulation once, so that what is wrong in a trace is found before all runs.
+/// Builds the simulation once, so that mistakes in a trace are found before all runs.
 pub(crate) fn check(
     scenario: &Scenario,
     document: &Document,
@@ -127,7 +127,7 @@ pub(crate) fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
     }
 }
 
-/// The schedulers that are run where none are named.
+/// The schedulers that are run if none are named.
 fn telling(registry: &Registry) -> Vec<SchedulerSpec> {
     let builtin = Registry::builtin();
     let wanted = |spec: &SchedulerSpec| TELLING.contains(&spec.name()) || builtin.scheduler(spec.name()).is_none();
@@ -139,7 +139,7 @@ fn telling(registry: &Registry) -> Vec<SchedulerSpec> {
     own.into_iter().chain(list).collect()
 }
 
-/// Runs also what `--against` or `--why` names, where it is a scheduler and not plain TCP.
+/// Adds what `--against` or `--why` names, if it is a scheduler and not plain TCP.
 fn add_named(name: &str, schedulers: &mut Vec<SchedulerSpec>, registry: &Registry) -> Result<(), Failure> {
     if plain_tcp_path(name).is_some() || schedulers.iter().any(|s| s.text == name) {
         return Ok(());
@@ -164,7 +164,10 @@ pub(crate) fn schedulers(list: &str, registry: &Registry) -> Result<Vec<Schedule
     }
     if specs.is_empty() {
         let names: Vec<_> = registry.schedulers().iter().map(|e| e.name).collect();
-        return Err(Failure::Input(format!("--schedulers names no scheduler; it takes all, {}", names.join(", "))));
+        return Err(Failure::Input(format!(
+            "--schedulers names no scheduler; use all, or some of {}",
+            names.join(", ")
+        )));
     }
     Ok(specs)
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// How much of the run an explanation page shows, from the start of the measured time.
 const EXPLAINED: Duration = Duration::from_secs(1);
 
-/// Writes the page, and beside it a page with the decisions of each scheduler whose time is explained below the table. The answer
-/// is the explanation pages.
+/// Writes the page and, beside it, a page with the decisions of each scheduler whose time is explained below the table. Returns
+/// the paths of the explanation pages.
 pub(crate) fn write(
     path: &Path,
     results: &[RunResult],
@@ -60,8 +60,8 @@ fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The explanation page of one scheduler: its file, the link to it, and its text. There is none of plain TCP, of a run that
-/// failed, and where the scheduler decides nothing in the time that would be shown.
+/// The explanation page of one scheduler: its file, the link to it, and its text. There is none for plain TCP, for a run that
+/// failed, and if the scheduler decides nothing in the time that would be shown.
 fn explanation(
     page: &Path,
     plan: &Plan,

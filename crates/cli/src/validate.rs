@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs the reference scenarios that `options` ask for and shows how close they come.
+/// Runs the reference scenarios that `options` ask for and shows how close they are to Linux.
 pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
     let references = references(options)?;
     if let Some(folder) = &options.scenarios {
@@ -39,7 +39,7 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     Ok(if broken { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// What the file holds, as far as it is wanted.
+/// The references in the file that were asked for.
 fn references(options: &ValidateOptions) -> Result<Vec<Reference>, Failure> {
     let file = options.file.display().to_string();
     let text = std::fs::read_to_string(&options.file).map_err(|e| Failure::Input(format!("{file}: {e}")))?;

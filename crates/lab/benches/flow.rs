@@ -27,14 +27,14 @@ fn scenario(name: &str, paths: usize, mptcp: bool) -> Scenario {
     document.scenario(&Registry::builtin(), &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs it; data segments sent.
+/// Runs the scenario and returns the number of data segments sent.
 fn run(scenario: &Scenario) -> u64 {
     let mut simulation = Simulation::new(scenario, 1, &Registry::builtin(), &NoFiles).unwrap_or_else(|e| panic!("{e}"));
     simulation.run_until(Instant::FAR_FUTURE);
     simulation.data_segments_sent()
 }
 
-/// Processor time of this process so far, in Linux' hundredths of a second; nothing elsewhere.
+/// Processor time of this process so far, in hundredths of a second as Linux counts it; `None` on other systems.
 fn ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
@@ -42,7 +42,7 @@ fn ticks() -> Option<u64> {
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }
 
-/// Runs it until two seconds of processor time are over.
+/// Repeats the run until two seconds of processor time have passed.
 fn segments_per_cpu_second(scenario: &Scenario) -> Option<f64> {
     let start = ticks()?;
     let mut segments = 0;

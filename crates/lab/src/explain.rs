@@ -168,7 +168,7 @@ pub struct SubflowEntry {
     pub send_buffer_space_bytes: u64,
     /// It is a backup.
     pub backup: bool,
-    /// It shows no sign of life.
+    /// It is dark: it has shown no sign of life for a while.
     pub stale: bool,
 }
 
@@ -257,7 +257,7 @@ pub struct GivenEntry {
 /// `from` to `to`. Both lie within the scenario's duration, in this order; nothing is shown of later times.
 ///
 /// # Errors
-/// Where the scenario or a file that it names is wrong.
+/// If the scenario or a file that it names is wrong.
 pub fn explain(
     document: &Document,
     variant: &Variant,
@@ -462,7 +462,7 @@ fn clip(by: ClippedBy) -> &'static str {
 fn why(error: Option<ScheduleError>) -> String {
     match error {
         Some(error) => error.to_string(),
-        None => "data goes in order until the peer has confirmed Multipath TCP".into(),
+        None => "data is sent in order until the peer has confirmed Multipath TCP".into(),
     }
 }
 

@@ -85,7 +85,7 @@ pub enum Status {
 pub struct Metrics {
     /// In-order data delivered to the application over the measured time, 10⁶ bit/s.
     pub goodput_mbps: f64,
-    /// Aggregation benefit (CP eq. 9): 0 is the best single path alone, 1 the sum of all, −1 nothing at all. Nothing where the
+    /// Aggregation benefit (CP eq. 9): 0 is the best single path alone, 1 the sum of all, −1 nothing at all. `None` if the
     /// plain TCP runs of the same seed are not known.
     pub aggregation_benefit: Option<f64>,
     /// From the start of the connection to the last byte's delivery, seconds; nothing for runs of a fixed duration.
@@ -155,7 +155,7 @@ pub struct ConnectionResult {
     pub goodput_mbps: f64,
     /// In-order data delivered over the whole run, bytes.
     pub received_bytes: u64,
-    /// From its start to its last byte's delivery, seconds; nothing where it did not end by itself.
+    /// From its start to its last byte's delivery, seconds; `None` if it did not end by itself.
     pub completion_s: Option<f64>,
     /// Why it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ impl core::error::Error for RunError {}
 /// Runs one variant of a scenario with one seed.
 ///
 /// # Errors
-/// Where the scenario or a file that it names is wrong. A run that starts always gives a result.
+/// If the scenario or a file that it names is wrong. A run that starts always gives a result.
 pub fn run(
     document: &Document,
     variant: &Variant,

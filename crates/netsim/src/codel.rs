@@ -25,7 +25,7 @@ impl Default for Codel {
     }
 }
 
-/// What one dequeue did beside giving a packet.
+/// What one dequeue did besides giving a packet.
 pub(crate) enum Verdict<P> {
     /// This packet is dropped.
     Drop(Entry<P>),

@@ -3,7 +3,7 @@
 use crate::{Jitter, Loss, Queue, QueueLimit, Reorder, Shaper, Trace};
 use pathweave_units::{Bitrate, Duration, Probability};
 
-/// Where the loss model stands.
+/// Where the loss model is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossPosition {
     /// Before the queue: a lost packet takes no capacity (as Linux' netem in front of a shaper, and the papers'

@@ -98,7 +98,7 @@ impl Graph {
     /// Adds a link.
     ///
     /// # Errors
-    /// Where an end does not exist.
+    /// If an end does not exist.
     pub fn add_link(&mut self, from: NodeId, to: NodeId) -> Result<LinkId, GraphError> {
         self.check(from)?;
         self.check(to)?;
@@ -118,7 +118,7 @@ impl Graph {
     /// The two ends of a link: where it starts, and where it leads.
     ///
     /// # Errors
-    /// Where it does not exist.
+    /// If it does not exist.
     pub fn ends(&self, link: LinkId) -> Result<(NodeId, NodeId), GraphError> {
         self.links.get(link.index()).copied().ok_or(GraphError::UnknownLink(link))
     }
@@ -126,7 +126,7 @@ impl Graph {
     /// Checks that each link of a route starts where the one before it ends; gives the first node and the last.
     ///
     /// # Errors
-    /// Where it is empty, has a gap, or an unknown link.
+    /// If it is empty, has a gap, or an unknown link.
     pub fn check_route(&self, links: &[LinkId]) -> Result<(NodeId, NodeId), GraphError> {
         let (&first, rest) = links.split_first().ok_or(GraphError::EmptyRoute)?;
         let (start, mut at) = self.ends(first)?;
@@ -144,7 +144,7 @@ impl Graph {
     /// first hop where they part.
     ///
     /// # Errors
-    /// Where there is none, or both ends are the same.
+    /// If there is none, or both ends are the same.
     pub fn shortest(&self, from: NodeId, to: NodeId) -> Result<Vec<LinkId>, GraphError> {
         self.check(from)?;
         self.check(to)?;

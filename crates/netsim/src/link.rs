@@ -1,10 +1,10 @@
 //! One direction of a link: queue, serializer, impairments, wire.
 //!
-//! A packet passes, in this order: up or down; loss (where it stands before the queue); the queue's limit; waiting;
-//! CoDel; transmission; loss (where it stands after the queue); corruption, duplication, jitter and reordering;
+//! A packet passes, in this order: up or down; loss (if it is before the queue); the queue's limit; waiting;
+//! CoDel; transmission; loss (if it is after the queue); corruption, duplication, jitter and reordering;
 //! propagation; the other end.
 //!
-//! The serializer is lazy: whatever happened up to `now` is worked out when the link is next called. A link with a
+//! The serializer is lazy: what happened up to `now` is worked out when the link is called next. A link with a
 //! constant rate and a drop-tail queue so asks to be woken once per packet, at its arrival.
 
 use crate::codel::{CodelState, Verdict};
@@ -32,7 +32,7 @@ pub struct LinkOutput<P> {
     pub fate: Fate,
     /// The packet, back to its owner.
     pub packet: P,
-    /// A copy that arrives right behind it: a second owner of whatever the packet refers to.
+    /// A copy that arrives right behind it: a second owner of what the packet refers to.
     pub copy: Option<P>,
 }
 
@@ -95,7 +95,7 @@ impl<P: Packet + Clone> Link<P> {
         link
     }
 
-    /// Hands a packet to the link. Even where it is dropped at once it comes back through [`Link::poll`].
+    /// Hands a packet to the link. Even a packet that is dropped at once comes back through [`Link::poll`].
     pub fn enqueue(&mut self, now: Instant, packet: P) {
         self.advance(now);
         let now = self.clock;
@@ -125,7 +125,7 @@ impl<P: Packet + Clone> Link<P> {
             return self.drop_entry(now, entry, Fate::QueueFull);
         }
         if idle && self.codel.is_none() && !matches!(self.serializer, Serializer::Trace(_)) {
-            // Nothing waits where the transmitter is idle and decides by itself when to start.
+            // Nothing waits if the transmitter is idle and decides by itself when to start.
             self.start(entry, now);
             return self.transmit(now);
         }

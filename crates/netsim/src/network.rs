@@ -50,7 +50,7 @@ pub enum NetEvent<P> {
         /// A clone, to look at.
         packet: P,
     },
-    /// A link made a copy, which follows its original. There is one owner more of whatever the packet refers to.
+    /// A link made a copy, which follows its original. So what the packet refers to has one more owner.
     Duplicated {
         /// On the link that copied it.
         tap: Tap,
@@ -103,7 +103,7 @@ impl<P: Packet> Packet for Routed<P> {
     }
 }
 
-/// One link of one route. The hops of a route stand one after the other.
+/// One link of one route. The hops of a route follow one another.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     link: LinkId,
@@ -163,7 +163,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Adds a link from one node to another.
     ///
     /// # Errors
-    /// Where a node does not exist.
+    /// If a node does not exist.
     pub fn add_link(
         &mut self,
         from: NodeId,
@@ -180,7 +180,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Adds a route along these links.
     ///
     /// # Errors
-    /// Where they do not follow one another.
+    /// If they do not follow one another.
     pub fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, GraphError> {
         let (_, end) = self.graph.check_route(links)?;
         let route = RouteId(self.routes.len() as u32);
@@ -195,7 +195,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Adds the route with the fewest hops; see [`Graph::shortest`].
     ///
     /// # Errors
-    /// Where no way leads there.
+    /// If no way leads there.
     pub fn add_shortest_route(&mut self, from: NodeId, to: NodeId) -> Result<RouteId, GraphError> {
         let links = self.graph.shortest(from, to)?;
         self.add_route(&links)
@@ -204,7 +204,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Schedules a change of a link.
     ///
     /// # Errors
-    /// Where the link does not exist.
+    /// If the link does not exist.
     pub fn schedule(&mut self, change: ScheduledChange) -> Result<(), GraphError> {
         self.graph.ends(change.link)?;
         self.timeline.add(change);
@@ -218,7 +218,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Sends a packet along a route.
     ///
     /// # Panics
-    /// Where the route was not added to this network.
+    /// If the route was not added to this network.
     #[inline]
     pub fn send(&mut self, now: Instant, route: RouteId, packet: P) {
         let hop = self.routes[route.index()];
@@ -228,7 +228,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Changes a link now.
     ///
     /// # Panics
-    /// Where the link was not added to this network.
+    /// If the link was not added to this network.
     pub fn apply(&mut self, now: Instant, link: LinkId, change: LinkChange) {
         let index = link.index();
         self.links[index].apply(now, change);

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 /// until its first delivery opportunity, as in mahimahi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// At most so many packets.
+    /// At most this many packets.
     Packets(u32),
-    /// At most so many bytes of frames (without the link's overhead).
+    /// At most this many bytes of frames (without the link's overhead).
     Bytes(u64),
     /// At most what the link sends in this time, at its rate or at its trace's mean rate, overhead included; always
     /// room for one packet. Without effect on an unlimited link.
@@ -25,7 +25,7 @@ pub enum QueueLimit {
 pub struct Queue {
     /// What fits.
     pub limit: QueueLimit,
-    /// CoDel beside the limit.
+    /// CoDel, in addition to the limit.
     pub codel: Option<Codel>,
 }
 

@@ -32,7 +32,7 @@ impl LinkStats {
     pub fn count(&self, fate: Fate) -> u64 {
         self.fates[fate.index()]
     }
-    /// Packets dropped, for whatever reason.
+    /// Packets dropped, for any reason.
     pub fn dropped_packets(&self) -> u64 {
         Fate::ALL.into_iter().filter(|fate| fate.is_drop()).map(|fate| self.count(fate)).sum()
     }

@@ -41,7 +41,7 @@ pub enum TraceError {
     NotANumber {
         /// From 1.
         line: usize,
-        /// What stands there.
+        /// What the line says.
         value: String,
     },
     /// A time before the one above it.
@@ -66,7 +66,7 @@ impl Trace {
     /// Reads mahimahi's text.
     ///
     /// # Errors
-    /// [`TraceError`], with the line, what stands there, and what is allowed.
+    /// [`TraceError`], with the line, its text, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut millis = Vec::with_capacity(text.len() / 5);
         for (i, line) in text.lines().enumerate() {
@@ -81,7 +81,7 @@ impl Trace {
     /// Opportunities at these times in milliseconds; line `i` of an error is the time with index `i - 1`.
     ///
     /// # Errors
-    /// Where the list is empty, decreases, or ends with zero.
+    /// If the list is empty, decreases, or ends with zero.
     pub fn from_millis(millis: impl Into<Arc<[u32]>>) -> Result<Self, TraceError> {
         let millis = millis.into();
         for (i, pair) in millis.windows(2).enumerate() {
@@ -125,7 +125,7 @@ impl Trace {
         };
         up_to(to).saturating_sub(up_to(from))
     }
-    /// The same trace as it goes on `offset` after its start; what is before comes at the end of each period.
+    /// The same trace, starting at `offset`; what comes before that moves to the end of each period.
     ///
     /// Times are whole milliseconds, and the last one is the period: the offset is moved on to the next opportunity.
     pub fn rotated(&self, offset: Duration) -> Trace {

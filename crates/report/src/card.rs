@@ -6,7 +6,7 @@ use pathweave_lab::scenario::{Connection, Link, Scenario};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a page says of a scenario beside its results.
+/// What a page says about a scenario besides its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The scenario's name.
@@ -15,7 +15,7 @@ pub struct About {
     pub description: String,
     /// Where it comes from.
     pub source: String,
-    /// How `pathweave explain` is called for it, without the scheduler and the seed; empty where nobody knows.
+    /// How `pathweave explain` is called for it, without the scheduler and the seed; empty if unknown.
     pub command: String,
     /// The explanation page that is written beside the page, if there is one.
     pub explanation: Option<ExplanationLink>,
@@ -35,7 +35,7 @@ pub struct ExplanationLink {
 }
 
 impl About {
-    /// What is known of a scenario.
+    /// What a scenario says about itself.
     pub fn of(scenario: &Scenario) -> Self {
         About {
             scenario: scenario.name.clone(),
@@ -46,7 +46,7 @@ impl About {
         }
     }
 
-    /// The scenario's card, as HTML; empty where nothing is known.
+    /// The scenario's card, as HTML; empty if nothing is known about it.
     pub(crate) fn card(&self) -> &str {
         &self.card
     }
@@ -106,7 +106,7 @@ fn card(scenario: &Scenario) -> String {
     out
 }
 
-/// Whether a link does anything worth a line: one that only delays, as ways back often do, has no line of its own.
+/// Whether a link does anything that is worth a line. Links that only delay, as on most ways back, have no line.
 fn shapes(link: &Link) -> bool {
     link.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
 }

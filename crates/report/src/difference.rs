@@ -17,7 +17,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Of pairs of a value and the reference's; nothing where there are none.
+    /// Of pairs of a value and the reference's; `None` if there are none.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(x, y)| x - y).collect();
         let estimate = Estimate::of(&differences)?;

@@ -1,4 +1,4 @@
-//! The decisions of one run as a page: the stream over time, coloured by path, with strips where it was blocked, and the reasons under the pointer.
+//! The decisions of one run as a page: the stream over time, coloured by path, with strips where it was blocked, and reasons in tips.
 
 use crate::document::{BRAND, Document, document};
 use crate::encode::html;
@@ -8,7 +8,7 @@ use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What}
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Most things that happened on one page; a browser still draws them smoothly.
+/// The most events on one page; a browser still draws so many smoothly.
 const MOST: usize = 20_000;
 
 /// What the page's script draws from.
@@ -88,15 +88,15 @@ pub fn explain_page(explanation: &Explanation) -> String {
     })
 }
 
-/// Where the time axis ends: soon after the last thing that happened, where the run was over long before the end that was asked for.
+/// Where the time axis ends. If the run was over long before the end that was asked for, the axis ends soon after the last event.
 fn end_of(explanation: &Explanation, shown: &[Entry]) -> f64 {
     let Some(last) = shown.last() else { return explanation.to_s };
     let margin = (last.time_s - explanation.from_s) * 0.02;
     if explanation.to_s - last.time_s > 5.0 * margin { last.time_s + margin } else { explanation.to_s }
 }
 
-/// Marks the data that was missing each time that the send window filled up: what was given last of the first byte that was not
-/// acknowledged then.
+/// Marks the data that was missing each time that the send window filled up: the last assignment of the byte that was the first
+/// unacknowledged one at that time.
 fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
     let mut first_unacked = 0;
     for entry in entries {

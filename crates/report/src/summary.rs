@@ -7,7 +7,7 @@ use pathweave_lab::results::{PathInfo, RunResult, Status, TimeSpent};
 use pathweave_lab::scenario::HostModel;
 use std::cmp::Ordering;
 
-/// The part of the traffic on one path from which on the other paths do not count as used.
+/// If one path carries at least this fraction of the traffic, the other paths do not count as used.
 const ONE_PATH: f64 = 0.995;
 /// The relative difference to plain TCP below which nothing is called better or worse.
 const LEVEL: f64 = 0.01;
@@ -25,8 +25,8 @@ pub enum Standing {
 
 /// One scheduler (or plain TCP on one path) over all seeds of a scenario.
 ///
-/// Every run counts in the means, also one that stalled or failed: with what it delivered until then. Only completion times are
-/// of completed runs alone.
+/// Every run counts in the means. A run that stalled or failed counts with what it delivered until then. Only completion times
+/// are those of completed runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The scheduler as written, or `tcp-path0`, ...
@@ -39,7 +39,7 @@ pub struct Summary {
     pub same: Vec<String>,
     /// The path, where this is plain TCP.
     pub plain_tcp: Option<usize>,
-    /// That path is a backup, which nobody would choose alone.
+    /// Whether that path is a backup, which nobody would use alone.
     pub on_backup: bool,
     /// How many runs.
     pub runs: usize,
@@ -75,7 +75,7 @@ pub struct Summary {
     pub window_limited_s: f64,
     /// Where the time went, means over the runs.
     pub time: TimeSpent,
-    /// What some run warns of, each once.
+    /// The warnings of the runs, each once.
     pub warnings: Vec<String>,
     /// Goodput, or completion time of sized transfers, against the comparison's reference; nothing for the reference itself.
     pub against: Option<Difference>,
@@ -185,7 +185,7 @@ impl Comparison {
         }
     }
 
-    /// Plain TCP on its best path; on a backup only where all paths are backups.
+    /// Plain TCP on its best path; on a backup only if all paths are backups.
     pub fn best_plain_tcp(&self) -> Option<&Summary> {
         let mut plain = self.summaries.iter().filter(|s| s.plain_tcp.is_some());
         plain.clone().find(|s| !s.on_backup).or_else(|| plain.next())
@@ -214,7 +214,7 @@ impl Comparison {
         }
     }
 
-    /// Not a byte arrived in any run.
+    /// Whether no byte arrived in any run.
     pub fn nothing_arrived(&self) -> bool {
         self.summaries.iter().all(|s| s.goodput_mbps.mean == 0.0)
     }
@@ -340,7 +340,7 @@ fn warnings(runs: &[&RunResult]) -> Vec<String> {
 
 /// Better, level or worse than plain TCP on the best path.
 fn standing(runs: &[&RunResult], tcp: &[&RunResult], difference: Option<Difference>, sized: bool) -> Option<Standing> {
-    // What does not finish where the other one does is worse, whatever the others take.
+    // A scheduler that does not finish is worse than plain TCP that does, however long that takes.
     let alone = |a: &[&RunResult], b: &[&RunResult]| {
         a.iter().any(|x| {
             let other = b.iter().find(|y| y.seed == x.seed);

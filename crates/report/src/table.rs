@@ -9,10 +9,10 @@ const GAP: usize = 2;
 /// The least width of the column of names.
 const NAMES: usize = 20;
 
-/// The ranked schedulers of a comparison as a table that is at most `width` columns wide where that is 80 or more. Below it stands what the
-/// numbers mean.
+/// The ranked schedulers of a comparison as a table that is at most `width` columns wide, if `width` is at least 80. An explanation
+/// of the numbers follows.
 ///
-/// Columns that do not fit are left out, the least important ones first; a name that is too long stands on a line of its own.
+/// Columns that do not fit are left out, the least important ones first. A name that is too long gets a line of its own.
 pub fn table(comparison: &Comparison, width: usize) -> String {
     let mut columns = columns(comparison);
     while total(&columns, comparison) > width {
@@ -124,7 +124,7 @@ fn against(comparison: &Comparison, summary: &Summary) -> String {
     }
 }
 
-/// `+3.30 ±0.40`; a difference that the seeds do not settle has a `~` behind it.
+/// `+3.30 ±0.40`; a `~` follows if the difference is not significant.
 fn shown(difference: &Difference) -> String {
     let mean = signed(difference.mean());
     match (difference.same_on_every_seed, difference.estimate.margin(), difference.is_significant()) {
@@ -191,7 +191,7 @@ fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     text
 }
 
-/// Text in lines of at most `width` characters, the first after `lead`, the others as far in.
+/// Text in lines of at most `width` characters, the first after `lead`, the others indented as far.
 pub(crate) fn indented(lead: &str, text: &str, width: usize) -> String {
     let margin = lead.chars().count();
     let mut out = String::from(lead);

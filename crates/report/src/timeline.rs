@@ -103,7 +103,7 @@ fn saw_text(out: &mut String, saw: &SawEntry, widest: usize) {
     for s in &saw.subflows {
         let srtt = s.srtt_ms.map_or("   –   ".into(), |ms| format!("{} ms", short(ms)));
         let state = match (s.stale, s.backup) {
-            (true, _) => ", stale",
+            (true, _) => ", dark",
             (_, true) => ", backup",
             _ => "",
         };

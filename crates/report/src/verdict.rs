@@ -5,7 +5,7 @@ use crate::number::{short, spoken};
 use crate::summary::{Comparison, Standing, Summary};
 use crate::why::culprit;
 
-/// The answer in plain words; nothing where no scheduler was run.
+/// The answer in plain words; `None` if no scheduler was run.
 pub fn verdict(comparison: &Comparison) -> Option<String> {
     let best = comparison.best_multipath()?;
     if comparison.nothing_arrived() {
@@ -59,7 +59,7 @@ fn best_scheduler(comparison: &Comparison, best: &Summary) -> String {
     text + "."
 }
 
-/// Who comes within 1 % of the best: being first by less than that is no reason to choose.
+/// The schedulers within 1 % of the best: a smaller lead is no reason to choose.
 fn as_good(comparison: &Comparison, best: &Summary) -> Option<String> {
     let value = |s: &Summary| match comparison.sized {
         true => s.completion_s.filter(|_| s.unfinished() == 0).map(|c| c.mean),
@@ -113,7 +113,7 @@ fn compared(comparison: &Comparison, other: &Summary, difference: &Difference, n
             unit(comparison)
         );
     }
-    // Less than 1 % is nobody's reason to choose, however certain it is.
+    // Less than 1 % is no reason to choose, however certain it is.
     let level = base > 0.0 && amount < 0.01 * base;
     let settled = match difference.is_significant() {
         _ if difference.same_on_every_seed => "the same on every seed",
@@ -126,7 +126,7 @@ fn compared(comparison: &Comparison, other: &Summary, difference: &Difference, n
     format!("{} {}{percent} {word} than {name} ({settled})", spoken(amount), unit(comparison))
 }
 
-/// What is to be said where data went over one path only.
+/// The sentence for the case that data went over one path only.
 fn one_path(comparison: &Comparison, best: &Summary) -> Option<String> {
     if comparison.paths < 2 {
         return None;
@@ -159,7 +159,7 @@ fn is(names: &[&str]) -> String {
     }
 }
 
-/// When several paths are worse than one, with whom, and what is to blame.
+/// Whether several paths are worse than one, with which schedulers, and why.
 fn worse_than_one(comparison: &Comparison) -> Option<String> {
     let judged: Vec<_> = comparison.summaries.iter().filter(|s| s.standing.is_some()).collect();
     let worse: Vec<_> = judged.iter().filter(|s| s.standing == Some(Standing::Worse)).collect();
@@ -186,7 +186,7 @@ fn worse_than_one(comparison: &Comparison) -> Option<String> {
         _ if comparison.sized && worst.unfinished() > 0 => {
             text.push_str(&format!(": {} of {} runs do not finish", worst.unfinished(), worst.runs));
         }
-        // With a single scheduler it has been said.
+        // With a single scheduler, this has been said already.
         Some(difference) if all > 1 => {
             let name = format!("plain TCP on {}", path(comparison, tcp));
             text.push_str(&format!(": {}", compared(comparison, tcp, &difference, &name)));

@@ -4,7 +4,7 @@ use crate::number::short;
 use crate::summary::{Comparison, Standing, Summary, measured_s};
 use crate::table::indented;
 
-/// What is named as the reason takes at least this part of the time.
+/// Something counts as the reason only if it takes at least this fraction of the time.
 const TELLING: f64 = 0.15;
 
 /// The row to explain: the one that was asked for, otherwise the slowest scheduler.
@@ -24,7 +24,7 @@ fn slowest(comparison: &Comparison) -> Option<&Summary> {
     several().find(|s| s.standing == Some(Standing::Worse)).or_else(|| several().next())
 }
 
-/// The main reason for a scheduler's loss, as a sentence; nothing where no part of the time stands out.
+/// The main reason why a scheduler is slower, as a sentence; `None` if no part of the time stands out.
 pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<String> {
     let time = &summary.time;
     let all = measured_s(time);
@@ -61,7 +61,7 @@ pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<Stri
     (seconds >= TELLING * all).then(|| format!("{path} was repairing losses for {}.", of(seconds)))
 }
 
-/// Where the time of a scheduler's runs went, as a block of text at most `width` columns wide; nothing where it was not measured.
+/// Where the time of a scheduler's runs went, as a block of text at most `width` columns wide; `None` if it was not measured.
 pub fn where_the_time_went(comparison: &Comparison, summary: &Summary, width: usize) -> Option<String> {
     let time = &summary.time;
     let all = measured_s(time);

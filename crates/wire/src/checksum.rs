@@ -66,7 +66,7 @@ fn sum_of(bytes: &[u8]) -> u16 {
 #[inline(never)]
 pub(crate) fn swapped_sum(bytes: &[u8]) -> u64 {
     const LANES: usize = 8;
-    /// So many sums of upper halves fit 32 bits.
+    /// How many upper halves can be added up in 32 bits.
     const BLOCK: usize = 1 << 16;
     let (chunks, rest) = bytes.as_chunks::<{ 4 * LANES }>();
     let (words, last) = rest.as_chunks::<4>();

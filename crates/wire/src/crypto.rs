@@ -70,7 +70,7 @@ pub fn add_address_hmac(sender: Key, receiver: Key, id: AddressId, address: IpAd
     u64::from_be_bytes(last)
 }
 
-/// Compares two HMACs without telling by its duration where they differ.
+/// Compares two HMACs in constant time, so that the duration does not show where they differ.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }

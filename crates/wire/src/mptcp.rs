@@ -140,9 +140,9 @@ pub enum CapableContent {
         sender: Key,
         /// The receiver's key, echoed.
         receiver: Key,
-        /// Length of the segment's data, where it carries data.
+        /// Length of the segment's data, if it carries data.
         data_len: Option<u16>,
-        /// Checksum, where required and where there is data.
+        /// Checksum, if it is required and there is data.
         checksum: Option<u16>,
     },
 }
@@ -276,7 +276,7 @@ pub enum MptcpOption {
         id: AddressId,
         /// The address.
         address: IpAddr,
-        /// The port, where it is not the connection's.
+        /// The port, if it differs from the connection's.
         port: Option<u16>,
         /// The rightmost 64 bits of the HMAC; absent on an echo.
         hmac: Option<u64>,

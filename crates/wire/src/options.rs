@@ -24,7 +24,7 @@ pub struct SackBlock {
     pub right: u32,
 }
 
-/// Up to four SACK blocks, most recent first; a D-SACK (RFC 2883) stands before them.
+/// Up to four SACK blocks, most recent first; a D-SACK (RFC 2883) comes before them.
 pub type SackBlocks = ArrayVec<SackBlock, 4>;
 
 /// All options of one segment.

@@ -1,4 +1,4 @@
-//! Segments become bytes and are read back without an allocation, but for the list of rare options.
+//! Segments become bytes and are read back without an allocation, except for the list of rare options.
 
 use pathweave_alloc_check::{Counting, allocations};
 use pathweave_wire::codec::{decode, encode};

@@ -1,6 +1,6 @@
 //! Between 20 s and 60 s of a run, fewer than one allocation per thousand data segments.
 //!
-//! What is left are the lists of results, which grow with time, and buffers that meet a new maximum.
+//! The exceptions are the lists of results, which grow with time, and buffers that reach a new maximum.
 
 use pathweave_algorithms::Registry;
 use pathweave_alloc_check::{Counting, allocations};

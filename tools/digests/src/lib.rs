@@ -44,7 +44,7 @@ impl Case {
     /// Runs it: scenario, scheduler, overrides, seed, status and digest.
     ///
     /// # Panics
-    /// Where the run cannot start, which is a defect of this list.
+    /// If the run cannot start, which is a defect of this list.
     pub fn line(&self) -> String {
         self.line_watched(|_| {})
     }

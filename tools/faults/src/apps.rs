@@ -8,7 +8,7 @@ use pathweave_units::{Duration, Instant};
 pub(crate) enum Close {
     /// After all that it has to write.
     AfterWriting,
-    /// At this time, with whatever was written by then.
+    /// At this time, with what was written by then.
     At(Instant),
     /// After the end of the other direction.
     AfterTheEnd,
@@ -22,7 +22,7 @@ pub(crate) enum Reader {
     AtOnce,
     /// Not within this time.
     Stalls(Instant, Instant),
-    /// At most so many bytes, so often.
+    /// At most this many bytes at a time, this often.
     Slowly(u64, Duration),
 }
 
@@ -85,5 +85,5 @@ pub(crate) struct App {
 pub(crate) fn byte_at(server: bool, at: u64) -> u8 {
     (at.wrapping_add(u64::from(server) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as u8
 }
-/// The bit that the network changes where it changes a byte.
+/// The bit that the network changes in a byte.
 pub(crate) const CHANGED: u8 = 0x80;

@@ -1,4 +1,4 @@
-//! What is drawn from a seed.
+//! Cases drawn from a seed.
 
 use crate::apps::Plan;
 use crate::draw::{Draw, LIMIT};
@@ -36,7 +36,7 @@ pub(crate) struct Direction {
 pub(crate) struct Path {
     pub(crate) delay: Duration,
     pub(crate) jitter: Duration,
-    /// Bytes a second, and how many of them wait at most.
+    /// Bytes per second, and how many of them can wait.
     pub(crate) rate: u64,
     pub(crate) queue: u64,
     /// To the server, to the client.

@@ -14,7 +14,7 @@ const SPIN: u32 = 50_000;
 pub enum Fault {
     /// A byte that was never written there, one too many, or an end too early.
     Bytes(String),
-    /// A connection that has not ended by [`LIMIT`], or time that stands still.
+    /// A connection did not end by [`LIMIT`], or time stood still.
     Endless(String),
 }
 
@@ -31,7 +31,7 @@ pub enum Ending {
     Open,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What does not hold.
@@ -69,7 +69,7 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
         }
         world.step(next);
     }
-    // After the last packet what has arrived is read.
+    // What has arrived is read after the last packet.
     for end in 0..2 {
         world.read_all(end);
     }

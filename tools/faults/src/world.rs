@@ -186,7 +186,7 @@ impl<'c> World<'c> {
         };
         let calm = Some(self.case.calm);
         let times = [close, stalled, calm, app.next_write.filter(|_| !app.closed), app.next_read];
-        // What is due now was done when all else of this instant was.
+        // What was due now was done together with everything else at this instant.
         times.into_iter().flatten().filter(|t| *t > self.now).min()
     }
 
@@ -281,7 +281,7 @@ impl<'c> World<'c> {
         }
     }
 
-    /// Reads all that is there, whatever the plan says.
+    /// Reads everything that is there, no matter what the plan says.
     pub(crate) fn read_all(&mut self, end: usize) {
         let Some(handle) = self.handles[end].filter(|_| !self.apps[end].aborted) else { return };
         while let Ok(payload) = self.hosts[end].read(self.now, handle, u64::MAX) {

@@ -1,5 +1,5 @@
-//! A connection under arbitrary segments: whatever arrives, in whatever state, nothing panics, spins or sends options that do
-//! not fit; and without tampering, what is read is what was written.
+//! A connection that receives arbitrary segments: in no state does any input make it panic, spin, or send options that do not
+//! fit. Without tampering, what is read is what was written.
 
 use crate::world::{PATHS, PORT, World, address, path_manager, payload};
 use arbitrary::{Arbitrary, Unstructured};

@@ -1,4 +1,4 @@
-//! Arbitrary decisions of a scheduler through the connection's validation: whatever they are, all data arrives, in order.
+//! Passes arbitrary decisions of a scheduler through the connection's validation. All data must still arrive, in order.
 
 use crate::world::{World, path_manager};
 use arbitrary::{Arbitrary, Unstructured};

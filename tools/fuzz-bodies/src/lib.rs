@@ -1,4 +1,4 @@
-//! What the fuzz targets in `fuzz/` do with their input: each function takes any bytes and panics where a promise is broken.
+//! What the fuzz targets in `fuzz/` do with their input: each function takes any bytes and panics if a promise is broken.
 //!
 //! They are here, and not beside the targets, so that the ordinary tests can replay the corpora without a fuzzer.
 

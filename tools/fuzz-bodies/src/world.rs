@@ -35,7 +35,7 @@ pub(crate) struct World {
     pub(crate) last_sent: [Option<Segment>; 2],
     pub(crate) written: [u64; 2],
     pub(crate) read: [u64; 2],
-    /// Data was read that is not what was written there.
+    /// Whether data was read that differs from what was written.
     pub(crate) damaged: bool,
     bytes: bool,
 }
@@ -85,7 +85,7 @@ impl World {
         world
     }
 
-    /// Lets both ends send and take note of what they say.
+    /// Lets both ends send, and handles their events.
     pub(crate) fn drain(&mut self) {
         for i in 0..2 {
             let mut sent = 0;
@@ -171,7 +171,7 @@ impl World {
         self.ends[i].connection(self.handles[i]?)
     }
 
-    /// Delivers everything, lets time pass where nothing is on its way, and reads, until `until` or until all is quiet.
+    /// Delivers everything, lets time pass while nothing is on its way, and reads, until `until` or until nothing more happens.
     pub(crate) fn settle(&mut self, until: Instant) {
         loop {
             let moved = self.pass(0) | self.pass(1);

@@ -1,4 +1,4 @@
-//! Runs the gates for failing paths (`pathweave_lab::gates`) and shows the table; fails where a gate does.
+//! Runs the gates for failing paths (`pathweave_lab::gates`) and shows the table. Fails if a gate does not hold.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};

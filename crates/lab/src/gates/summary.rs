@@ -1,17 +1,17 @@
-//! The runs of one scheduler against the gates, and the table of all.
+//! Compares the runs of a scheduler with the gates, and makes the table of all schedulers.
 
 use super::case::Kind;
 use super::watch::{Outcome, PROBE_INTERVAL};
 use core::fmt::Write as _;
 use pathweave_units::Duration;
 
-/// Timers run at most this late: looks at a run, and rounding to the clock of the engine.
+/// How late a timer may be: runs are sampled, and the engine's clock is rounded.
 const SLACK: Duration = Duration::from_millis(10);
 /// From the first sign of life of a path to its use, round trips.
 const REUSE_ROUND_TRIPS: f64 = 2.0;
 /// Default of `close_timeout`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Mainline's timeouts before a subflow is stale (`stale_loss_cnt`).
+/// How many timeouts mainline waits before a subflow counts as dark (`stale_loss_cnt`).
 const LINUX_STALE: f64 = 4.0;
 
 /// The runs of one scheduler.
@@ -22,7 +22,7 @@ pub struct Summary {
     runs: Vec<(Kind, u64, Outcome)>,
 }
 
-/// The smallest value that 99 of 100 do not exceed.
+/// The 99th percentile.
 fn percentile_99(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let rank = (values.len() * 99).div_ceil(100);
@@ -76,7 +76,7 @@ impl Summary {
         self.tell(&mut found, Kind::All, "error after close_timeout", |o| {
             o.error.filter(|e| *e > CLOSE_TIMEOUT + SLACK).map(|e| e.to_string())
         });
-        self.tell(&mut found, Kind::Linux, "stale sooner than the kernel's", |o| {
+        self.tell(&mut found, Kind::Linux, "dark sooner than with the kernel", |o| {
             o.stale_after.filter(|n| *n < LINUX_STALE).map(|n| format!("{n:.1} timeouts"))
         });
         found
@@ -114,7 +114,7 @@ pub fn table(summaries: &[Summary]) -> String {
     let _ = writeln!(
         out,
         "{:>11}{:>7}{:>8}{:>8}{:>8}{:>7}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}",
-        "of window", "runs", "free", "data", "apart", "after", "stale", "stall", "99% /", "worst /", "99% /", "worst /",
+        "of window", "runs", "free", "data", "apart", "after", "dark", "stall", "99% /", "worst /", "99% /", "worst /",
     );
     for s in summaries {
         let _ = write!(out, "{:20}", s.scheduler);

@@ -38,7 +38,7 @@ pub struct Outcome {
     pub probe: Option<Duration>,
     /// With everything dark: from the last sign of life to the error.
     pub error: Option<Duration>,
-    /// From the start of an outage until the path counted as stale, in the timeouts at its start.
+    /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
     pub stale_after: Option<f64>,
 }
 
@@ -139,7 +139,7 @@ fn interval(dark: Dark) -> (Instant, Instant) {
 /// Runs a case with one scheduler.
 ///
 /// # Panics
-/// Where the registry has no such scheduler.
+/// If the registry has no such scheduler.
 pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     let text = case.scenario_text(scheduler, registry);
     let document = Document::parse("gate.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -2,7 +2,7 @@
 
 use super::Document;
 
-/// Name and text of every built-in scenario; the first is the one that is run where none is named.
+/// Name and text of every built-in scenario; the first is run if none is named.
 pub const BUILTIN: &[(&str, &str)] = &[
     ("wifi-lte", include_str!("../../../../scenarios/wifi-lte.toml")),
     ("wlan-3g", include_str!("../../../../scenarios/wlan-3g.toml")),

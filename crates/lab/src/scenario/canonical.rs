@@ -81,7 +81,7 @@ impl Scenario {
 }
 
 impl Link {
-    /// The setting `key` of its start as it would be written in a file; nothing where there is no such setting, or `trace` where a rate stands in
+    /// The setting `key` of its start as it would be written in a file; `None` if there is no such setting, or `trace` where a rate stands in
     /// its place. A trace is also what `rate` is then.
     pub fn written(&self, key: &str) -> Option<String> {
         let rate = &self.settings.shaper;

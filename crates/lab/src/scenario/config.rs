@@ -13,7 +13,7 @@ impl Connection {
     /// The engine's settings; both ends have the same.
     ///
     /// # Errors
-    /// Where the registry is not the one that the scenario was read with.
+    /// If the registry is not the one that the scenario was read with.
     pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
         let scheduler = spec::scheduler(&self.engine.scheduler.name, registry)?;
         let values = Values::parse(scheduler.parameters, &self.engine.scheduler.given)?;

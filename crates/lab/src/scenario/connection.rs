@@ -21,7 +21,7 @@ pub enum Variant {
     AsWritten,
     /// Every measured MPTCP connection with this scheduler.
     Scheduler(SchedulerSpec),
-    /// Every measured connection as plain TCP on this one of its paths (on its last where it has fewer), with its own
+    /// Every measured connection as plain TCP on this one of its paths (on its last if it has fewer), with its own
     /// controller and buffers: the baseline `tcp-path0`, `tcp-path1`, ...
     PlainTcp(usize),
 }
@@ -118,7 +118,7 @@ impl Document {
     }
 }
 
-/// A token bucket that is smaller than a full packet would drop every one of them, for ever.
+/// A token bucket smaller than a full packet would drop all full packets.
 fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, connection) in scenario.connections.iter().enumerate() {
         let links = |path: &usize| scenario.paths[*path].up.iter().chain(&scenario.paths[*path].down);
@@ -167,7 +167,7 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    /// Every `[scheduler.NAME]` is right, whether it is used or not.
+    /// Checks every `[scheduler.NAME]`, whether it is used or not.
     fn check_overrides(&self) -> Result<(), ScenarioError> {
         let builtin = Registry::builtin();
         for table in self.overrides {
@@ -184,7 +184,7 @@ impl<'a> Maker<'a> {
             };
             let entry = match spec::scheduler(&table.key, self.registry) {
                 Ok(entry) => entry,
-                // A smaller registry leaves the built-in scenarios right.
+                // The built-in scenarios stay valid with a smaller registry.
                 Err(_) if builtin.scheduler(&table.key).is_some() => continue,
                 Err(error) => return Err(unknown(error)),
             };
@@ -199,7 +199,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// Applies `[scheduler.NAME]`; the answer is whether it says how failures are detected.
+    /// Applies `[scheduler.NAME]` and returns whether it says how failures are detected.
     fn override_from_file(&self, connection: &mut Connection) -> Result<bool, ScenarioError> {
         let mut detection = false;
         let Some(table) = self.overrides.iter().find(|e| e.key == connection.engine.scheduler.name) else {
@@ -228,7 +228,7 @@ impl<'a> Maker<'a> {
         let root = &self.reader.document.root;
         let mut tables = self.reader.tables(top, "connection")?;
         if tables.is_empty() {
-            // None is written: one with all defaults.
+            // Without any, there is one with all defaults.
             tables.push((root, &[]));
         }
         let mut connections: Vec<Connection> = Vec::new();
@@ -242,7 +242,7 @@ impl<'a> Maker<'a> {
             connections.push(connection);
         }
         if !connections.iter().any(|c| c.measured) {
-            // Plain TCP alone is measured; that nothing at all is, must have been written.
+            // A file without Multipath TCP measures plain TCP. Only a file can say that nothing is measured.
             let written = tables.iter().flat_map(|t| t.1).find(|e| e.key == "measured");
             match written {
                 Some(entry) => {
@@ -288,7 +288,7 @@ impl<'a> Maker<'a> {
         if !measured {
             connection.measured = connection.engine.mptcp;
         }
-        // A mistake in the file's scheduler is reported where it stands, even when another scheduler replaces it.
+        // A mistake in the file's scheduler is reported at its place, even if another scheduler replaces it.
         let at_place = |e: ParameterError| match written {
             Some(value) => in_algorithm(reader, "scheduler", value, e),
             None => reader.missing(table.0.place, "scheduler", e.allowed),
@@ -327,7 +327,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// The paths that a connection names; all where it names none.
+    /// The paths that a connection names; all paths if it names none.
     fn paths(&self, table: &(&'a Value, &'a [Entry]), scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {
         let Some(entry) = table.1.iter().find(|e| e.key == "paths") else {
             let all: Vec<usize> = (0..scenario.paths.len()).collect();

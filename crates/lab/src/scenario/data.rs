@@ -6,19 +6,19 @@ use pathweave_proto::config::ConnectionConfig;
 use pathweave_units::{Bitrate, Duration};
 use serde::{Deserialize, Serialize};
 
-/// Everything that a run is made from, beside its seed and the trace files that it names.
+/// Everything that determines a run, except its seed and the contents of the trace files that it names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
     /// What it shows, in a line or two.
     pub description: String,
-    /// Paper and section, or where else it comes from.
+    /// Where it comes from, such as a paper and its section.
     pub source: String,
-    /// Length of a run. Where every measured connection has a sized workload the run ends with the last of them, and
+    /// Length of a run. If every measured connection has a sized workload, the run ends with the last of them, and
     /// this is the time limit after which it counts as stalled.
     pub duration: Duration,
-    /// Metrics count from here; what is before is discarded.
+    /// Metrics count from this time on.
     pub measure_from: Duration,
     /// Step of the time series.
     pub series_step: Duration,
@@ -49,7 +49,7 @@ impl Scenario {
     }
 }
 
-/// Where recorded traces start. Generated ones go by their own seed.
+/// Where recorded traces start. Generated traces depend on their own seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceStart {
     /// Somewhere in the trace, which the run's seed decides: each seed sees another part of the recording, so that the spread over
@@ -86,9 +86,9 @@ pub struct Path {
     pub quota: Option<u64>,
     /// Shown to schedulers; lower is preferred.
     pub priority: u32,
-    /// Its subflows are backups (MP_JOIN's and MP_PRIO's B bit).
+    /// Whether its subflows are backups (the B bit of MP_JOIN and MP_PRIO).
     pub backup: bool,
-    /// What changes segments on it, from the client on.
+    /// The middleboxes on it, beginning next to the client.
     pub middleboxes: Vec<Middlebox>,
 }
 
@@ -99,11 +99,11 @@ pub struct Connection {
     pub name: String,
     /// Indices of the paths that it may use; the first is the one that it connects on.
     pub paths: Vec<usize>,
-    /// Metrics are its, and the schedulers that are compared are tried on it. The others are competition.
+    /// Whether the metrics count this connection and the compared schedulers are used for it. The others are competition.
     pub measured: bool,
     /// When it connects, from the start of the run.
     pub start: Duration,
-    /// It connects up to this much later: uniform, by the seed.
+    /// It connects up to this much later, at a uniformly distributed time that the seed chooses.
     pub start_spread: Duration,
     /// Who sends.
     pub direction: Direction,
@@ -111,11 +111,11 @@ pub struct Connection {
     pub workload: Workload,
     /// How the paths are used.
     pub path_mode: PathMode,
-    /// Whose habits both ends have.
+    /// Which operating system both ends behave like.
     pub host: HostModel,
-    /// The send buffer follows the subflows' windows, up to its size: a habit of Linux hosts, on either model.
+    /// Whether the send buffer grows with the subflows' windows, up to its size. Linux does this; it can be set for any host.
     pub send_buffer_tuning: bool,
-    /// Step of the clock that timers run on, a habit of Linux hosts, on either model; zero: timers are exact.
+    /// Step of the clock that timers run on, as on Linux; it can be set for any host. Zero: timers are exact.
     pub timer_tick: Duration,
     /// The engine's settings, with the algorithms as written; [`Connection::config`] chooses them, and sets what follows from
     /// the settings above. Without Multipath TCP it is plain TCP on the first of the paths.
@@ -153,11 +153,11 @@ pub enum Direction {
 /// How a connection uses its paths (REMS §1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMode {
-    /// All at once, but for those that are declared backups.
+    /// All at once, except those that are declared backups.
     Primary,
     /// The first; the others are backups.
     Backup,
-    /// One at a time: the next subflow is opened when the one before is lost.
+    /// One at a time: the next subflow is opened when the previous one is lost.
     Single,
 }
 
@@ -177,13 +177,13 @@ pub enum Workload {
         rate: Bitrate,
         /// Bytes of a message.
         message: u64,
-        /// Bytes after which it closes; nothing: it writes to the end of the run.
+        /// Bytes after which it closes; `None`: it writes to the end of the run.
         size: Option<u64>,
     },
 }
 
 impl Workload {
-    /// How much is sent in all, where that is limited; bytes.
+    /// How much is sent in all, if that is limited; bytes.
     pub fn size(&self) -> Option<u64> {
         match self {
             Workload::Bulk => None,

@@ -1,10 +1,10 @@
-//! A scenario file as a tree of keys and values that know their places, open to overrides.
+//! A scenario file as a tree of keys and values with their places in the text, which can be overridden.
 
 use super::error::{Problem, SET, ScenarioError};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
-/// Where something stands: in which text, and its first and last byte (exclusive).
+/// The place of something: in which text, its first byte, and the byte after its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     origin: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 impl Value {
-    /// As it would be shown in an error: one line, not too long.
+    /// How it is shown in an error: on one line, and not too long.
     pub(crate) fn shown(&self) -> String {
         match &self.data {
             Data::Scalar(text) => shown(text),
@@ -99,7 +99,7 @@ impl Document {
     /// Reads the text of the file called `file`; the name is for errors only.
     ///
     /// # Errors
-    /// Where the text is not valid TOML. Keys and values are checked by [`Document::scenario`].
+    /// If the text is not valid TOML. Keys and values are checked by [`Document::scenario`].
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let origins = vec![(file.to_owned(), Arc::from(text))];
         let parsed = DeTable::parse(text).map_err(|error| ScenarioError {
@@ -134,7 +134,7 @@ impl Document {
     /// scenario itself. A key may go on into tables: `path.0.down.rate`.
     ///
     /// # Errors
-    /// Where there is no such path, link or connection. A wrong last key and a wrong value are found by
+    /// If there is no such path, link or connection. A wrong last key and a wrong value are found by
     /// [`Document::scenario`].
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let text: Arc<str> = format!("{key}={value}").into();

@@ -161,7 +161,7 @@ impl Form for Number {
         &["2.5"]
     }
     fn allowed() -> String {
-        "a number that is not negative".into()
+        "a number of at least 0".into()
     }
     fn parse(text: &str) -> Option<f64> {
         let (number, unit) = number_and_unit(text)?;
@@ -319,7 +319,7 @@ impl Form for Share {
         &["1%", "0.01", "0"]
     }
     fn allowed() -> String {
-        "a probability such as 1% or 0.01, from 0% to 100%; one of 1 or more needs its %, as in 1% or 100%".into()
+        "a probability such as 1% or 0.01, from 0% to 100%; a number of 1 or more needs a %, as in 1% or 100%".into()
     }
     fn parse(text: &str) -> Option<Probability> {
         let (number, unit) = number_and_unit(text)?;

@@ -75,9 +75,9 @@ compound!(
     ["8Mbps", "unlimited", "token-bucket:rate=8Mbps:burst=3028B"],
     [Kind {
         name: "token-bucket",
-        about: "A token bucket as Linux' tbf",
+        about: "A token bucket, like tbf in Linux",
         parts: &[
-            needs("rate", "the rate at which tokens come", PositiveRate::schema),
+            needs("rate", "the rate at which the bucket fills", PositiveRate::schema),
             needs("burst", "the bucket's depth; a longer packet is dropped", Size::schema),
         ],
     }]
@@ -144,21 +144,25 @@ impl Form for TraceForm {
         const {
             &[Kind {
                 name: "cellular",
-                about: "A made-up trace of a cellular link, another one with each seed of the run",
+                about: "A generated trace of a cellular link, different for each seed of the run",
                 parts: &[
-                    needs("mean_rate", "the mean over the whole trace, outages included", PositiveRate::schema),
+                    needs("mean_rate", "the mean over the whole trace, including outages", PositiveRate::schema),
                     takes(
                         "variability",
                         "standard deviation of the rate's logarithm, 0 to 5 (0.5)",
                         Variability::schema,
                     ),
-                    takes("correlation_time", "the time in which the rate forgets its past (2s)", PositiveTime::schema),
+                    takes(
+                        "correlation_time",
+                        "the time after which the rate no longer depends on its past (2s)",
+                        PositiveTime::schema,
+                    ),
                     takes("outage_interval", "mean time between outages; 0s: none (30s)", Time::schema),
                     takes("outage_duration", "mean length of an outage (500ms)", Time::schema),
                     takes("length", "after this time the trace repeats (600s)", TraceLength::schema),
                     takes(
                         "seed",
-                        "the trace's own seed, so that every run sees the same (the run's)",
+                        "a seed for the trace, so that every run has the same one (the seed of the run)",
                         Whole::<0, { u32::MAX }>::schema,
                     ),
                 ],
@@ -270,10 +274,10 @@ compound!(
         name: "codel",
         about: "CoDel (RFC 8289) on top of a limit",
         parts: &[
-            takes("target", "the delay that may stay (5ms)", PositiveTime::schema),
-            takes("interval", "how long the delay must stay above it (100ms)", PositiveTime::schema),
+            takes("target", "the delay that is acceptable (5ms)", PositiveTime::schema),
+            takes("interval", "how long the delay must stay above the target (100ms)", PositiveTime::schema),
             takes("limit", "the queue's limit (1000packets)", LimitForm::schema),
-            takes("ecn", "whether packets that can be marked are marked instead of dropped (true)", Bool::schema),
+            takes("ecn", "whether packets with ECN are marked instead of dropped (true)", Bool::schema),
         ],
     }]
 );
@@ -297,8 +301,8 @@ compound!(
     [
         Kind {
             name: "uniform",
-            about: "Uniformly distributed, up to the amplitude to either side",
-            parts: &[needs("amplitude", "the most to either side", Time::schema)],
+            about: "Uniformly distributed between minus and plus the amplitude",
+            parts: &[needs("amplitude", "the largest deviation", Time::schema)],
         },
         Kind {
             name: "normal",
@@ -400,9 +404,9 @@ compound!(
             name: "cbr",
             about: "Writes messages of one size at a constant rate",
             parts: &[
-                needs("rate", "of the application's data", PositiveRate::schema),
+                needs("rate", "the rate of the application's data", PositiveRate::schema),
                 needs("message", "the size of a message", Size::schema),
-                takes("size", "after this much it closes (never)", Size::schema),
+                takes("size", "how much is written before the connection closes (no limit)", Size::schema),
             ],
         },
     ]

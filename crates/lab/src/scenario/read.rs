@@ -24,7 +24,7 @@ fn keys_of<T>(settings: &[Setting<T>]) -> impl Iterator<Item = &'static str> {
     settings.iter().map(|s| s.key)
 }
 
-/// All keys that may stand in an element of `[[list]]`.
+/// All keys that an element of `[[list]]` may have.
 pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
     let link = || keys_of(LINK).chain([TRACE.key]);
     match list {
@@ -47,12 +47,12 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// `value` is not what `key` takes.
+    /// The error for a `value` that `key` does not take.
     pub(crate) fn wrong(&self, key: &str, value: &Value, allowed: impl Into<String>) -> ScenarioError {
         self.document.error(Problem::Value, value.place, key, value.shown(), allowed.into())
     }
 
-    /// `key` is not there.
+    /// The error for a missing `key`.
     pub(crate) fn missing(&self, place: Place, key: &str, allowed: impl Into<String>) -> ScenarioError {
         self.document.error(Problem::Missing, place, key, String::new(), allowed.into())
     }
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         Err(self.unknown(entry, known))
     }
 
-    /// A key that is none of these.
+    /// The error for a key that is none of these.
     pub(crate) fn unknown(&self, entry: &Entry, known: &[&str]) -> ScenarioError {
         let value = entry.value.shown();
         let allowed = match entry.key.as_str() {
@@ -81,13 +81,13 @@ impl<'a> Reader<'a> {
         F::read(&text).map_err(|wrong| self.wrong_part(key, value, wrong))
     }
 
-    /// A setting's value, put in place.
+    /// Reads the value of a setting and stores it.
     pub(crate) fn set<T>(&self, setting: &Setting<T>, target: &mut T, value: &Value) -> Result<()> {
         let text = self.text(setting.key, value)?;
         (setting.set)(target, &text).map_err(|wrong| self.wrong_part(setting.key, value, wrong))
     }
 
-    /// A form's complaint about `value`, or about the part of it that is wrong.
+    /// An error about `value`, or about the part of it that is wrong.
     pub(crate) fn wrong_part(&self, key: &str, value: &Value, wrong: Wrong) -> ScenarioError {
         let Wrong { part: Some((part, text)), allowed } = wrong else { return self.wrong(key, value, wrong.allowed) };
         let entry = value.entries().iter().find(|e| e.key == part);
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Ok(kind.clone() + &parts)
     }
 
-    /// The tables of `[[key]]`; none where it is not there.
+    /// The tables of `[[key]]`; empty if there are none.
     pub(crate) fn tables(&self, within: &'a [Entry], key: &str) -> Result<Vec<(&'a Value, &'a [Entry])>> {
         let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(Vec::new()) };
         let Data::List(list) = &entry.value.data else {
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         list.iter().map(table).collect()
     }
 
-    /// The table `key`, where it is there.
+    /// The table `key`, if it is there.
     pub(crate) fn table(&self, within: &'a [Entry], key: &str) -> Result<Option<&'a [Entry]>> {
         let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(None) };
         match &entry.value.data {
@@ -149,18 +149,18 @@ impl<'a> Reader<'a> {
         };
         match &value.data {
             Data::List(list) => list.iter().map(name).collect(),
-            // An override cannot write a list.
+            // An override cannot be a list.
             Data::Scalar(text) => Ok(text.split(',').map(|word| (word.trim(), value)).collect()),
             Data::Table(_) => Err(self.wrong(key, value, "a list of names such as [\"wlan\", \"lte\"]")),
         }
     }
 
-    /// The name of a new element: given or made, and not one of `taken`.
+    /// The name of a new element: the one given or a made-up one, and not one of `taken`.
     pub(crate) fn name(&self, what: &str, table: &(&'a Value, &'a [Entry]), taken: &[&str]) -> Result<String> {
         let Some(entry) = table.1.iter().find(|e| e.key == "name") else {
             let made = format!("{what}{}", taken.len());
             if taken.contains(&made.as_str()) {
-                return Err(self.missing(table.0.place, "name", format!("a name, since {made} is taken")));
+                return Err(self.missing(table.0.place, "name", format!("a name, because {made} is already taken")));
             }
             return Ok(made);
         };
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
             let of_link = known_keys("direction");
             let extra = |e: &&Entry| of_link.contains(&e.key.as_str()) || IN_PATH[3..].contains(&e.key.as_str());
             if let Some(extra) = table.1.iter().find(extra) {
-                let allowed = "with links, only name, middlebox, links, cost, quota, priority, backup; settings of a link stand in [[link]]";
+                let allowed = "with links, only name, middlebox, links, cost, quota, priority, backup; the settings of a link belong in [[link]]";
                 return Err(self.document.error(
                     Problem::UnknownKey,
                     extra.key_place,
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
         match &value.data {
             Data::List(list) => list.iter().map(|value| self.read::<MiddleboxForm>("middlebox", value)).collect(),
             Data::Table(_) => Ok(vec![self.read::<MiddleboxForm>("middlebox", value)?]),
-            // An override cannot write a list.
+            // An override cannot be a list.
             Data::Scalar(text) => {
                 let one = |word: &str| MiddleboxForm::read(word).map_err(|w| self.wrong_part("middlebox", value, w));
                 text.split(',').map(|word| one(word.trim())).collect()
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         let mut at: Option<usize> = None;
         for (i, (word, place)) in words.iter().enumerate() {
             let Some(index) = names.iter().position(|name| name == word) else {
-                let known = if names.is_empty() { "no [[link]] is there".into() } else { names.join(", ") };
+                let known = if names.is_empty() { "there is no [[link]]".into() } else { names.join(", ") };
                 return Err(self.wrong("links", place, known));
             };
             let (up, down) = (2 * index, 2 * index + 1);

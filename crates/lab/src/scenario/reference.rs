@@ -19,25 +19,25 @@ const OVERRIDES: &str = include_str!("reference/overrides.md");
 /// The text of `docs/scenarios.md`.
 pub fn reference() -> String {
     let mut out = String::from(INTRODUCTION);
-    heading(&mut out, "The scenario itself", "These stand at the top of the file.");
+    heading(&mut out, "The scenario itself", "These are at the top of the file.");
     table(&mut out, SCENARIO, &|s| match s.key {
-        "name" => "(needed)".into(),
-        "duration" => "(needed, unless all measured workloads have a size: then 600s)".into(),
+        "name" => "(required)".into(),
+        "duration" => "(required, unless all measured workloads have a size: then 600s)".into(),
         _ => default_of(s, &empty_scenario()),
     });
     out.push_str(NETWORK);
     heading(
         &mut out,
         "Settings of a link",
-        "In `[[path]]` or `[[link]]` for both directions, in its `up` and `down` for one, in `[[path.change]]` and \
-         `[[link.change]]` from a time on.",
+        "In `[[path]]` or `[[link]]` they apply to both directions, in its `up` and `down` to one direction, and in \
+         `[[path.change]]` and `[[link.change]]` from some time on.",
     );
     let link = default_link();
     table(&mut out, LINK, &|s| default_of(s, &link));
     table(&mut out, core::slice::from_ref(&TRACE), &|_| "(none)".into());
     kinds(&mut out, LINK);
     kinds(&mut out, core::slice::from_ref(&TRACE));
-    heading(&mut out, "Settings of a path", "In `[[path]]`, in either form. Schedulers may look at them.");
+    heading(&mut out, "Settings of a path", "In `[[path]]`, in either form. Some schedulers look at them.");
     let path = Path {
         name: String::new(),
         client: 0,
@@ -51,14 +51,14 @@ pub fn reference() -> String {
         middleboxes: Vec::new(),
     };
     table(&mut out, PATH, &|s| default_of(s, &path));
-    let text = "\n### `middlebox`\n\nWhat changes segments at the client's end of the path: one, or a list from the client on.\n\n";
+    let text = "\n### `middlebox`\n\nMiddleboxes change segments at the client's end of the path. Give one, or a list that begins next to the client.\n\n";
     out.push_str(text);
     kind_list(&mut out, MiddleboxForm::kinds(), MiddleboxForm::examples());
     heading(
         &mut out,
         "Connections",
-        "Each `[[connection]]` opens one connection; a file without any has one with all defaults. `name` names it, `paths` lists \
-         the paths that it may use (all by default), the first of which it connects on.",
+        "Each `[[connection]]` opens one connection; a file without any has one with all defaults. `name` is its name. `paths` lists \
+         the paths that it may use (by default all); it connects on the first of them.",
     );
     let connection = default_connection();
     table(&mut out, CONNECTION, &|s| default_of(s, &connection));

@@ -13,10 +13,10 @@ pub fn schema() -> Schema {
     top.insert("format".into(), json!({ "const": 1, "description": "The format's version" }));
     top.insert("node".into(), list("Hosts and routers of [[link]]s", &object(named(Map::new()), &["name"])));
     top.insert("link".into(), list("Links of paths in long form", &link()));
-    top.insert("path".into(), list("Ways from client to server", &path()));
-    top.insert("connection".into(), list("Connections; one with all defaults where there is none", &connection()));
+    top.insert("path".into(), list("Paths from client to server", &path()));
+    top.insert("connection".into(), list("Connections; without any, there is one with all defaults", &connection()));
     let overrides = json!({ "type": "object", "additionalProperties": { "type": "object" },
-        "description": "What a scheduler changes: its parameters, and settings of connections that use it" });
+        "description": "What is different for a scheduler: its parameters, and settings of the connections that use it" });
     top.insert("scheduler".into(), overrides);
     let mut schema =
         json_schema!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Pathweave scenario" });
@@ -66,7 +66,8 @@ fn direction() -> Map<String, Value> {
 /// Settings of both directions, what differs in one, and changes.
 fn both_directions() -> Map<String, Value> {
     let mut all = direction();
-    for (key, description) in [("up", "Where the way from the client differs"), ("down", "Where the way back differs")]
+    for (key, description) in
+        [("up", "What differs on the way from the client"), ("down", "What differs on the way back")]
     {
         let mut table = object(direction(), &[]);
         table["description"] = description.into();
@@ -90,7 +91,10 @@ fn path() -> Value {
     let mut all = named(both_directions());
     all.extend(properties(PATH));
     all.insert("links".into(), names("Long form: links from the client to the server"));
-    let about = format!("What changes segments at the client's end, from the client on: {}", MiddleboxForm::allowed());
+    let about = format!(
+        "Middleboxes at the client's end of the path, beginning next to the client: {}",
+        MiddleboxForm::allowed()
+    );
     let middlebox = json!({ "oneOf": [
         MiddleboxForm::schema().to_value(),
         { "type": "array", "items": MiddleboxForm::schema().to_value() },

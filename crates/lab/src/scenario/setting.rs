@@ -21,7 +21,7 @@ pub(crate) struct Setting<T> {
     pub(crate) about: &'static str,
     /// Puts a written value in place.
     pub(crate) set: fn(&mut T, &str) -> Result<(), Wrong>,
-    /// The value as it would be written; nothing where it has no written form (then leaving the key out means it).
+    /// The value as it would be written; `None` if it has no written form (then leaving the key out means it).
     pub(crate) get: fn(&T) -> Option<String>,
     /// JSON Schema of its values.
     pub(crate) schema: fn() -> Schema,
@@ -57,11 +57,11 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     Text, name as "name", "The scenario's name";
     Text, description as "description", "What the scenario shows, in a line or two";
     Text, source as "source", "Where the scenario comes from, such as a paper and its section";
-    PositiveTime, duration as "duration", "Length of a run, or the time limit where all measured workloads have a size";
+    PositiveTime, duration as "duration", "Length of a run; if all measured workloads have a size, its time limit";
     Time, measure_from as "measure_from", "The metrics count only what is sent or arrives after this time";
     PositiveTime, series_step as "series_step", "Length of a step in the time series";
     TraceStartForm, trace_start as "trace_start",
-        "Where recorded traces start: seeded (each seed starts somewhere else in them) or beginning";
+        "Where recorded traces start: seeded (at a different place for each seed) or beginning";
 });
 
 /// Of one direction of a link: `Form, field as "key" => Change, "about"`. Makes [`LINK`] and [`change_of`].
@@ -87,24 +87,24 @@ link_settings! {
     RateForm, shaper as "rate" => Shaper, "Rate of the link";
     Whole<0, 1000, i32>, overhead_bytes as "overhead" => Overhead,
         "Bytes that each packet takes on the link beyond its IP packet (14 for Ethernet)";
-    QueueForm, queue as "queue" => Queue, "How much may wait for the link; what does not fit is dropped";
+    QueueForm, queue as "queue" => Queue, "How much can wait for the link; packets that do not fit are dropped";
     Time, delay as "delay" => Delay, "Propagation delay, one way";
     JitterForm, jitter as "jitter" => Jitter, "Variation of the delay";
     Bool, keep_order as "keep_order" => KeepOrder, "Whether packets stay in order although their delays differ";
     ReorderForm, reorder as "reorder" => Reorder, "Holds some packets back, so that others overtake them";
     LossForm, loss as "loss" => Loss, "Random loss";
     LossPositionForm, loss_position as "loss_position" => LossPosition,
-        "Where random loss happens: before the queue, or after transmission (then the packet has taken its time on the link)";
+        "Where random loss happens: before the queue, or after transmission, when the packet has already taken its time on the link";
     Share, duplicate as "duplicate" => Duplicate, "Probability that a packet arrives twice";
-    Share, corrupt as "corrupt" => Corrupt, "Probability that a packet arrives damaged, and is dropped there";
+    Share, corrupt as "corrupt" => Corrupt, "Probability that a packet arrives damaged and is dropped by the receiver";
     OnDownForm, on_down as "on_down" => OnDown,
         "What happens to waiting packets when the link goes down: they stay (hold) or are dropped (drop)";
 }
 
-/// In the place of `rate`.
+/// Instead of `rate`.
 pub(crate) const TRACE: Setting<LinkSettings> = Setting {
     key: "trace",
-    about: "Takes the place of rate: the name of a recorded trace in mahimahi's format, beside the scenario file, or a generator",
+    about: "Replaces rate: the name of a recorded trace in mahimahi's format, in the folder of the scenario file, or a generator",
     set: |link, text| {
         link.shaper = TraceForm::read(text)?;
         Ok(())
@@ -120,7 +120,7 @@ pub(crate) const TRACE: Setting<LinkSettings> = Setting {
 pub(crate) const PATH: &[Setting<Path>] = &[
     Setting {
         key: "quota",
-        about: "How much may be sent over the path; schedulers see what is left of it",
+        about: "How much may be sent over the path; schedulers see how much is left",
         set: |path, text| {
             path.quota = Some(Size::read(text)?);
             Ok(())
@@ -133,7 +133,7 @@ pub(crate) const PATH: &[Setting<Path>] = &[
     },
     Setting {
         key: "cost",
-        about: "What a gigabyte costs on the path",
+        about: "The price of a gigabyte on the path",
         set: |path, text| {
             path.cost = Number::read(text)?;
             Ok(())
@@ -175,7 +175,7 @@ pub(crate) const PATH: &[Setting<Path>] = &[
 /// Of a connection. A scheduler entry can override each.
 pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.mptcp as "mptcp", "Whether this is Multipath TCP; otherwise it is plain TCP on the first of its paths";
-    Bool, measured as "measured", "Whether the metrics are of this connection and schedulers are tried on it (by default as mptcp)";
+    Bool, measured as "measured", "Whether the metrics count this connection and the compared schedulers are used for it (by default as mptcp)";
     Time, start as "start", "When the connection is opened";
     Time, start_spread as "start_spread", "The connection is opened up to this much later, at a time that the seed chooses";
     DirectionForm, direction as "direction", "Who sends: the client (upload) or the server (download)";

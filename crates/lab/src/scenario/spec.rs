@@ -10,9 +10,9 @@ use pathweave_proto::congestion::ControllerEntry;
 use pathweave_proto::parameter::{ParameterError, Values};
 use pathweave_proto::scheduler::SchedulerEntry;
 
-/// A scheduler of the registry with its parameters and with settings of the connection that it overrides. Both are
-/// written alike; where a parameter and a setting have the same name, the parameter is meant.
-/// A value that has colons itself can stand in a file's `[scheduler.NAME]` only.
+/// A scheduler of the registry with its parameters and with the settings of the connection that it overrides. Both are
+/// written alike; if a parameter and a setting have the same name, the parameter is meant.
+/// A value that contains colons can only be written in a file's `[scheduler.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerSpec {
     /// As written: the label of its results.
@@ -25,7 +25,7 @@ impl SchedulerSpec {
     /// Splits an entry of `--schedulers`.
     ///
     /// # Errors
-    /// Where it is no name with `key=value` after colons.
+    /// If it is not a name with `key=value` after colons.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let text = text.trim();
         match AlgorithmForm::read(text) {
@@ -54,7 +54,7 @@ impl SchedulerSpec {
     /// Checks names and values before any run.
     ///
     /// # Errors
-    /// Where the registry knows no such scheduler, or a key is neither its parameter nor a setting, or a value is not
+    /// If the registry has no such scheduler, or a key is neither its parameter nor a setting, or a value is not
     /// allowed.
     pub fn check(&self, registry: &Registry) -> Result<(), ScenarioError> {
         let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;

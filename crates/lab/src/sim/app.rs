@@ -1,4 +1,4 @@
-//! Applications: who writes what when, and readers that read at once.
+//! Applications: when each writes how much, and readers that read at once.
 
 use super::Traced;
 use super::contents::Contents;
@@ -22,7 +22,7 @@ pub(super) struct End {
 /// A connection's process begins to write this long after it is connected: what the handshake sets off, packets that
 /// announce addresses and joins, stays ahead of its data, as it does where a process needs time to wake up.
 const WAKE_UP: Duration = Duration::from_micros(1);
-/// What a reader takes, and a writer writes, at once; bytes.
+/// How much a reader reads, and a writer writes, at once; bytes.
 const BLOCK: u64 = 64 << 10;
 
 /// A connection's two applications.
@@ -50,7 +50,7 @@ pub(super) struct App {
     pub(super) received: u64,
     /// Bytes that were read and are not what was written.
     pub(super) altered: u64,
-    /// When the last byte was read, once all is.
+    /// When the last byte was read, if all bytes were.
     pub(super) finished: Option<Instant>,
     pub(super) error: Option<ConnectionError>,
     /// The reader found the stream's bytes out of order: a broken invariant of the engine.
@@ -154,7 +154,7 @@ impl App {
     fn write(&mut self, now: Instant, endpoint: &mut Endpoint) {
         let Some(handle) = self.sender().handle.filter(|_| self.wakes == Instant::FAR_FUTURE) else { return };
         while self.available() > 0 && !self.closed {
-            // A writer on a kernel's send buffer writes block by block, and each block is pushed.
+            // With a kernel's send buffer, a writer writes block by block, and each block is pushed.
             let block = if self.config.host.tunes_send_buffer() { BLOCK - self.written % BLOCK } else { u64::MAX };
             let left = self.message_end().map_or(u64::MAX, |end| end.saturating_sub(self.written));
             let payload = self.contents.from(self.written, self.available().min(block).min(left));
@@ -173,12 +173,12 @@ impl App {
         }
         if self.workload.size() == Some(self.written) && !self.closed {
             self.closed = true;
-            // What is gone is closed.
+            // A connection that no longer exists is closed.
             endpoint.close(now, handle).ok();
         }
     }
 
-    /// Reads one block; the next comes once what this one lets leave has left. The answer is whether there may be one.
+    /// Reads one block. The next one is read after the segments that this one allows have left. Returns whether there may be a next one.
     fn read(&mut self, now: Instant, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
@@ -197,7 +197,7 @@ impl App {
         }
         if self.finished.is_none() && endpoint.connection(handle).is_some_and(|c| c.at_end()) {
             self.finished = Some(now);
-            // The reader has all it wants: it closes its own direction.
+            // The reader has everything and closes its own direction.
             endpoint.close(now, handle).ok();
         }
         left == 0
@@ -223,7 +223,7 @@ impl Apps {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// The next application whose time has come acts, each at most once in a turn. Returns the host that acted.
+    /// Lets the next application act whose time has come, each at most once in a turn. Returns the host that acted.
     pub(super) fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
         let Some(due) = (self.turn..self.list.len()).find(|i| self.list[*i].next_time() <= now) else {
             self.turn = 0;
@@ -302,7 +302,7 @@ impl Apps {
         host
     }
 
-    /// Handles what a host's engine tells. Returns whether anything was done.
+    /// Handles the events of a host's engine. Returns whether anything was done.
     pub(super) fn serve(&mut self, now: Instant, index: usize, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
         let mut acted = false;
         while let Some(Accepted { connection: handle, local, .. }) = endpoint.poll_accept() {

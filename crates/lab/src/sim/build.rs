@@ -14,7 +14,7 @@ use pathweave_proto::{Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
 
-/// Why a scenario could not be built: what [`scenario::Document::scenario`] cannot know.
+/// Why a scenario could not be built, for reasons that [`scenario::Document::scenario`] cannot check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
     /// Where: a link's or connection's name.
@@ -93,10 +93,9 @@ pub(super) fn build(
     for (i, path) in scenario.paths.iter().enumerate() {
         let (client, server) = addresses(i);
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
-            // All that is sent would arrive and be acknowledged at once, for ever.
+            // Everything would arrive and be acknowledged at once, for ever.
             let message =
-                "packets take no time on this path; give it a delay, or a rate that is not unlimited, at all times"
-                    .into();
+                "packets would take no time on this path; give it a delay, or a limited rate, at all times".into();
             return Err(BuildError { place: path.name.clone(), message });
         }
         let error = |e: net::GraphError| BuildError { place: path.name.clone(), message: e.to_string() };
@@ -154,7 +153,7 @@ fn build_app(
     };
     let first = *connection.paths.first().ok_or_else(|| error("no path".into()))?;
     let path = &scenario.paths[first];
-    let no_host = || error("a path's end is no host".into());
+    let no_host = || error("an end of a path is not a host".into());
     let client = host_of_node[path.client].ok_or_else(no_host)?;
     let server = host_of_node[path.server].ok_or_else(no_host)?;
     let (client_address, server_address) = addresses(first);
@@ -216,7 +215,7 @@ impl LinkBuilder<'_> {
     }
 }
 
-/// Used by applications that send at a rate: the time between messages.
+/// The time between messages of applications that send at a rate.
 pub(super) fn message_interval(rate: Bitrate, message: u64) -> Duration {
     rate.time_to_send(message)
 }

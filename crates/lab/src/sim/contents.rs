@@ -7,13 +7,13 @@ use pathweave_wire::Payload;
 const VIRTUAL_WRITE: u64 = 1 << 30;
 /// The same of real bytes.
 const REAL_WRITE: u64 = 1 << 16;
-/// After so many bytes real ones repeat: a prime, so that no segment's worth of them is like the next one's.
+/// Real bytes repeat after this many: a prime, so that neighbouring segments differ.
 const PERIOD: u64 = 251;
 
 /// The contents of every stream.
 #[derive(Clone, Debug)]
 pub(super) enum Contents {
-    /// None: a payload says which part of the stream it is. Where contents matter they are zeros.
+    /// No contents: a payload only says which part of the stream it is. If contents matter, they are zeros.
     Virtual,
     /// Byte number n is n modulo [`PERIOD`]. Holds what one write needs at most, from any place in the period.
     Real(Bytes),
@@ -24,7 +24,7 @@ impl Contents {
         Contents::Real((0..REAL_WRITE + PERIOD).map(|i| (i % PERIOD) as u8).collect::<Vec<u8>>().into())
     }
 
-    /// The stream from `start` on: `len` bytes, or as many as one write hands over.
+    /// The stream from `start` on: `len` bytes, or fewer if one write hands over fewer.
     pub(super) fn from(&self, start: u64, len: u64) -> Payload {
         match self {
             Contents::Virtual => Payload::Virtual { start, len: len.min(VIRTUAL_WRITE) as u32 },
@@ -35,7 +35,7 @@ impl Contents {
         }
     }
 
-    /// How many bytes of what was read from `start` on are not what was written. A virtual payload has no contents that
+    /// How many bytes of those read from `start` on differ from what was written. A virtual payload has no contents that
     /// could differ.
     pub(super) fn differing(&self, start: u64, read: &Payload) -> u64 {
         let Payload::Bytes(read) = read else { return 0 };

@@ -28,14 +28,14 @@ pub struct Measured {
     pub series: Series,
     /// Every connection by itself.
     pub connections: Vec<ConnectionResult>,
-    /// What to be warned about.
+    /// Warnings about the scheduler.
     pub warnings: Vec<String>,
     /// Counters of each link of the scenario.
     pub links: Vec<LinkStats>,
 }
 
 impl Measured {
-    /// Warns of a scheduler that leaves the paths idle most of the time although it could send.
+    /// Warns about a scheduler that leaves the paths idle most of the time although it could send.
     pub(super) fn warn_of_waiting(&mut self, idle_s: f64) {
         let time = &self.metrics.time;
         let all = time.no_data_s
@@ -76,7 +76,7 @@ impl MaxSteps {
         self.maxima[i] = self.maxima[i].max(value);
         self.current = value;
     }
-    /// Every whole or begun step up to `end`.
+    /// All steps that have begun before `end`.
     fn finish(mut self, end: Instant) -> Vec<u64> {
         let steps = end.as_nanos().div_ceil(self.step) as usize;
         while self.maxima.len() < steps {
@@ -162,7 +162,7 @@ impl Meter {
             out_of_order += connection.out_of_order_bytes();
             held += connection.held_bytes();
         }
-        // Nothing has arrived since the last look: nothing to measure has changed.
+        // Nothing has arrived since the last sample, so nothing has changed that is measured here.
         let seen_now = (host, received, out_of_order, held);
         if !seen || self.last_seen == Some(seen_now) {
             return;
@@ -214,7 +214,7 @@ impl Meter {
         let before = self.before.take().unwrap_or_else(|| total.clone());
         let mut metrics = total.counters_since(&before);
         metrics.goodput_mbps = mbps(total.read_since(&before));
-        // What has arrived and still waits out of order at the end is nobody's goodput: the parts are of what was delivered.
+        // Data that still waits out of order at the end is not goodput, so the parts count only what was delivered.
         let arrived = total.paths.iter().zip(&before.paths).map(|(now, then)| now.first_since(then));
         let all: u64 = arrived.clone().sum();
         let part = |bytes: u64| if all > 0 { bytes as f64 / all as f64 } else { 0.0 };
@@ -277,7 +277,7 @@ fn connection_result(
     }
 }
 
-/// Jain's fairness index; nothing for fewer than two, or where nobody gets anything.
+/// Jain's fairness index; `None` for fewer than two connections, or if none of them gets anything.
 fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))

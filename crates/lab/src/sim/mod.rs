@@ -56,7 +56,7 @@ impl Simulation {
     /// Builds the network, the hosts and the applications of a scenario.
     ///
     /// # Errors
-    /// Where a trace cannot be read, or the registry lacks an algorithm.
+    /// If a trace cannot be read, or the registry lacks an algorithm.
     pub fn new(
         scenario: &Scenario,
         seed: u64,

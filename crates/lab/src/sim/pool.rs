@@ -1,4 +1,4 @@
-//! Segments in flight, so that links move small handles.
+//! The segments in flight. Links move small handles to them.
 
 use pathweave_netsim::Tagged;
 use pathweave_wire::{Ecn, Segment};

@@ -13,7 +13,7 @@ impl ThroughBytes {
     /// part of a stream they are.
     ///
     /// # Panics
-    /// Where the bytes are not the segment: the engine has built something that no wire can carry.
+    /// If the bytes are not the segment: the engine has built something that no wire can carry.
     pub(super) fn pass(&mut self, segment: &mut Segment, ecn: Ecn) {
         if let Err(error) = codec::encode(segment, ecn, &mut self.buffer) {
             panic!("a segment has a form in bytes: {error}: {segment:?}");

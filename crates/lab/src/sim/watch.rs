@@ -1,6 +1,6 @@
-//! What is looked at in regular steps: where the senders' time goes, and their subflows and links over time.
+//! Samples a run in regular steps: where the senders' time goes, and their subflows and links over time.
 //!
-//! Between two events nothing changes, so a look at any time sees the state that the event before it left.
+//! Nothing changes between two events, so a sample at any time shows the state after the event before it.
 
 use super::app::{App, Apps};
 use super::totals::path_of;
@@ -13,10 +13,10 @@ use pathweave_proto::connection::{Progress, SubflowInfo};
 use pathweave_proto::{Connection, DataSeq, Endpoint, SubflowId};
 use pathweave_units::{Duration, Instant};
 
-/// How often the senders are asked what they are doing: often enough for a tenth of a second, seldom enough to cost a run some
-/// hundredths of its time.
+/// How often the senders are sampled: often enough to measure a tenth of a second, and seldom enough to cost only a few
+/// hundredths of a run's time.
 const LOOK: Duration = Duration::from_millis(2);
-/// At most this many looks; a longer run has fewer a second.
+/// The most samples of a run; a longer run has fewer per second.
 const MOST_LOOKS: u64 = 1_000_000;
 
 /// A link that carries the measured data.

@@ -61,7 +61,7 @@ pub(super) struct Wires {
     routes: Vec<Routes>,
     /// The host that lives on each node of the network.
     host_of_node: Vec<Option<usize>>,
-    /// Of all paths; nothing where no path has one.
+    /// Of all paths; `None` if no path has one.
     middleboxes: Option<Middleboxes>,
     /// Middleboxes have done what they do by themselves, which ends the packets' turn.
     middleboxes_acted: bool,

@@ -11,7 +11,7 @@ pub struct ReferenceError {
     pub line: usize,
     /// The field, with dots between its levels; empty where the line is no JSON.
     pub key: String,
-    /// What stands there.
+    /// What the line says.
     pub value: String,
     /// What is allowed.
     pub allowed: String,

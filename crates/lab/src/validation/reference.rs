@@ -64,7 +64,7 @@ pub struct LinuxRun {
     pub frame_bytes: [f64; 2],
     /// Frames dropped at the bottleneck, by path.
     pub queue_drops: [u64; 2],
-    /// Largest window offered, by path; nothing where a path carried nothing.
+    /// Largest window offered, by path; `None` if a path carried nothing.
     pub largest_window: [Option<u64>; 2],
     /// Segments sent again, where it was counted.
     pub retransmitted_segments: Option<u64>,

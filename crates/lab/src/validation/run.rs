@@ -49,7 +49,7 @@ const ETHERNET_BYTES: u64 = 14;
 /// Runs a reference scenario with one seed, as Linux has it. A pure function.
 ///
 /// # Errors
-/// Where a value of the reference is none that a scenario can have.
+/// If a value of the reference is none that a scenario can have.
 pub fn run(reference: &Reference, seed: u64, registry: &Registry) -> Result<OurRun, RunError> {
     run_variant(reference, &Variant::AsWritten, seed, registry)
 }

@@ -84,7 +84,7 @@ impl Cellular {
     /// The trace of these parameters and this substream. The same on every target.
     ///
     /// # Errors
-    /// Where a parameter is out of range.
+    /// If a parameter is out of range.
     pub fn generate(&self, random: &mut Random) -> Result<Trace, CellularError> {
         if !(0.0..=5.0).contains(&self.variability) {
             return Err(CellularError::Variability(self.variability));

@@ -78,7 +78,7 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Takes fields off the front of an option; nothing where the option is too short.
+/// Takes fields off the front of an option; `None` if the option is too short.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a [u8]);
 

@@ -159,7 +159,7 @@ fn encode_join(join: &MpJoin, len: usize, w: &mut Writer<'_>) {
     }
 }
 
-/// Reads an option into `options`, `content` being what follows kind and length. Nothing where its subtype is unknown, or
+/// Reads an option into `options`, `content` being what follows kind and length. `None` if its subtype is unknown, or
 /// where its length is none that its subtype and flags allow.
 pub(super) fn read(content: &[u8], options: &mut Options) -> Option<()> {
     match content {

@@ -92,7 +92,7 @@ pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
     }
 }
 
-/// Takes one option, `content` being what follows kind and length; nothing where it is malformed.
+/// Takes one option, `content` being what follows kind and length; `None` if it is malformed.
 fn take(kind: u8, content: &[u8], options: &mut Options) -> Option<()> {
     let mut r = Reader(content);
     match kind {

@@ -14,7 +14,7 @@ pub const MAX_HEADER_BYTES: usize = 100;
 
 /// The longest data that any IP packet of ours has, bytes.
 const MAX_PAYLOAD_BYTES: usize = 65_535;
-/// What a virtual payload stands for.
+/// What a virtual payload represents.
 static ZEROS: [u8; MAX_PAYLOAD_BYTES] = [0; MAX_PAYLOAD_BYTES];
 /// RFC 1700's default time to live, which Linux has too.
 const HOP_LIMIT: u8 = 64;
@@ -48,7 +48,7 @@ fn bytes_of(payload: &Payload) -> Result<&[u8], EncodeError> {
 /// Puts a segment's IP packet into `out`, in place of what it holds. A virtual payload becomes zeros.
 ///
 /// # Errors
-/// Where options or data are too long, or the addresses are not of one IP version.
+/// If options or data are too long, or the addresses are not of one IP version.
 pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let mut header = [0; MAX_HEADER_BYTES];
     let len = encode_header(segment, ecn, &mut header)?;
@@ -72,7 +72,7 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         _ => return Err(EncodeError::Addresses),
     };
     let (ip, tcp) = out.split_at_mut(ip_len);
-    // Zeros after them, which add nothing to a sum: what is done with all of the space needs no loop.
+    // Zeros follow, which add nothing to a sum. So the whole space can be processed without a loop.
     let mut options = [0; MAX_OPTION_BYTES];
     let options_len = encode_options(&segment.options, &mut options)?;
     let header_len = TCP_BYTES + options_len;
@@ -131,7 +131,7 @@ fn pseudo_sum(tcp_len: u16) -> u64 {
 /// over.
 ///
 /// # Errors
-/// Where it is none, or a checksum is wrong.
+/// If it is none, or a checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
     let mut segment = Segment::default();
     let (ecn, payload) = read(bytes, &mut segment)?;
@@ -145,7 +145,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
 /// As [`decode`]; the segment is as it was then.
 ///
 /// # Panics
-/// Where `packet` lies beyond the memory.
+/// If `packet` lies beyond the memory.
 pub fn decode_into(memory: &Bytes, packet: Range<usize>, segment: &mut Segment) -> Result<Ecn, DecodeError> {
     let (ecn, payload) = read(&memory[packet], segment)?;
     segment.payload = if payload.is_empty() { Payload::EMPTY } else { Payload::Bytes(memory.slice_ref(payload)) };

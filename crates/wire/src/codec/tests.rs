@@ -53,7 +53,7 @@ fn mp_capable_flags() {
     has_form(with(CapableFlags { extensibility: true, ..CapableFlags::default() }), "1e04 01 41");
     has_form(with(CapableFlags { no_join_to_initial_address: true, ..CapableFlags::default() }), "1e04 01 21");
     has_form(with(CapableFlags { version: 0, hmac_sha256: false, ..CapableFlags::default() }), "1e04 00 00");
-    // D to G are not assigned: nothing is made of them.
+    // D to G are not assigned and are ignored.
     assert_eq!(decode_options(&[30, 4, 0x01, 0x1f]), with(CapableFlags::default()));
 }
 
@@ -138,7 +138,7 @@ fn priorities_failures_and_ends() {
     }
 }
 
-/// The layout of Linux: SACK-permitted stands where the timestamps' padding would.
+/// The layout of Linux: SACK-permitted is in the place of the padding of the timestamps.
 #[test]
 fn options_of_tcp() {
     let timestamps = Some(Timestamps { value: 0x0102_0304, echo: 0x0506_0708 });

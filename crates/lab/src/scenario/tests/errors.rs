@@ -1,4 +1,4 @@
-//! Every kind of error with its exact message.
+//! Every kind of error, with its exact message.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn parts_of_compound_values_have_names() {
     );
     says(
         &with_path("loss = \"gilbert-elliott:to_bad=1%\""),
-        "test.toml:5: loss.to_good = nothing: allowed: a probability such as 1% or 0.01, from 0% to 100%; one of 1 or more needs its %, as in 1% or 100%",
+        "test.toml:5: loss.to_good = nothing: allowed: a probability such as 1% or 0.01, from 0% to 100%; a number of 1 or more needs a %, as in 1% or 100%",
     );
     says(&with_path("loss = \"1%:2%\""), "test.toml:5: loss.2% = : allowed: key=value between colons");
     says(

@@ -1,4 +1,4 @@
-//! No text makes the reader panic, and what it accepts it writes.
+//! No text makes the reader panic, and the reader can write whatever it accepts.
 
 use super::*;
 use crate::scenario::read::known_keys;

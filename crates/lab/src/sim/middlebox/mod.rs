@@ -1,10 +1,10 @@
 //! Middleboxes: what changes segments on their way.
 //!
-//! All of a path stand at its client's end, in the scenario's order from the client on. What the client sends passes them
+//! All middleboxes of a path are at its client's end, in the scenario's order, beginning next to the client. What the client sends passes them
 //! before the path's first link; what the server sends passes them, last one first, after the path's last link. They change
 //! typed segments, and make or hold back segments of their own. A path without one costs nothing.
 //!
-//! A middlebox here is a file with a type that is an [`Element`], and a line in [`element`].
+//! To add a middlebox, write a file with a type that implements [`Element`], and add a line to [`element`].
 
 mod coalesce;
 mod edit;
@@ -59,7 +59,7 @@ impl Passing {
     }
 }
 
-/// One middlebox. What it puts out goes on in its own direction, which may be back to where another came from.
+/// One middlebox. Each segment that it puts out has its own direction, which may be back to where another segment came from.
 trait Element {
     /// Takes a segment.
     fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>);
@@ -86,7 +86,7 @@ fn element(middlebox: scenario::Middlebox, random: Random) -> Box<dyn Element> {
     }
 }
 
-/// What an element knows of each flow: made when the flow's first segment passes, for good.
+/// What an element knows about each flow. It is created when the flow's first segment passes, and kept.
 #[derive(Debug)]
 struct Flows<T>(BTreeMap<(SocketAddr, SocketAddr), T>);
 

@@ -70,7 +70,7 @@ impl Element for ProactiveAck {
         if side.note(data) && up && now >= self.from {
             let mut ack = Segment::new(data.dst, data.src);
             (ack.seq, ack.ack, ack.flags) = (data.ack, client.next, Flags::ACK);
-            // No more than the server offers: its window's end stays where it is.
+            // It acknowledges no more than the server's window allows: the end of the window stays where it is.
             let window = server.edge.wrapping_sub(ack.ack);
             let window = if window as i32 > 0 { window } else { 0 };
             ack.window = u16::try_from(window >> server.shift).unwrap_or(u16::MAX);
