@@ -67,10 +67,10 @@ fn a_table_lines_and_a_page() {
     let (name, file) = linked.iter().find(|(_, file)| folder.join(file).is_file()).expect("one of them is explained");
     assert!(page.contains(&format!("./{file}")) && text.contains(file), "{text}");
     assert!(fs::read_to_string(folder.join(file)).is_ok_and(|page| page.contains(&format!("{name} on small"))));
-    let other = pathweave(&folder, &[&arguments[..], &["--report", "why.html", "--why", "roundrobin"]].concat());
+    let other = pathweave(&folder, &[&arguments[..], &["--report", "why.html", "--why", "redundant"]].concat());
     assert!(other.status.success(), "{}", stderr(&other));
     let page = fs::read_to_string(folder.join("why.html")).expect("the page is there");
-    assert!(folder.join("why-small-roundrobin.html").is_file() && page.contains("./why-small-roundrobin.html"));
+    assert!(folder.join("why-small-redundant.html").is_file() && page.contains("./why-small-redundant.html"));
     assert!(page.contains("\"command\":\"pathweave explain small.toml\""), "the command names the file");
 
     // Standard output holds the same lines and nothing else, whatever the number of threads.

@@ -80,7 +80,7 @@ fn what_is_wrong_is_told() {
         ("--scheduler blest --to 2", "error: --to = 2 is not a time; write "),
         (
             "--scheduler blest --to 1ms",
-            "error: blest on wlan-3g, seed 1: no decision between 0 s and 0.001 s: the first one is at ",
+            "error: blest on wlan-3g, seed 1: there is no decision between 0 s and 0.001 s; the first one is at ",
         ),
         ("--scheduler blest --set duration=5parsecs", "error: --set: duration = 5parsecs"),
     ] {

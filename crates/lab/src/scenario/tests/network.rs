@@ -166,7 +166,7 @@ fn long_form_mistakes_are_told() {
     says(
         &swap("links = [\"wlan\", \"trunk\"]", "links = [\"wlan\", \"trunk\"]\ndelay = \"5ms\""),
         "test.toml:24: delay is not a setting here; there are: with links, only name, middlebox, links, cost, quota, priority, backup; \
-         settings of a link stand in [[link]]",
+         the settings of a link belong in [[link]]",
     );
 }
 
