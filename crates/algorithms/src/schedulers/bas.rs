@@ -2,9 +2,10 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow, among those with room in their windows, whose backlog drains first: what it has
-//! been given and has not had acknowledged, over the bandwidth that Westwood's filter estimates. Delay counts only as
-//! far as it is in the backlog, so paths that differ in latency still deliver out of order.
+//! Each segment goes to the subflow whose backlog drains first, among those with room in their windows. The backlog
+//! is the data that the subflow was given and that is not acknowledged, divided by the bandwidth that Westwood's
+//! filter estimates. Delay only counts as far as it adds to the backlog, so paths with different latencies still
+//! deliver out of order.
 //!
 //! # Formula
 //!

@@ -3,9 +3,9 @@
 //! # What it does
 //!
 //! When the fastest subflow is full and `minrtt` would use a slower one, BLEST asks what would happen during one
-//! round trip of the slower: if what the fastest could send meanwhile would not fit into the send window beside the
-//! slower one's data, the slower is skipped, and the fastest waited for. A factor λ learns from whether the window
-//! has in fact blocked.
+//! round trip of the slower subflow. If the data that the fastest could send meanwhile would not fit into the send
+//! window together with the slower one's data, BLEST skips the slower subflow and waits for the fastest. A factor λ
+//! learns from whether the window has in fact blocked.
 //!
 //! # Formula
 //!

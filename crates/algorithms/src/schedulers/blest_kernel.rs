@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! The same question as [`super::blest`], with the port's estimates: how long a segment lingers on the slow subflow
-//! is read from the subflow's smallest and largest round-trip time and how full it is, what the fast subflow sends
-//! meanwhile doubles in slow start, and all that is queued on the slow subflow counts against the window. The factor
-//! λ stays between 1.0 and 1.3.
+//! This asks the same question as [`super::blest`], with the estimates of the port. The time that a segment spends on
+//! the slow subflow is estimated from the subflow's smallest and largest round-trip time and from how full it is.
+//! What the fast subflow sends meanwhile doubles in slow start. All data that is queued on the slow subflow counts
+//! against the window. The factor λ stays between 1.0 and 1.3.
 //!
 //! # Formula
 //!

@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! One subflow carries data until its congestion window is exhausted, then the next in turn. When what is
-//! unacknowledged on all subflows together fills the receive window, all stop until an acknowledgement makes room. It
-//! looks at windows only, neither at delay nor at loss.
+//! One subflow carries data until its congestion window is exhausted, then the next one in turn. When the
+//! unacknowledged data of all subflows together fills the receive window, all of them stop until an acknowledgement
+//! makes room. The rule looks only at windows, and neither at delay nor at loss.
 //!
 //! # Formula
 //!

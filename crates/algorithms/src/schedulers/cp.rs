@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! The fastest subflow is always filled first. A slower one is used only when the buffer has room for all that the
-//! faster ones will send during its round trip, and, in the conservative mode, for all that is out as well; a delay
-//! constraint can exclude it altogether. A subflow that is denied is probed with one initial window now and then, or
-//! its round-trip time would never be measured again.
+//! The fastest subflow is always filled first. A slower one is used only if the buffer has room for everything that
+//! the faster ones will send during its round trip; in the conservative mode it also needs room for all data that is
+//! on its way. A delay constraint can exclude a subflow altogether. A denied subflow is probed with one initial
+//! window now and then, because its round-trip time would never be measured again otherwise.
 //!
 //! # Formula
 //!

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! It plans which path sends which part of the stream so that all arrives in order: a path with a tenth of another's
-//! delay sends ten windows in front of each one of the other's. A path sends its part of the plan when its window
-//! lets it, also when that is far ahead of what the others have not sent yet. A plan stands until it has been given
-//! out, so it is slow to notice that a path has changed.
+//! It plans which path sends which part of the stream so that everything arrives in order: a path with a tenth of
+//! another path's delay sends ten windows before each window of the other. A path sends its part of the plan when its
+//! window allows it, even if that part is far ahead of what the others have not sent yet. A plan is kept until all of
+//! it has been given out, so the rule is slow to notice that a path has changed.
 //!
 //! # Formula
 //!

@@ -2,10 +2,11 @@
 //!
 //! # What it does
 //!
-//! A chunk of the stream is sent from both ends: the fastest subflow goes from its head forwards, the others from its
-//! tail backwards, so none needs what another has, and all should finish at the receiver at the same time. Where the
-//! sides meet, each repeats a little of what the other has sent last, the more the more round-trip times vary, so that
-//! an error of the estimate does not hold the chunk up. Until a chunk is done its tail waits at the receiver.
+//! A chunk of the stream is sent from both ends: the fastest subflow goes forwards from its head, and the others go
+//! backwards from its tail. So none needs what another one has, and all should finish at the receiver at the same
+//! time. Where the sides meet, each repeats a little of what the other has sent last, and more if round-trip times
+//! vary more, so that an error of the estimate does not hold the chunk up. Until a chunk is done, its tail waits at
+//! the receiver.
 //!
 //! # Formula
 //!

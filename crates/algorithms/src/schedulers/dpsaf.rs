@@ -2,9 +2,10 @@
 //!
 //! # What it does
 //!
-//! As [`super::fpdps`], a slower subflow takes data as far ahead as the faster ones will most likely deliver
-//! meanwhile with their losses. What the acknowledgements of its last round say of that distance, too far when its
-//! data had to wait at the receiver, too near when it was waited for, corrects the next one by an eighth.
+//! As with [`super::fpdps`], a slower subflow takes data as far ahead as the faster ones will most likely deliver
+//! meanwhile, given their losses. The acknowledgements of its last round show whether that distance was too large
+//! (its data had to wait at the receiver) or too small (the receiver had to wait for it). An eighth of the error
+//! corrects the next distance.
 //!
 //! # Formula
 //!

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! When the fastest subflow is full and `minrtt` would use a slower one, ECF compares two ends of the transfer: all
-//! that is left sent on the fastest, which first has to wait for a round trip, or the slower one used now. If the
-//! fastest completes earlier, and the slower one would not be done before the fastest has room again, the slower is
-//! skipped. Bulk transfers use both, the tail of one the fastest.
+//! When the fastest subflow is full and `minrtt` would use a slower one, ECF compares when the transfer would end in
+//! two cases: everything left is sent on the fastest, which first has to wait for a round trip, or the slower one is
+//! used now. If the fastest completes earlier, and the slower one would not be done before the fastest has room
+//! again, the slower one is skipped. A bulk transfer uses both subflows, and its tail only the fastest.
 //!
 //! # Formula
 //!

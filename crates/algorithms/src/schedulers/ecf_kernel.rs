@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! The same two questions as [`super::ecf`], asked of at least one whole window: a tail shorter than the windows counts
-//! as a window of each subflow, so that it waits for the fastest one where the paper's rule sends it on the slower.
-//! Against that works the kernel's round-trip time variation, which is never below half of the smallest retransmission
-//! timeout, 100 ms: on paths whose round-trip times differ by less, little is ever waited for.
+//! It asks the two questions of [`super::ecf`] about at least one whole window. A tail shorter than the windows
+//! counts as one window of each subflow, so it waits for the fastest where the paper's rule would send it on the
+//! slower one. The kernel's round-trip time variation works against that: it is never below half of the smallest
+//! retransmission timeout, 100 ms. If the round-trip times of the paths differ by less, the rule hardly ever waits.
 //!
 //! # Formula
 //!

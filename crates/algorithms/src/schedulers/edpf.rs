@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow, among those with room in their windows, that would deliver it first. A path is
-//! taken as a link that sends one segment after the other at the measured bandwidth: delivery is when what it was
-//! given before has left, plus the segment's own transmission time, plus the delay.
+//! Each segment goes to the subflow that would deliver it first, among those with room in their windows. The rule
+//! treats a path as a link that sends one segment after another at the measured bandwidth. A segment is delivered
+//! when everything given to the path before has left, plus the segment's own transmission time, plus the delay.
 //!
 //! # Formula
 //!

@@ -3,9 +3,9 @@
 //! # What it does
 //!
 //! A slower subflow takes data as far ahead in the stream as the faster ones will most likely deliver until its own
-//! arrives. The faster ones' rounds are followed with their windows and loss rates: each round may go without loss or
-//! with x losses, which halve the window x times and cost a round more. The most likely course gives the distance. So
-//! it foresees that a lossy fast path delivers less.
+//! data arrives. The rule follows the rounds of the faster ones with their windows and loss rates: each round may
+//! pass without loss, or with x losses, which halve the window x times and cost one more round. The most likely
+//! course gives the distance. So the rule foresees that a lossy fast path delivers less.
 //!
 //! # Formula
 //!

@@ -3,9 +3,9 @@
 //! # What it does
 //!
 //! A subflow takes data as far ahead in the stream as the other subflows will deliver until its own data arrives, so
-//! that both meet in order at the receiver. The prediction assumes that nothing is lost, so a window grows with every
-//! round. Where there are losses it leaves too much to the fast subflows, and what the slow one sent ahead waits at
-//! the receiver.
+//! that both meet in order at the receiver. The prediction assumes that nothing is lost, so windows grow with every
+//! round. If there are losses, it leaves too much to the fast subflows, and what the slow one sent ahead waits at the
+//! receiver.
 //!
 //! # Formula
 //!

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! As [`super::fps`], a subflow takes data as far ahead as the others should deliver meanwhile. What the
-//! acknowledgements of its last round say of that distance, too far when its data had to wait at the receiver, too
-//! near when it was waited for, corrects the next one by an eighth. So it learns in part what the prediction leaves
-//! out, as losses.
+//! As with [`super::fps`], a subflow takes data as far ahead as the others should deliver meanwhile. The
+//! acknowledgements of its last round show whether that distance was too large (its data had to wait at the receiver)
+//! or too small (the receiver had to wait for it). An eighth of the error corrects the next distance. So it learns
+//! some of what the prediction leaves out, such as losses.
 //!
 //! # Formula
 //!

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! As `minrtt`, but by a transfer time that counts losses: the expected time until a segment has arrived, with those sent
-//! again. A subflow that loses more than a threshold turns redundant: it only sends what others send too. It goes on from its own
-//! place in the stream, or from the first unacknowledged byte once that is behind it, and the new data that it sends is given
-//! to another subflow all the same, unless all are redundant.
+//! This is `minrtt` with a transfer time that includes losses: the expected time until a segment has arrived, with
+//! retransmissions. A subflow that loses more than a threshold turns redundant: it only sends what others send too.
+//! It continues from its own place in the stream, or from the first unacknowledged byte if that is further ahead. The
+//! new data that it sends is still given to another subflow, unless all are redundant.
 //!
 //! # Formula
 //!

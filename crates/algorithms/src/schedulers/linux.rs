@@ -3,8 +3,8 @@
 //! # What it does
 //!
 //! The subflow whose queue would drain first gets a burst of up to 64 KB, beyond its congestion window and into its
-//! send buffer; an empty queue always wins. Neither congestion window nor round-trip time count by themselves. When
-//! the subflow that it picks has no buffer space nothing is sent: the second best is not tried. Backups are used only
+//! send buffer; an empty queue always wins. Neither the congestion window nor the round-trip time counts by itself.
+//! If the chosen subflow has no buffer space, nothing is sent: the second best is not tried. Backups are used only
 //! while there is no other subflow.
 //!
 //! # Formula

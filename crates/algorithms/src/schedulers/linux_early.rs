@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow, among those with room in their windows, that would have it at the receiver first: what
-//! is queued there divided by the bandwidth, plus the round-trip time. So over time each subflow gets data in proportion
-//! to its bandwidth. A subflow whose bandwidth is not measured yet gets the segment at once.
+//! Each segment goes to the subflow that would deliver it to the receiver first, among those with room in their
+//! windows: what is queued there divided by the bandwidth, plus the round-trip time. So over time each subflow gets
+//! data in proportion to its bandwidth. A subflow whose bandwidth is not measured yet gets the segment at once.
 //!
 //! # Formula
 //!

@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow with the most room in its congestion window. Under bulk load windows are full,
-//! and whoever has just been acknowledged sends; while there is room, the load is spread over all subflows, fast and
-//! slow, and delay plays no part.
+//! Each segment goes to the subflow with the most room in its congestion window. Under bulk load all windows are
+//! full, and the subflow that was acknowledged last sends. While there is room, the load is spread over all subflows,
+//! fast and slow, and delay does not matter.
 //!
 //! # Formula
 //!

@@ -3,9 +3,9 @@
 //! # What it does
 //!
 //! Of the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the
-//! next data, until its window is full; then the next lowest. Delay is all that counts: not losses, nor how long the
-//! receiver must hold what arrives before a slower subflow's data. Backups are used only while there is no other
-//! subflow.
+//! next data until its window is full, then the one with the next lowest. Only delay counts. Losses do not, nor how
+//! long the receiver must hold data that arrives before a slower subflow's data. Backups are used only while there is
+//! no other subflow.
 //!
 //! # Formula
 //!

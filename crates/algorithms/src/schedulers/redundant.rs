@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! Each subflow sends the whole stream, from its own next byte that it has not carried on; what was acknowledged
-//! meanwhile is skipped, so a slow subflow jumps forward to what is still missing. The receiver has each byte as soon
-//! as the first copy arrives, at the price of all capacity but one path's. Backups are used only while there is no
-//! other subflow.
+//! Each subflow sends the whole stream, beginning with the next byte that it has not carried itself. It skips what
+//! was acknowledged meanwhile, so a slow subflow jumps forward to what is still missing. The receiver has each byte
+//! as soon as the first copy arrives, but only the capacity of one path is used. Backups are used only while there is
+//! no other subflow.
 //!
 //! # Formula
 //!

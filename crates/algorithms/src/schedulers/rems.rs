@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! Paths are sorted by when a segment would arrive. The fastest goes on with the next of the stream; a slower one
-//! starts behind a gap, the redundant error, as large as what the faster ones sent during its last round, for they
-//! will send as much in the next. Until its first data is acknowledged a path repeats what is out, so that nothing
-//! depends on a path that is not known yet.
+//! Paths are sorted by when a segment would arrive. The fastest continues with the next data of the stream. A slower
+//! one starts behind a gap, the redundant error, which is as large as what the faster ones sent during its last
+//! round, because they will send as much in the next. Until its first data is acknowledged, a path repeats data that
+//! is on its way, so that nothing depends on a path that is not known yet.
 //!
 //! # Formula
 //!

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! The subflows with room in their windows take turns in the order of their names, a fixed number of segments each,
-//! or a whole window. A subflow without room loses the rest of its turn, so under load each carries what its window
-//! lets out. With `cwnd_limited=false` a subflow keeps its turn while its window is full, and all wait for it: the
-//! shares are equal whatever the paths are, and the slowest sets the pace.
+//! The subflows with room in their windows take turns in the order of their names. Each gets a fixed number of
+//! segments, or a whole window. A subflow without room loses the rest of its turn, so under load each carries what
+//! its window allows. With `cwnd_limited=false`, a subflow keeps its turn while its window is full and all others
+//! wait for it: the shares are equal on any paths, and the slowest sets the pace.
 //!
 //! # Formula
 //!

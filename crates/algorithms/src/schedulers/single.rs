@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! One subflow, given by its number, carries the whole stream as its window lets it; the others stay idle. It is what
-//! the other schedulers are measured against: what Multipath TCP costs without a second path. When the subflow is
-//! dead, or does not come up in time, `minrtt` decides among the rest until it is back.
+//! One subflow, given by its number, carries the whole stream as its window allows; the others stay idle. Other
+//! schedulers are compared with it, because it shows what Multipath TCP costs without a second path. If the subflow
+//! is dead, or does not come up in time, `minrtt` decides among the others until it is back.
 //!
 //! # Formula
 //!

@@ -3,8 +3,8 @@
 //! # What it does
 //!
 //! Every subflow with room in its window gets a share of the stream in proportion to cwnd/RTT, the rate that its
-//! window allows. A deficit counter for each keeps the shares: the subflow that is furthest behind its share carries
-//! the next segment. Order of arrival plays no part.
+//! window allows. A deficit counter for each subflow keeps the shares: the one that is furthest behind its share
+//! carries the next segment. The order of arrival does not matter.
 //!
 //! # Formula
 //!
