@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Compares Multipath TCP schedulers in a deterministic simulator.
 #[derive(Debug, Parser)]
@@ -59,7 +60,7 @@ pub(crate) struct CompareOptions {
     pub(crate) why: Option<String>,
 
     /// How many runs of each scheduler, with the seeds 1, 2, ... [default: 5].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<u32>>)]
     pub(crate) seeds: Option<NonZero<u32>>,
 
     /// Overrides a setting of the scenarios; can be repeated.
@@ -85,7 +86,7 @@ pub(crate) struct CompareOptions {
     pub(crate) report: Option<PathBuf>,
 
     /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub(crate) jobs: Option<NonZero<usize>>,
 
     /// Writes a capture of one run, for tshark and Wireshark; needs one scenario, one scheduler and --seeds 1.
@@ -142,9 +143,9 @@ pub(crate) struct ExplainOptions {
 
 /// Compares the engine with measurements of the real Linux stack.
 ///
-/// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the scheduler linux
-/// with failure detection linux. The seeds are 1 to 10, or 1 to 300 with random loss. Shows Linux and Pathweave side by side for each
-/// scenario, and whether the limits hold.
+/// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the scheduler linux,
+/// on Linux hosts with failure detection linux. The seeds are 1 to 10, or 1 to 300 with random loss. Shows Linux and Pathweave
+/// side by side for each scenario, and whether the limits hold.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ValidateOptions {
     /// Reference data: each line is one run of Linux.
@@ -161,7 +162,7 @@ pub(crate) struct ValidateOptions {
     pub(crate) only: Option<String>,
 
     /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub(crate) jobs: Option<NonZero<usize>>,
 
     /// Exits with code 1 if a limit does not hold.
@@ -224,6 +225,10 @@ pub(crate) enum Listed {
     Schedulers,
     Controllers,
     Scenarios,
+}
+
+fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "write a whole number from 1".into())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::files::Traces;
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::plain_tcp_path;
-use pathweave_lab::scenario::{BUILTIN, Document, Scenario, SchedulerSpec, Variant, builtin};
+use pathweave_lab::scenario::{BUILTIN, Document, Scenario, ScenarioError, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
 use std::path::Path;
 
@@ -49,8 +49,11 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
         Some(list) => schedulers(list, registry)?,
         None => telling(registry),
     };
-    for name in options.against.iter().chain(&options.why) {
-        add_named(name, &mut schedulers, registry)?;
+    let named = [("--against", &options.against), ("--why", &options.why)];
+    let named: Vec<(&str, &str)> =
+        named.iter().filter_map(|(option, name)| Some((*option, name.as_deref()?))).collect();
+    for (option, name) in &named {
+        add_named(option, name, &mut schedulers, registry)?;
     }
     let default = [DEFAULT_SCENARIO.to_owned()];
     let names = if options.scenarios.is_empty() { &default[..] } else { &options.scenarios };
@@ -68,6 +71,13 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
             variants.push((document.scenario(registry, &variant)?, variant));
         }
         let baselines = variants.first().map_or(0, |(scenario, _)| scenario.baselines());
+        let last = baselines.saturating_sub(1);
+        if let Some((option, name)) = named.iter().find(|(_, name)| plain_tcp_path(name).is_some_and(|p| p > last)) {
+            let title = variants.first().map_or("", |(scenario, _)| &scenario.name);
+            return Err(Failure::Input(format!(
+                "{option} = {name}: {title} has no such path; the last is tcp-path{last}"
+            )));
+        }
         for variant in (0..baselines).map(Variant::PlainTcp) {
             variants.push((document.scenario(registry, &variant)?, variant));
         }
@@ -140,13 +150,17 @@ fn telling(registry: &Registry) -> Vec<SchedulerSpec> {
 }
 
 /// Adds what `--against` or `--why` names, if it is a scheduler and not plain TCP.
-fn add_named(name: &str, schedulers: &mut Vec<SchedulerSpec>, registry: &Registry) -> Result<(), Failure> {
+fn add_named(
+    option: &str,
+    name: &str,
+    schedulers: &mut Vec<SchedulerSpec>,
+    registry: &Registry,
+) -> Result<(), Failure> {
     if plain_tcp_path(name).is_some() || schedulers.iter().any(|s| s.text == name) {
         return Ok(());
     }
-    let spec = SchedulerSpec::parse(name)?;
-    spec.check(registry)?;
-    schedulers.push(spec);
+    let spec = SchedulerSpec::parse(name).and_then(|spec| spec.check(registry).map(|()| spec));
+    schedulers.push(spec.map_err(|error| ScenarioError { file: option.into(), ..error })?);
     Ok(())
 }
 

@@ -59,7 +59,7 @@ fn best_scheduler(comparison: &Comparison, best: &Summary) -> String {
     text + "."
 }
 
-/// The schedulers within 1 % of the best: a smaller lead is no reason to choose.
+/// The schedulers within 1 % of the best: a smaller lead is no reason to choose. The first sentence has compared with `linux`.
 fn as_good(comparison: &Comparison, best: &Summary) -> Option<String> {
     let value = |s: &Summary| match comparison.sized {
         true => s.completion_s.filter(|_| s.unfinished() == 0).map(|c| c.mean),
@@ -68,7 +68,8 @@ fn as_good(comparison: &Comparison, best: &Summary) -> Option<String> {
     let top = value(best).filter(|x| *x > 0.0)?;
     let near = |s: &&Summary| {
         let other = s.plain_tcp.is_none() && s.scheduler != best.scheduler;
-        other && value(s).is_some_and(|x| (x - top).abs() <= 0.01 * top)
+        let said = best.against_linux.is_some() && s.is("linux") && s.same.is_empty();
+        other && !said && value(s).is_some_and(|x| (x - top).abs() <= 0.01 * top)
     };
     let names: Vec<&String> =
         comparison.summaries.iter().filter(near).flat_map(|s| core::iter::once(&s.scheduler).chain(&s.same)).collect();

@@ -12,8 +12,7 @@ fn outcome(path: &str) -> Result<(), String> {
 
 #[test]
 fn a_path_without_any_time_is_an_error_and_no_endless_run() {
-    let at_once =
-        "p: packets take no time on this path; give it a delay, or a rate that is not unlimited, at all times";
+    let at_once = "p: packets would take no time on this path; give it a delay, or a limited rate, at all times";
     let at_once = Err(at_once.to_owned());
     assert_eq!(outcome(""), at_once.clone());
     assert_eq!(outcome("delay = \"1ms\"\n[[path.change]]\nat = \"5ms\"\ndelay = \"0s\""), at_once.clone());
