@@ -1,7 +1,7 @@
 //! Two hosts with the engine and the network between them, and nothing else: what is measured here is the engine's and the
 //! network's own cost.
 //!
-//! The simulator of `pathweave-lab` drives both in the same way and adds scenarios, metrics and the digest.
+//! The loop is the driver's, as in the simulator of `pathweave-lab`, which adds scenarios, metrics and the digest.
 
 mod cost;
 mod pool;

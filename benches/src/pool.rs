@@ -51,7 +51,12 @@ impl Pool {
 
     /// The segment, which its slot forgets.
     pub(crate) fn take(&mut self, handle: Handle) -> &mut Segment {
-        self.free.push(handle.slot);
+        self.release(handle);
         &mut self.segments[handle.slot as usize]
+    }
+
+    /// Forgets the segment.
+    pub(crate) fn release(&mut self, handle: Handle) {
+        self.free.push(handle.slot);
     }
 }

@@ -1,8 +1,10 @@
 //! Connections from one host to another, each over the same paths, that send without end.
 
 use crate::pool::{Handle, Pool};
+use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_algorithms::Registry;
+use pathweave_driver::{Applications, Driver, PacketIo, Received};
 use pathweave_netsim::{LinkConfig, LinkRandom, NetEvent, Network, QueueLimit, RouteId};
 use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::congestion::ControllerEntry;
@@ -11,7 +13,7 @@ use pathweave_proto::scheduler::SchedulerEntry;
 use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
-use pathweave_wire::{Ecn, Payload};
+use pathweave_wire::{Ecn, Payload, Segment};
 
 /// The most that one write hands over, bytes.
 const WRITE_BYTES: u32 = 1 << 30;
@@ -80,22 +82,90 @@ pub fn minrtt_and_reno() -> (Chosen<SchedulerEntry>, Chosen<ControllerEntry>) {
     )
 }
 
-/// A host.
-struct Host {
-    endpoint: Endpoint,
-    /// The route to the peer that starts at each path's address, by path.
-    routes: Vec<RouteId>,
-}
-
-/// A run under way.
+/// A run under way. Host 0 is the client, which writes, host 1 the server, which reads at once.
 pub struct World {
     now: Instant,
+    driver: Driver<Wires, Bulk>,
+}
+
+/// The network, and the segments that are on their way.
+struct Wires {
     network: Network<Handle>,
     pool: Pool,
-    /// The client, which writes, and the server, which reads at once.
-    hosts: [Host; 2],
+    /// The route to the peer that starts at each path's address, by host and path.
+    routes: [Vec<RouteId>; 2],
+}
+
+impl PacketIo for Wires {
+    type Error = Infallible;
+
+    #[inline]
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Infallible> {
+        while let Some(event) = self.network.poll(now) {
+            match event {
+                NetEvent::Delivered { node, packet, .. } => {
+                    let segment = self.pool.take(packet);
+                    return Ok(Some(Received { host: node.index(), ecn: Ecn::NotEct, segment }));
+                }
+                NetEvent::Dropped { packet, .. } => self.pool.release(packet),
+                NetEvent::Forwarded { .. } | NetEvent::Duplicated { .. } => {}
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        now: Instant,
+        host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Result<bool, Infallible> {
+        let routes = &self.routes[host];
+        let (slot, segment) = self.pool.next();
+        if fill(segment).is_none() {
+            return Ok(false);
+        }
+        let route = routes[path_of(segment.src.ip())];
+        let bytes = segment.ip_len();
+        self.network.send(now, route, self.pool.fill(slot, bytes));
+        Ok(true)
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.network.poll_timeout()
+    }
+}
+
+/// The applications: whoever writes fills the send buffer, whoever reads reads all.
+#[derive(Default)]
+struct Bulk {
     servers: Vec<ConnectionHandle>,
     received_bytes: u64,
+}
+
+impl Applications for Bulk {
+    #[inline]
+    fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
+        while let Some(accepted) = endpoint.poll_accept() {
+            self.servers.push(accepted.connection);
+        }
+        let mut acted = false;
+        while let Some((handle, event)) = endpoint.poll_event() {
+            acted = true;
+            match event {
+                ConnectionEvent::Connected | ConnectionEvent::Writable if host == 0 => write(endpoint, now, handle),
+                ConnectionEvent::Readable => {
+                    while let Ok(payload) = endpoint.read(now, handle, u64::MAX) {
+                        self.received_bytes += u64::from(payload.len());
+                    }
+                }
+                _ => {}
+            }
+        }
+        acted
+    }
 }
 
 /// The addresses of a path's two ends: 10.0.P.1 and 10.0.P.2.
@@ -124,39 +194,36 @@ impl World {
                 routes[from].push(network.add_route(&[link]).expect("the link is there"));
             }
         }
-        let mut hosts = routes.map(|routes| {
-            let random = Random::substream(1, if routes[0].index() == 0 { "client" } else { "server" });
-            Host { endpoint: Endpoint::new(random), routes }
-        });
-        for (i, host) in hosts.iter_mut().enumerate() {
-            host.endpoint.set_routes((0..setup.paths).map(|path| (addresses(path)[i], addresses(path)[1 - i])));
+        let mut endpoints = ["client", "server"].map(|name| Endpoint::new(Random::substream(1, name)));
+        for (i, endpoint) in endpoints.iter_mut().enumerate() {
+            endpoint.set_routes((0..setup.paths).map(|path| (addresses(path)[i], addresses(path)[1 - i])));
         }
         let locals = |end: usize| -> Vec<LocalAddress> {
             let local = |path| LocalAddress { address: addresses(path)[end], meta: Default::default() };
             (0..setup.paths).map(local).collect()
         };
-        let (now, pool) = (Instant::ZERO, Pool::default());
-        let mut world = World { now, network, pool, hosts, servers: Vec::new(), received_bytes: 0 };
+        let now = Instant::ZERO;
         let config = setup.config();
         for i in 0..setup.connections {
             let port = FIRST_PORT + i;
             let [local, remote] = addresses(0);
             let (local, remote) = (SocketAddr::new(local, 0), SocketAddr::new(remote, port));
-            let listening = world.hosts[1].endpoint.listen_and_accept(remote, config.clone(), &locals(1));
+            let listening = endpoints[1].listen_and_accept(remote, config.clone(), &locals(1));
             listening.expect("every connection has a port of its own");
-            let client = &mut world.hosts[0].endpoint;
-            client.connect(now, local, remote, config.clone(), &locals(0)).expect("every parameter has its default");
+            let opened = endpoints[0].connect(now, local, remote, config.clone(), &locals(0));
+            opened.expect("every parameter has its default");
         }
-        world.drain(0);
-        world
+        let wires = Wires { network, pool: Pool::default(), routes };
+        let mut driver = Driver::new(endpoints.into(), wires, Bulk::default());
+        let Ok(()) = driver.drain(now, 0);
+        World { now, driver }
     }
 
     /// Runs all that happens up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         loop {
-            self.settle();
-            let hosts = self.hosts.iter().filter_map(|h| h.endpoint.poll_timeout());
-            match hosts.chain(self.network.poll_timeout()).min() {
+            let Ok(next) = self.driver.settle(self.now);
+            match next {
                 Some(next) if next <= end => self.now = next,
                 _ => break,
             }
@@ -177,75 +244,15 @@ impl World {
 
     /// Data segments that the servers have received, without those that brought nothing new.
     pub fn data_segments_received(&self) -> u64 {
-        let servers = self.servers.iter().filter_map(|handle| self.hosts[1].endpoint.connection(*handle));
+        let servers =
+            self.driver.applications.servers.iter().filter_map(|handle| self.driver.endpoints[1].connection(*handle));
         let subflows = servers.flat_map(|connection| connection.subflows());
         subflows.map(|s| s.counters.data_segments_received - s.counters.duplicate_segments_received).sum()
     }
 
     /// Bytes that the readers have read.
     pub fn received_bytes(&self) -> u64 {
-        self.received_bytes
-    }
-
-    /// Everything that happens now.
-    fn settle(&mut self) {
-        while let Some(event) = self.network.poll(self.now) {
-            match event {
-                NetEvent::Delivered { node, packet, .. } => {
-                    let host = node.index();
-                    let segment = self.pool.take(packet);
-                    self.hosts[host].endpoint.handle_segment(self.now, Ecn::NotEct, segment);
-                    self.drain(host);
-                }
-                NetEvent::Dropped { packet, .. } => {
-                    self.pool.take(packet);
-                }
-                NetEvent::Forwarded { .. } | NetEvent::Duplicated { .. } => {}
-            }
-        }
-        for host in 0..self.hosts.len() {
-            if self.hosts[host].endpoint.poll_timeout().is_some_and(|t| t <= self.now) {
-                self.hosts[host].endpoint.handle_timeout(self.now);
-                self.drain(host);
-            }
-        }
-    }
-
-    /// Lets a host's segments leave and its applications act, until it is quiet.
-    fn drain(&mut self, index: usize) {
-        loop {
-            let host = &mut self.hosts[index];
-            let mut acted = false;
-            loop {
-                let (slot, segment) = self.pool.next();
-                if host.endpoint.poll_transmit_into(self.now, segment).is_none() {
-                    break;
-                }
-                let route = host.routes[path_of(segment.src.ip())];
-                let bytes = segment.ip_len();
-                self.network.send(self.now, route, self.pool.fill(slot, bytes));
-            }
-            while let Some(accepted) = host.endpoint.poll_accept() {
-                self.servers.push(accepted.connection);
-            }
-            while let Some((handle, event)) = host.endpoint.poll_event() {
-                acted = true;
-                match event {
-                    ConnectionEvent::Connected | ConnectionEvent::Writable if index == 0 => {
-                        write(&mut host.endpoint, self.now, handle);
-                    }
-                    ConnectionEvent::Readable => {
-                        while let Ok(payload) = host.endpoint.read(self.now, handle, u64::MAX) {
-                            self.received_bytes += u64::from(payload.len());
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            if !acted {
-                break;
-            }
-        }
+        self.driver.applications.received_bytes
     }
 }
 

@@ -6,8 +6,9 @@ use pathweave_units::Instant;
 
 /// What runs behind the endpoints: it opens and accepts connections, writes, reads and closes.
 pub trait Applications {
-    /// Acts on what an endpoint tells: [`Endpoint::poll_accept`] and [`Endpoint::poll_event`] until they give nothing. The
-    /// answer is whether anything was done; then what that lets leave leaves, and this is called again.
+    /// Acts on what an endpoint tells: [`Endpoint::poll_incoming`], [`Endpoint::poll_accept`] and [`Endpoint::poll_event`], where
+    /// they are of use, until they give nothing. The
+    /// answer is whether anything was done: then what that lets leave leaves, and this is called again.
     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool;
 
     /// A host has become quiet: its segments have left and its applications have nothing more to do. For what looks at the
@@ -78,6 +79,11 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     #[inline]
     pub fn step(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
         self.handle_packets(now)?;
+        // Mostly a packet was all that happened.
+        let next = self.poll_timeout();
+        if next.is_none_or(|next| next > now) {
+            return Ok(next);
+        }
         self.handle_timeout(now)?;
         Ok(self.poll_timeout())
     }
@@ -96,7 +102,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
             self.send_all(now, host)?;
         }
         while let Some(host) = self.touched.pop() {
-            self.drain(now, host)?;
+            self.serve(now, host)?;
         }
         Ok(())
     }
@@ -108,9 +114,8 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), I::Error> {
         for host in 0..self.endpoints.len() {
-            let endpoint = &mut self.endpoints[host];
-            if endpoint.poll_timeout().is_some_and(|t| t <= now) {
-                endpoint.handle_timeout(now);
+            if self.endpoints[host].poll_timeout().is_some_and(|t| t <= now) {
+                self.endpoints[host].handle_timeout(now);
                 self.drain(now, host)?;
             }
         }
@@ -124,8 +129,12 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     /// the device knows when it comes.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let endpoints = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
-        endpoints.chain(self.io.poll_timeout()).chain(self.applications.poll_timeout()).min()
+        let or_never = |time: Option<Instant>| time.unwrap_or(Instant::FAR_FUTURE);
+        let mut next = or_never(self.io.poll_timeout()).min(or_never(self.applications.poll_timeout()));
+        for endpoint in &self.endpoints {
+            next = next.min(or_never(endpoint.poll_timeout()));
+        }
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 
     /// Lets a host's segments leave and its applications act, until it is quiet.
@@ -133,24 +142,25 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     /// # Errors
     /// As [`Driver::settle`].
     pub fn drain(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
-        loop {
-            let sent = self.send_all(now, host)?;
-            let acted = self.applications.serve(now, host, &mut self.endpoints[host]);
-            if !acted && !sent {
-                break;
-            }
+        self.send_all(now, host)?;
+        self.serve(now, host)
+    }
+
+    /// Lets the applications of a host act whose segments have left.
+    #[inline]
+    fn serve(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
+        while self.applications.serve(now, host, &mut self.endpoints[host]) {
+            self.send_all(now, host)?;
         }
         self.applications.quiet(now, host, &mut self.endpoints[host]);
         Ok(())
     }
 
-    /// Whether there was anything to send.
-    fn send_all(&mut self, now: Instant, host: usize) -> Result<bool, I::Error> {
+    /// A function of its own, so that all that sends is compiled once, into one piece.
+    #[inline(never)]
+    fn send_all(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         let endpoint = &mut self.endpoints[host];
-        let mut sent = false;
-        while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, segment))? {
-            sent = true;
-        }
-        Ok(sent)
+        while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, segment))? {}
+        Ok(())
     }
 }

@@ -186,9 +186,10 @@ impl PacketIo for Wires {
         host: usize,
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Infallible> {
+        let routes = &self.routes[host];
         let (slot, segment) = self.pool.next();
         let Some(ecn) = fill(segment) else { return Ok(false) };
-        let Some(&route) = self.routes[host].get(&(segment.src.ip(), segment.dst.ip())) else { return Ok(true) };
+        let Some(&route) = routes.get(&(segment.src.ip(), segment.dst.ip())) else { return Ok(true) };
         if let Some(codec) = &mut self.through_bytes {
             codec.pass(segment, ecn);
         }

@@ -47,8 +47,12 @@ impl Endpoint {
 
     /// When [`Endpoint::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| heap.peek().map(|Reverse((at, _))| *at);
-        first(&self.timers).into_iter().chain(first(&self.checks)).chain(self.backlog.deadline()).min()
+        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| {
+            heap.peek().map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
+        };
+        let deadline = self.backlog.deadline().unwrap_or(Instant::FAR_FUTURE);
+        let next = first(&self.timers).min(first(&self.checks)).min(deadline);
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 
     pub(super) fn update_check(&mut self, index: u32) {
