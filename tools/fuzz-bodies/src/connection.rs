@@ -201,29 +201,29 @@ fn carry_out(world: &mut World, step: Step, bytes: bool) {
             }
         }
         Step::Drop { to_server } => {
-            world.wires[usize::from(to_server)].pop_front();
+            world.wire(usize::from(to_server)).pop_front();
         }
         Step::Delay { to_server } => {
-            let wire = &mut world.wires[usize::from(to_server)];
+            let wire = world.wire(usize::from(to_server));
             if let Some(first) = wire.pop_front() {
                 wire.push_back(first);
             }
         }
         Step::Duplicate { to_server } => {
             let to = usize::from(to_server);
-            if let Some((ecn, segment)) = world.wires[to].front().cloned() {
+            if let Some((ecn, segment)) = world.wire(to).front().cloned() {
                 world.deliver(to, ecn, segment);
             }
         }
         Step::Change { to_server, at, change } => {
-            let wire = &mut world.wires[usize::from(to_server)];
+            let wire = world.wire(usize::from(to_server));
             if let Some(at) = usize::from(at).checked_rem(wire.len()) {
                 apply(&mut wire[at].1, change, bytes);
             }
         }
         Step::Inject { to_server, path, port, base, changes } => {
             let to = usize::from(to_server);
-            let known = world.last_sent[1 - to].clone().filter(|_| base);
+            let known = world.last_sent(1 - to).cloned().filter(|_| base);
             let mut segment = known.unwrap_or_else(|| {
                 let client = SocketAddr::new(address(path % PATHS, false), port.unwrap_or(49_152));
                 let server = SocketAddr::new(address(path % PATHS, true), PORT);

@@ -148,14 +148,14 @@ pub fn decisions(data: &[u8]) {
             let before = world.written[i];
             world.write(i, *left as u32);
             *left -= world.written[i] - before;
-            if *left == 0 && world.handles[i].is_some() {
+            if *left == 0 && world.handle(i).is_some() {
                 world.command(i, |c, now| c.close(now));
             }
         }
         let mut moved = false;
         for to in 0..2 {
             if losses & 1 == 1 && world.connection(to).is_some_and(|c| c.is_connected()) {
-                moved |= world.wires[to].pop_front().is_some();
+                moved |= world.wire(to).pop_front().is_some();
             }
             losses >>= 1;
             moved |= world.pass(to);

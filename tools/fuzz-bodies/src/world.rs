@@ -1,6 +1,10 @@
 //! Two hosts with two paths between them, whose wires are lists that a fuzz input can tamper with.
+//!
+//! The input also decides when a segment arrives and when time passes, so the two parts of a driver's round are called apart.
 
+use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
+use pathweave_driver::{Applications, Driver, PacketIo, Received};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
 use pathweave_proto::{Connection, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
@@ -24,15 +28,72 @@ pub(crate) fn address(path: u8, server: bool) -> IpAddr {
     IpAddr::from([10, 0, path % PATHS + 1, if server { 2 } else { 1 }])
 }
 
+/// The wires between the hosts.
+#[derive(Default)]
+pub(crate) struct Wires {
+    /// What is on its way to each host.
+    to: [VecDeque<(Ecn, Segment)>; 2],
+    /// What arrives next, and where.
+    arriving: Option<(usize, Ecn, Segment)>,
+    place: Segment,
+    /// The last segment that each host has sent.
+    last_sent: [Option<Segment>; 2],
+    /// Segments since the last event.
+    sent: usize,
+}
+
+impl PacketIo for Wires {
+    type Error = Infallible;
+
+    fn receive(&mut self, _now: Instant) -> Result<Option<Received<'_>>, Infallible> {
+        let Some((host, ecn, segment)) = self.arriving.take() else { return Ok(None) };
+        self.place = segment;
+        Ok(Some(Received { host, ecn, segment: &mut self.place }))
+    }
+
+    fn send(
+        &mut self,
+        _now: Instant,
+        host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Result<bool, Infallible> {
+        let Some(ecn) = fill(&mut self.place) else { return Ok(false) };
+        self.sent += 1;
+        assert!(self.sent < SPIN, "an endpoint sends without end");
+        let len = self.place.options.wire_len();
+        assert!(len <= 40, "options of {len} bytes: {:?}", self.place);
+        self.last_sent[host] = Some(self.place.clone());
+        let wire = &mut self.to[1 - host];
+        if wire.len() < WIRE {
+            wire.push_back((ecn, self.place.clone()));
+        }
+        Ok(true)
+    }
+}
+
+/// The applications do what the input says, and nothing by themselves.
+pub(crate) struct Programs {
+    handles: [Option<ConnectionHandle>; 2],
+}
+
+impl Applications for Programs {
+    fn serve(&mut self, _now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
+        while let Some(accepted) = endpoint.poll_accept() {
+            self.handles[host].get_or_insert(accepted.connection);
+        }
+        let mut events = 0;
+        while endpoint.poll_event().is_some() {
+            events += 1;
+            assert!(events < SPIN, "events without end");
+        }
+        false
+    }
+}
+
 pub(crate) struct World {
     pub(crate) now: Instant,
-    /// The client, the server.
-    pub(crate) ends: [Endpoint; 2],
-    pub(crate) handles: [Option<ConnectionHandle>; 2],
-    /// What is on its way to each.
-    pub(crate) wires: [VecDeque<(Ecn, Segment)>; 2],
-    /// The last segment that each has sent.
-    pub(crate) last_sent: [Option<Segment>; 2],
+    /// Host 0 is the client, host 1 the server.
+    driver: Driver<Wires, Programs>,
     pub(crate) written: [u64; 2],
     pub(crate) read: [u64; 2],
     /// Whether data was read that differs from what was written.
@@ -70,54 +131,44 @@ impl World {
         let (from, to) = (SocketAddr::new(address(0, false), 0), SocketAddr::new(address(0, true), PORT));
         ends[1].listen_and_accept(to, server, &local(true)).expect("nobody else listens");
         let handle = ends[0].connect(Instant::ZERO, from, to, config, &local(false)).expect("the parameters are right");
+        let programs = Programs { handles: [Some(handle), None] };
         let mut world = World {
             now: Instant::ZERO,
-            ends,
-            handles: [Some(handle), None],
-            wires: Default::default(),
-            last_sent: [None, None],
+            driver: Driver::new(ends.into(), Wires::default(), programs),
             written: [0; 2],
             read: [0; 2],
             damaged: false,
             bytes,
         };
-        world.drain();
+        world.drain(0);
         world
     }
 
-    /// Lets both ends send, and handles their events.
-    pub(crate) fn drain(&mut self) {
-        for i in 0..2 {
-            let mut sent = 0;
-            while let Some(transmit) = self.ends[i].poll_transmit(self.now) {
-                sent += 1;
-                assert!(sent < SPIN, "an endpoint sends without end");
-                let len = transmit.segment.options.wire_len();
-                assert!(len <= 40, "options of {len} bytes: {:?}", transmit.segment);
-                self.last_sent[i] = Some(transmit.segment.clone());
-                if self.wires[1 - i].len() < WIRE {
-                    self.wires[1 - i].push_back((transmit.ecn, transmit.segment));
-                }
-            }
-            while let Some(accepted) = self.ends[i].poll_accept() {
-                self.handles[i].get_or_insert(accepted.connection);
-            }
-            let mut events = 0;
-            while self.ends[i].poll_event().is_some() {
-                events += 1;
-                assert!(events < SPIN, "events without end");
-            }
-        }
+    /// Lets an end send after a command, and handles its events.
+    fn drain(&mut self, i: usize) {
+        self.driver.io.sent = 0;
+        let Ok(()) = self.driver.drain(self.now, i);
     }
 
-    pub(crate) fn deliver(&mut self, to: usize, ecn: Ecn, mut segment: Segment) {
-        self.ends[to].handle_segment(self.now, ecn, &mut segment);
-        self.drain();
+    pub(crate) fn deliver(&mut self, to: usize, ecn: Ecn, segment: Segment) {
+        self.driver.io.arriving = Some((to, ecn, segment));
+        self.driver.io.sent = 0;
+        let Ok(()) = self.driver.handle_packets(self.now);
+    }
+
+    /// What is on its way to an end.
+    pub(crate) fn wire(&mut self, to: usize) -> &mut VecDeque<(Ecn, Segment)> {
+        &mut self.driver.io.to[to]
+    }
+
+    /// The last segment that an end has sent.
+    pub(crate) fn last_sent(&self, from: usize) -> Option<&Segment> {
+        self.driver.io.last_sent[from].as_ref()
     }
 
     /// Delivers the oldest segment on its way to `to`; whether there was one.
     pub(crate) fn pass(&mut self, to: usize) -> bool {
-        let Some((ecn, segment)) = self.wires[to].pop_front() else { return false };
+        let Some((ecn, segment)) = self.wire(to).pop_front() else { return false };
         self.deliver(to, ecn, segment);
         true
     }
@@ -130,45 +181,48 @@ impl World {
             at_one_time = if next > self.now { 0 } else { at_one_time + 1 };
             assert!(at_one_time < SPIN, "timers of one time without end");
             self.now = self.now.max(next);
-            for end in &mut self.ends {
-                end.handle_timeout(self.now);
-            }
-            self.drain();
+            self.driver.io.sent = 0;
+            let Ok(()) = self.driver.handle_timeout(self.now);
         }
         self.now = until;
     }
 
     pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.ends.iter().filter_map(Endpoint::poll_timeout).min()
+        self.driver.poll_timeout()
     }
 
     pub(crate) fn write(&mut self, i: usize, len: u32) {
-        let Some(handle) = self.handles[i] else { return };
+        let Some(handle) = self.handle(i) else { return };
         let payload = payload(self.written[i], len, self.bytes);
-        self.written[i] += self.ends[i].write(self.now, handle, payload).unwrap_or(0);
-        self.drain();
+        self.written[i] += self.driver.endpoints[i].write(self.now, handle, payload).unwrap_or(0);
+        self.drain(i);
     }
 
     pub(crate) fn read(&mut self, i: usize, max: u64) {
-        let Some(handle) = self.handles[i] else { return };
+        let Some(handle) = self.handle(i) else { return };
         let mut all = 0;
-        while let Ok(got) = self.ends[i].read(self.now, handle, max) {
+        while let Ok(got) = self.driver.endpoints[i].read(self.now, handle, max) {
             all += got.len();
             assert!(!got.is_empty() && all < MOST_READ, "reads without end");
             self.damaged |= got != payload(self.read[i], got.len(), self.bytes);
             self.read[i] += u64::from(got.len());
         }
-        self.drain();
+        self.drain(i);
     }
 
     pub(crate) fn command(&mut self, i: usize, command: impl FnOnce(&mut Connection, Instant)) {
-        let (Some(handle), now) = (self.handles[i], self.now) else { return };
-        self.ends[i].with(handle, |c| command(c, now)).ok();
-        self.drain();
+        let (Some(handle), now) = (self.handle(i), self.now) else { return };
+        self.driver.endpoints[i].with(handle, |c| command(c, now)).ok();
+        self.drain(i);
+    }
+
+    /// An end's connection, once there is one.
+    pub(crate) fn handle(&self, i: usize) -> Option<ConnectionHandle> {
+        self.driver.applications.handles[i]
     }
 
     pub(crate) fn connection(&self, i: usize) -> Option<&Connection> {
-        self.ends[i].connection(self.handles[i]?)
+        self.driver.endpoints[i].connection(self.handle(i)?)
     }
 
     /// Delivers everything, lets time pass while nothing is on its way, and reads, until `until` or until nothing more happens.
