@@ -16,8 +16,10 @@ mod case;
 mod draw;
 mod middlebox;
 mod network;
+mod programs;
 mod run;
 mod show;
+mod wires;
 mod world;
 
 pub use case::Case;

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::draw::LIMIT;
+use crate::programs::Programs;
 use crate::world::World;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
 use pathweave_units::Instant;
@@ -56,12 +57,13 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
     world.step(Instant::ZERO);
     let limit = Instant::ZERO + LIMIT;
     let (mut at_one_time, mut endless) = (0, None);
-    while world.fault.is_none() {
+    while world.fault().is_none() {
+        let Programs { ends, handles, .. } = &world.driver.applications;
         // What is on its way after the end of both changes nothing.
-        if world.ends.iter().all(Option::is_some) || (world.ends[0].is_some() && world.handles[1].is_none()) {
+        if ends.iter().all(Option::is_some) || (ends[0].is_some() && handles[1].is_none()) {
             break;
         }
-        let Some(next) = world.next().filter(|t| *t <= limit) else { break };
+        let Some(next) = world.driver.poll_timeout().filter(|t| *t <= limit) else { break };
         at_one_time = if next > world.now { 0 } else { at_one_time + 1 };
         if at_one_time > SPIN {
             endless = Some(format!("time stands still at {next}"));
@@ -70,16 +72,15 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
         world.step(next);
     }
     // What has arrived is read after the last packet.
-    for end in 0..2 {
-        world.read_all(end);
-    }
-    let endings = [0, 1].map(|i: usize| match (world.handles[i], world.ends[i]) {
+    world.read_all();
+    let fault = world.driver.applications.fault.take().map(Fault::Bytes);
+    let Programs { handles, ends, apps, .. } = &world.driver.applications;
+    let endings = [0, 1].map(|i: usize| match (handles[i], ends[i]) {
         (None, _) => Ending::Never,
         (_, Some(ConnectionEvent::Failed(error))) => Ending::Failed(error),
         (_, Some(_)) => Ending::Closed,
         (_, None) => Ending::Open,
     });
-    let bytes = world.fault.take().map(Fault::Bytes);
     // Who only waits for what a peer writes learns of its death by keep-alive, or never (RFC 9293 §3.8.4).
     let waits = |end: usize| {
         let nothing_out = world.connection(end).is_some_and(|c| c.acked_bytes() == c.written_bytes());
@@ -88,16 +89,16 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
     let open = (0..2).any(|end| endings[end] == Ending::Open && !waits(end));
     let open = open.then(|| format!("not ended: client {:?}, server {:?}", endings[0], endings[1]));
     let one_sided = (0..2).any(|end| {
-        let app = &world.apps[end];
-        endings[end] == Ending::Closed && app.closed && world.apps[1 - end].read < app.written
+        let app = &apps[end];
+        endings[end] == Ending::Closed && app.closed && apps[1 - end].read < app.written
     });
     Outcome {
-        fault: bytes.or(endless.or(open).map(Fault::Endless)),
+        fault: fault.or(endless.or(open).map(Fault::Endless)),
         endings,
-        packets: world.packets,
-        bytes: world.apps.iter().map(|a| a.read).sum(),
-        tampered: world.network.tampered,
-        corrupted: world.network.corrupted,
+        packets: world.driver.io.packets,
+        bytes: apps.iter().map(|a| a.read).sum(),
+        tampered: world.driver.io.network.tampered,
+        corrupted: world.driver.io.network.corrupted,
         one_sided,
     }
 }

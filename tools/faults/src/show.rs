@@ -2,9 +2,22 @@
 
 use crate::network::Fates;
 use core::fmt::Write;
+use pathweave_units::Instant;
 use pathweave_wire::Segment;
 
 pub(crate) const END: [&str; 2] = ["client", "server"];
+
+/// Whether everything that happens is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Show(pub(crate) bool);
+
+impl Show {
+    pub(crate) fn tell(self, now: Instant, what: impl FnOnce() -> String) {
+        if self.0 {
+            println!("{:>14} {}", now.to_string(), what());
+        }
+    }
+}
 
 pub(crate) fn segment(s: &Segment) -> String {
     let mut out = format!(

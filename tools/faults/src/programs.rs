@@ -1,0 +1,255 @@
+//! The applications at both ends, which hold every byte against what was written.
+
+use crate::apps::{App, CHANGED, Close, Reader, byte_at};
+use crate::case::Case;
+use crate::show::{self, Show};
+use pathweave_driver::Applications;
+use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint};
+use pathweave_units::Instant;
+use pathweave_wire::Payload;
+
+pub(crate) struct Programs<'c> {
+    case: &'c Case,
+    pub(crate) handles: [Option<ConnectionHandle>; 2],
+    pub(crate) apps: [App; 2],
+    /// How each end has ended: in order, or why not.
+    pub(crate) ends: [Option<ConnectionEvent>; 2],
+    /// What does not hold.
+    pub(crate) fault: Option<String>,
+    show: Show,
+    /// When they acted by themselves last, and whose turn it is now.
+    acted: Instant,
+    turn: usize,
+}
+
+impl Applications for Programs<'_> {
+    fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
+        let mut acted = false;
+        while let Some(accepted) = endpoint.poll_accept() {
+            acted = true;
+            self.accept(host, accepted.connection);
+        }
+        while let Some((handle, event)) = endpoint.poll_event() {
+            acted = true;
+            if Some(handle) != self.handles[host] {
+                continue;
+            }
+            self.show.tell(now, || format!("{} {event:?}", show::END[host]));
+            match event {
+                ConnectionEvent::Closed | ConnectionEvent::Failed(_) => {
+                    self.ends[host].get_or_insert(event);
+                }
+                ConnectionEvent::Readable => self.read_if_due(now, host, endpoint),
+                ConnectionEvent::Writable | ConnectionEvent::Connected => self.write_if_due(now, host, endpoint),
+                _ => {}
+            }
+        }
+        acted
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (0..2).filter_map(|end| self.next_of_app(end)).min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
+        let end = self.turn;
+        self.acted = now;
+        self.turn = (end + 1) % 3;
+        self.act(now, end, endpoints.get_mut(end)?);
+        Some(end)
+    }
+}
+
+impl<'c> Programs<'c> {
+    /// The client has begun to connect.
+    pub(crate) fn new(case: &'c Case, client: ConnectionHandle, show: Show) -> Self {
+        let app = |i: usize| App { next_write: Some(case.plans[i].first), ..App::default() };
+        Programs {
+            case,
+            handles: [Some(client), None],
+            apps: [app(0), app(1)],
+            ends: [None, None],
+            fault: None,
+            show,
+            acted: Instant::ZERO,
+            turn: 0,
+        }
+    }
+
+    fn connection<'e>(&self, end: usize, endpoint: &'e Endpoint) -> Option<&'e Connection> {
+        endpoint.connection(self.handles[end]?)
+    }
+
+    pub(crate) fn fail(&mut self, now: Instant, what: String) {
+        self.show.tell(now, || format!("WRONG: {what}"));
+        self.fault.get_or_insert(what);
+    }
+
+    /// A second handshake of the client's is a new connection to the server, where the first has failed.
+    fn accept(&mut self, end: usize, handle: ConnectionHandle) {
+        let lost = matches!(self.ends[end], Some(ConnectionEvent::Failed(_))) && self.apps[end].read == 0;
+        if self.handles[end].is_none() || (lost && self.apps[end].written == 0) {
+            self.handles[end] = Some(handle);
+            self.ends[end] = None;
+        }
+    }
+
+    /// When the application at an end acts by itself.
+    fn next_of_app(&self, end: usize) -> Option<Instant> {
+        let (app, plan) = (&self.apps[end], &self.case.plans[end]);
+        if self.ends[end].is_some() || self.handles[end].is_none() || app.aborted {
+            return None;
+        }
+        let close = match plan.close {
+            Close::At(at) if !app.closed => Some(at),
+            Close::Abort(at) => Some(at),
+            _ => None,
+        };
+        let stalled = match plan.reader {
+            Reader::Stalls(_, until) => Some(until),
+            _ => None,
+        };
+        let calm = Some(self.case.calm);
+        let times = [close, stalled, calm, app.next_write.filter(|_| !app.closed), app.next_read];
+        // What was due when they acted last was done then.
+        times.into_iter().flatten().filter(|t| *t > self.acted).min()
+    }
+
+    fn act(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
+        if self.handles[end].is_none() || self.apps[end].aborted {
+            return;
+        }
+        if let Close::Abort(at) = self.case.plans[end].close
+            && at <= now
+        {
+            self.show.tell(now, || format!("{} aborts", show::END[end]));
+            self.apps[end].aborted = true;
+            if let Some(handle) = self.handles[end] {
+                endpoint.abort(now, handle).ok();
+            }
+            return;
+        }
+        self.read_if_due(now, end, endpoint);
+        self.write_if_due(now, end, endpoint);
+        self.close_if_due(now, end, endpoint);
+    }
+
+    fn write_if_due(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
+        let plan = &self.case.plans[end];
+        let calm = now >= self.case.calm;
+        let Some(handle) = self.handles[end] else { return };
+        loop {
+            let app = &mut self.apps[end];
+            let left = plan.bytes.saturating_sub(app.written);
+            let due = calm || app.next_write.is_none_or(|t| t <= now);
+            if app.closed || app.aborted || left == 0 || !due {
+                break;
+            }
+            let len = left.min(plan.chunk);
+            let bytes: Vec<u8> = (app.written..app.written + len).map(|at| byte_at(end == 1, at)).collect();
+            let taken = endpoint.write(now, handle, Payload::Bytes(bytes.into())).unwrap_or(0);
+            let app = &mut self.apps[end];
+            app.written += taken;
+            // Without a time it waits for room.
+            app.next_write = (taken == len).then(|| now + plan.pause);
+            if taken < len || !plan.pause.is_zero() {
+                break;
+            }
+        }
+        self.close_if_due(now, end, endpoint);
+    }
+
+    fn close_if_due(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
+        let (plan, app) = (&self.case.plans[end], &self.apps[end]);
+        let all = app.written == plan.bytes;
+        let calm = now >= self.case.calm;
+        let due = match plan.close {
+            Close::AfterWriting => all,
+            Close::AfterTheEnd => (app.saw_end && all) || calm,
+            Close::At(at) => at <= now || calm,
+            Close::Abort(_) => false,
+        };
+        // A client closes only what is open; a server closes what it has accepted.
+        if !due || app.closed || app.aborted {
+            return;
+        }
+        let Some(handle) = self.handles[end] else { return };
+        self.show.tell(now, || format!("{} closes after {} bytes", show::END[end], self.apps[end].written));
+        self.apps[end].closed = true;
+        endpoint.close(now, handle).ok();
+    }
+
+    fn read_if_due(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
+        let (plan, calm) = (&self.case.plans[end], now >= self.case.calm);
+        let Some(handle) = self.handles[end] else { return };
+        let mut most = u64::MAX;
+        match plan.reader {
+            Reader::Stalls(from, until) if (from..until).contains(&now) && !calm => return,
+            Reader::Slowly(bytes, pause) if !calm => {
+                if self.apps[end].next_read.is_some_and(|t| t > now) {
+                    return;
+                }
+                most = bytes;
+                self.apps[end].next_read = Some(now + pause);
+            }
+            _ => self.apps[end].next_read = None,
+        }
+        while most > 0
+            && let Ok(payload) = endpoint.read(now, handle, most)
+        {
+            most -= u64::from(payload.len());
+            self.take(now, end, endpoint, &payload);
+        }
+        if most == u64::MAX || endpoint.connection(handle).is_some_and(|c| c.at_end()) {
+            self.look_for_end(now, end, endpoint);
+        }
+    }
+
+    /// Reads everything that is there, no matter what the plan says.
+    pub(crate) fn read_all(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
+        let Some(handle) = self.handles[end].filter(|_| !self.apps[end].aborted) else { return };
+        while let Ok(payload) = endpoint.read(now, handle, u64::MAX) {
+            self.take(now, end, endpoint, &payload);
+        }
+        self.look_for_end(now, end, endpoint);
+    }
+
+    /// Every byte is the one that was written there.
+    fn take(&mut self, now: Instant, end: usize, endpoint: &Endpoint, payload: &Payload) {
+        let Payload::Bytes(bytes) = payload else { return self.fail(now, "bytes became virtual".into()) };
+        let other = 1 - end;
+        let start = self.apps[end].read;
+        let trusted = self.connection(end, endpoint).is_some_and(Connection::is_mptcp);
+        let right = |at: u64, byte: u8| (byte & !CHANGED) == byte_at(other == 1, at);
+        let wrong = bytes.iter().enumerate().find(|(i, b)| !right(start + *i as u64, **b)).map(|(i, _)| i);
+        let changed = bytes.iter().any(|b| b & CHANGED != 0);
+        self.apps[end].read += bytes.len() as u64;
+        self.show.tell(now, || format!("{} reads {} bytes from {start} on", show::END[end], bytes.len()));
+        let read = self.apps[end].read;
+        if let Some(at) = wrong {
+            self.fail(now, format!("the {} reads a wrong byte at {}", show::END[end], start + at as u64));
+        } else if read > self.apps[other].written {
+            self.fail(now, format!("the {} has read {read} of {} bytes", show::END[end], self.apps[other].written));
+        } else if changed && trusted {
+            self.fail(now, format!("the {} reads a changed byte despite its checksum", show::END[end]));
+        }
+    }
+
+    /// Who reads the end has read all.
+    fn look_for_end(&mut self, now: Instant, end: usize, endpoint: &Endpoint) {
+        let in_order = self.ends[end] == Some(ConnectionEvent::Closed);
+        let at_end = self.connection(end, endpoint).map_or(in_order, Connection::at_end);
+        if !at_end || self.apps[end].saw_end {
+            return;
+        }
+        self.apps[end].saw_end = true;
+        let (read, writer) = (self.apps[end].read, &self.apps[1 - end]);
+        let (written, closed) = (writer.written, writer.closed);
+        self.show.tell(now, || format!("{} reads the end", show::END[end]));
+        if !closed {
+            self.fail(now, format!("the {} reads an end that nobody made", show::END[end]));
+        } else if read != written {
+            self.fail(now, format!("truncated: the {} reads the end after {read} of {written} bytes", show::END[end]));
+        }
+    }
+}
