@@ -6,10 +6,9 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_driver::{Applications, Driver, PacketIo, Received};
 use pathweave_netsim::{LinkConfig, LinkRandom, NetEvent, Network, QueueLimit, RouteId};
-use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
-use pathweave_proto::congestion::ControllerEntry;
-use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::SchedulerEntry;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::congestion::ChosenController;
+use pathweave_proto::scheduler::ChosenScheduler;
 use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
@@ -71,15 +70,10 @@ impl Setup {
 }
 
 /// The scheduler and the controller of all that is measured here.
-pub fn minrtt_and_reno() -> (Chosen<SchedulerEntry>, Chosen<ControllerEntry>) {
+pub fn minrtt_and_reno() -> (ChosenScheduler, ChosenController) {
     let registry = Registry::builtin();
-    let values = |parameters| Values::parse(parameters, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let scheduler = *registry.scheduler("minrtt").expect("minrtt is built in");
-    let congestion = *registry.controller("reno").expect("reno is built in");
-    (
-        Chosen { entry: scheduler, values: values(scheduler.parameters) },
-        Chosen { entry: congestion, values: values(congestion.parameters) },
-    )
+    let scheduler = registry.choose_scheduler("minrtt", &[]).expect("minrtt is built in");
+    (scheduler, registry.choose_controller("reno", &[]).expect("reno is built in"))
 }
 
 /// A run under way. Host 0 is the client, which writes, host 1 the server, which reads at once.

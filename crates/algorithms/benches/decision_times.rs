@@ -14,11 +14,11 @@ fn decisions(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decisions");
     group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(300));
     group.throughput(Throughput::Elements(DECISIONS));
-    for entry in Registry::builtin().schedulers() {
+    for factory in Registry::builtin().schedulers() {
         for connection in &CONNECTIONS {
-            let mut world = World::new(entry, connection);
+            let mut world = World::new(factory.as_ref(), connection);
             world.run(5000);
-            group.bench_function(BenchmarkId::new(entry.name, connection.name), |b| {
+            group.bench_function(BenchmarkId::new(factory.name(), connection.name), |b| {
                 b.iter(|| {
                     let end = world.decisions + DECISIONS;
                     world.run(end);

@@ -4,8 +4,10 @@
 //! [`Registry::builtin`] alone makes an algorithm appear in the command, in the docs and in the generic tests.
 
 use crate::{controllers, schedulers};
-use pathweave_proto::congestion::ControllerEntry;
-use pathweave_proto::scheduler::SchedulerEntry;
+use pathweave_proto::congestion::{ChosenController, ControllerEntry, ControllerFactory};
+use pathweave_proto::parameter::ParameterError;
+use pathweave_proto::scheduler::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
+use std::sync::Arc;
 
 /// Pathweave's own schedulers, in the order of listings and of `all`. The baseline is the last.
 const SCHEDULERS: &[SchedulerEntry] = &[
@@ -61,8 +63,8 @@ const CONTROLLERS: &[ControllerEntry] = &[
 /// The schedulers and controllers that can be named.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    schedulers: Vec<SchedulerEntry>,
-    controllers: Vec<ControllerEntry>,
+    schedulers: Vec<Arc<dyn SchedulerFactory>>,
+    controllers: Vec<Arc<dyn ControllerFactory>>,
 }
 
 impl Registry {
@@ -73,64 +75,107 @@ impl Registry {
 
     /// All of Pathweave's own.
     pub fn builtin() -> Self {
-        Registry { schedulers: SCHEDULERS.to_vec(), controllers: CONTROLLERS.to_vec() }
+        let registry = SCHEDULERS.iter().fold(Registry::empty(), |registry, entry| registry.with_scheduler(*entry));
+        CONTROLLERS.iter().fold(registry, |registry, entry| registry.with_controller(*entry))
     }
 
     /// With one more scheduler; one of the same name is replaced.
     #[must_use]
-    pub fn with_scheduler(mut self, entry: SchedulerEntry) -> Self {
-        self.schedulers.retain(|e| e.name != entry.name);
-        self.schedulers.push(entry);
+    pub fn with_scheduler(mut self, factory: impl Into<Arc<dyn SchedulerFactory>>) -> Self {
+        let factory = factory.into();
+        self.schedulers.retain(|other| other.name() != factory.name());
+        self.schedulers.push(factory);
         self
     }
 
     /// With one more controller; one of the same name is replaced.
     #[must_use]
-    pub fn with_controller(mut self, entry: ControllerEntry) -> Self {
-        self.controllers.retain(|e| e.name != entry.name);
-        self.controllers.push(entry);
+    pub fn with_controller(mut self, factory: impl Into<Arc<dyn ControllerFactory>>) -> Self {
+        let factory = factory.into();
+        self.controllers.retain(|other| other.name() != factory.name());
+        self.controllers.push(factory);
         self
     }
 
     /// All schedulers, in the order they were added.
-    pub fn schedulers(&self) -> &[SchedulerEntry] {
+    pub fn schedulers(&self) -> &[Arc<dyn SchedulerFactory>] {
         &self.schedulers
     }
 
     /// All controllers, in the order they were added.
-    pub fn controllers(&self) -> &[ControllerEntry] {
+    pub fn controllers(&self) -> &[Arc<dyn ControllerFactory>] {
         &self.controllers
     }
 
     /// The scheduler called `name`.
-    pub fn scheduler(&self, name: &str) -> Option<&SchedulerEntry> {
-        self.schedulers.iter().find(|e| e.name == name)
+    ///
+    /// # Errors
+    /// Where there is none; the error lists all names.
+    pub fn scheduler(&self, name: &str) -> Result<&Arc<dyn SchedulerFactory>, ParameterError> {
+        self.schedulers.iter().find(|factory| factory.name() == name).ok_or_else(|| {
+            let names: Vec<_> = self.schedulers.iter().map(|factory| factory.name()).collect();
+            ParameterError { name: "scheduler".into(), value: name.into(), allowed: names.join(", ") }
+        })
     }
 
     /// The controller called `name`.
-    pub fn controller(&self, name: &str) -> Option<&ControllerEntry> {
-        self.controllers.iter().find(|e| e.name == name)
+    ///
+    /// # Errors
+    /// Where there is none; the error lists all names.
+    pub fn controller(&self, name: &str) -> Result<&Arc<dyn ControllerFactory>, ParameterError> {
+        self.controllers.iter().find(|factory| factory.name() == name).ok_or_else(|| {
+            let names: Vec<_> = self.controllers.iter().map(|factory| factory.name()).collect();
+            ParameterError { name: "congestion".into(), value: name.into(), allowed: names.join(", ") }
+        })
+    }
+
+    /// The scheduler called `name` with its defaults, overridden by `given` (name and value as written), for a connection's settings.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or it has no such parameter, or the parameter does not take the value.
+    pub fn choose_scheduler(&self, name: &str, given: &[(String, String)]) -> Result<ChosenScheduler, ParameterError> {
+        ChosenScheduler::new(Arc::clone(self.scheduler(name)?), given)
+    }
+
+    /// The controller called `name` with its defaults, overridden by `given` (name and value as written), for a connection's settings.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or it has no such parameter, or the parameter does not take the value.
+    pub fn choose_controller(
+        &self,
+        name: &str,
+        given: &[(String, String)],
+    ) -> Result<ChosenController, ParameterError> {
+        ChosenController::new(Arc::clone(self.controller(name)?), given)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::parameter::Values;
 
     #[test]
-    fn every_entry_has_its_own_name_and_builds_with_its_defaults() {
+    fn every_algorithm_has_its_own_name_and_builds_with_its_defaults() {
         let registry = Registry::builtin();
-        for (i, e) in registry.schedulers().iter().enumerate() {
-            assert!(registry.schedulers()[..i].iter().all(|o| o.name != e.name), "{} is there twice", e.name);
-            let values = Values::parse(e.parameters, &[]).unwrap_or_else(|error| panic!("{}: {error}", e.name));
-            assert!((e.build)(&values).is_ok(), "{}", e.name);
+        assert_eq!(registry.schedulers().len(), SCHEDULERS.len(), "two have one name");
+        for factory in registry.schedulers() {
+            let chosen = registry.choose_scheduler(factory.name(), &[]);
+            chosen.and_then(|c| c.build().map(drop)).unwrap_or_else(|error| panic!("{}: {error}", factory.name()));
         }
-        for (i, e) in registry.controllers().iter().enumerate() {
-            assert!(registry.controllers()[..i].iter().all(|o| o.name != e.name), "{} is there twice", e.name);
-            let values = Values::parse(e.parameters, &[]).unwrap_or_else(|error| panic!("{}: {error}", e.name));
-            assert!((e.build)(&values).is_ok(), "{}", e.name);
+        assert_eq!(registry.controllers().len(), CONTROLLERS.len(), "two have one name");
+        for factory in registry.controllers() {
+            let chosen = registry.choose_controller(factory.name(), &[]);
+            chosen.and_then(|c| c.build().map(drop)).unwrap_or_else(|error| panic!("{}: {error}", factory.name()));
         }
-        assert_eq!(registry.schedulers().last().map(|e| e.name), Some("single"));
+        assert_eq!(registry.schedulers().last().map(|factory| factory.name()), Some("single"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_those_there_are() {
+        let registry = Registry::empty().with_scheduler(SCHEDULERS[0]).with_controller(CONTROLLERS[0]);
+        let error = registry.scheduler("fastest").expect_err("there is none").to_string();
+        assert_eq!(error, "scheduler=fastest: allowed: minrtt");
+        let error = registry.choose_controller("bbr", &[]).expect_err("there is none").to_string();
+        assert_eq!(error, "congestion=bbr: allowed: reno");
     }
 }

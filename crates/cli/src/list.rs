@@ -21,25 +21,25 @@ struct Item {
 
 #[derive(Serialize)]
 struct ParameterItem {
-    name: &'static str,
+    name: String,
     r#type: &'static str,
-    unit: &'static str,
-    default: &'static str,
+    unit: String,
+    default: String,
     allowed: String,
-    description: &'static str,
-    source: &'static str,
+    description: String,
+    source: String,
 }
 
 impl ParameterItem {
-    fn of(p: &Parameter) -> Self {
+    fn of(p: &Parameter<'_>) -> Self {
         ParameterItem {
-            name: p.name,
+            name: p.name.into(),
             r#type: p.kind.name(),
-            unit: p.unit,
-            default: p.default,
+            unit: p.unit.into(),
+            default: p.default.into(),
             allowed: p.kind.to_string(),
-            description: p.description,
-            source: p.source,
+            description: p.description.into(),
+            source: p.source.into(),
         }
     }
 }
@@ -56,7 +56,7 @@ pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<ExitCod
 }
 
 fn items(what: Listed, registry: &Registry) -> Vec<Item> {
-    let item = |name: &str, source: &str, summary: &str, parameters: &[Parameter]| Item {
+    let item = |name: &str, source: &str, summary: &str, parameters: &[Parameter<'_>]| Item {
         name: name.into(),
         source: source.into(),
         summary: summary.into(),
@@ -64,10 +64,10 @@ fn items(what: Listed, registry: &Registry) -> Vec<Item> {
     };
     match what {
         Listed::Schedulers => {
-            registry.schedulers().iter().map(|e| item(e.name, e.source, e.summary, e.parameters)).collect()
+            registry.schedulers().iter().map(|f| item(f.name(), f.source(), f.summary(), &f.parameters())).collect()
         }
         Listed::Controllers => {
-            registry.controllers().iter().map(|e| item(e.name, e.source, e.summary, e.parameters)).collect()
+            registry.controllers().iter().map(|f| item(f.name(), f.source(), f.summary(), &f.parameters())).collect()
         }
         Listed::Scenarios => {
             // The built-in ones name built-in algorithms, whatever the registry in use holds.

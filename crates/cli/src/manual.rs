@@ -12,12 +12,12 @@ use std::process::ExitCode;
 
 /// The command with the names that its arguments take. Shells offer them; they are not used to check what is typed.
 fn with_names(registry: &Registry) -> Command {
-    let schedulers: Vec<&'static str> = registry.schedulers().iter().map(|e| e.name).collect();
-    let all = || PossibleValuesParser::new(["all"].into_iter().chain(schedulers.clone()).collect::<Vec<_>>());
+    let schedulers: Vec<String> = registry.schedulers().iter().map(|factory| factory.name().to_owned()).collect();
+    let all = || PossibleValuesParser::new(["all".to_owned()].into_iter().chain(schedulers.clone()));
     let one = || PossibleValuesParser::new(schedulers.clone());
     let scenarios = || PossibleValuesParser::new(BUILTIN.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     let controllers = || {
-        let settings = registry.controllers().iter().map(|e| format!("connection.congestion={}", e.name));
+        let settings = registry.controllers().iter().map(|factory| format!("connection.congestion={}", factory.name()));
         PossibleValuesParser::new(settings.collect::<Vec<_>>())
     };
     Arguments::command()

@@ -84,7 +84,7 @@ fn check_name(name: &str, registry: &Registry) -> Result<(), Failure> {
     if TAKEN.contains(&name) || RESERVED.split_whitespace().any(|word| word == name) {
         return wrong("a name that Cargo accepts for a new crate");
     }
-    if registry.scheduler(name).is_some() {
+    if registry.scheduler(name).is_ok() {
         return wrong("a name that is not taken by a scheduler (see `pathweave list schedulers`)");
     }
     Ok(())

@@ -140,11 +140,11 @@ pub(crate) fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
 /// The schedulers that are run if none are named.
 fn telling(registry: &Registry) -> Vec<SchedulerSpec> {
     let builtin = Registry::builtin();
-    let wanted = |spec: &SchedulerSpec| TELLING.contains(&spec.name()) || builtin.scheduler(spec.name()).is_none();
+    let wanted = |spec: &SchedulerSpec| TELLING.contains(&spec.name()) || builtin.scheduler(spec.name()).is_err();
     let (own, mut list): (Vec<_>, Vec<_>) = SchedulerSpec::all(registry)
         .into_iter()
         .filter(wanted)
-        .partition(|spec| builtin.scheduler(spec.name()).is_none());
+        .partition(|spec| builtin.scheduler(spec.name()).is_err());
     list.sort_by_key(|spec| TELLING.iter().position(|name| *name == spec.name()));
     own.into_iter().chain(list).collect()
 }
@@ -177,7 +177,7 @@ pub(crate) fn schedulers(list: &str, registry: &Registry) -> Result<Vec<Schedule
         }
     }
     if specs.is_empty() {
-        let names: Vec<_> = registry.schedulers().iter().map(|e| e.name).collect();
+        let names: Vec<_> = registry.schedulers().iter().map(|factory| factory.name()).collect();
         return Err(Failure::Input(format!(
             "--schedulers names no scheduler; use all, or some of {}",
             names.join(", ")

@@ -16,8 +16,7 @@
 //! use bytes::Bytes;
 //! use pathweave_algorithms::Registry;
 //! use pathweave_driver::{Applications, Driver, PacketIo, Received};
-//! use pathweave_proto::config::{Chosen, ConnectionConfig};
-//! use pathweave_proto::parameter::Values;
+//! use pathweave_proto::config::ConnectionConfig;
 //! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, ReadError, WriteError};
 //! use pathweave_units::random::Random;
 //! use pathweave_units::{Duration, Instant};
@@ -128,11 +127,8 @@
 //! // The engine's randomness decides its keys: a real program seeds it from its operating system.
 //! let mut endpoints = [1, 2].map(|seed| Endpoint::new(Random::substream(seed, "an example")));
 //! let registry = Registry::builtin();
-//! let (scheduler, controller) = (registry.scheduler("minrtt").unwrap(), registry.controller("cubic").unwrap());
-//! let config = ConnectionConfig::new(
-//!     Chosen { entry: *scheduler, values: Values::parse(scheduler.parameters, &[])? },
-//!     Chosen { entry: *controller, values: Values::parse(controller.parameters, &[])? },
-//! );
+//! let (scheduler, controller) = (registry.choose_scheduler("minrtt", &[])?, registry.choose_controller("cubic", &[])?);
+//! let config = ConnectionConfig::new(scheduler, controller);
 //! let ours = |address: &str| LocalAddress { address: address.parse().unwrap(), meta: Default::default() };
 //! // A server that decides about each connection listens with `listen` and polls `poll_incoming`.
 //! endpoints[SERVER].listen_and_accept("0.0.0.0:80".parse()?, config.clone(), &[ours("10.0.0.2")])?;

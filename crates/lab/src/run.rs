@@ -102,20 +102,14 @@ fn manifest(
     registry: &Registry,
     files: &dyn Files,
 ) -> Result<Manifest, RunError> {
-    let chosen = measured_connection(scenario).map(|c| &c.engine.scheduler);
-    let entry = chosen.and_then(|a| registry.scheduler(&a.name));
-    let parameters = entry.map(|e| e.parameters).unwrap_or_default();
-    let given = chosen.map(|a| a.given.as_slice()).unwrap_or_default();
-    let value = |name: &str, default: &str| {
-        given.iter().find(|(k, _)| k == name).map_or_else(|| default.to_owned(), |(_, v)| v.clone())
-    };
+    let parameters = measured_connection(scenario).map(|c| c.scheduler_parameters(registry));
     let scenario_hash =
         scenario.hash(files).map_err(|(place, message)| RunError::Build(BuildError { place, message }))?;
     Ok(Manifest {
         version: env!("CARGO_PKG_VERSION").into(),
         scenario_hash,
         overrides: document.overrides().iter().cloned().collect(),
-        scheduler_parameters: parameters.iter().map(|p| (p.name.to_owned(), value(p.name, p.default))).collect(),
+        scheduler_parameters: parameters.unwrap_or_default(),
         scenario: scenario.to_toml(),
     })
 }

@@ -1,9 +1,8 @@
 //! Settings of endpoints, connections and subflows. Everything that can change a result is here.
 
-use crate::congestion::ControllerEntry;
+use crate::congestion::ChosenController;
 use crate::host::Host;
-use crate::parameter::Values;
-use crate::scheduler::SchedulerEntry;
+use crate::scheduler::ChosenScheduler;
 use pathweave_units::Duration;
 
 /// The receive buffer of a connection, which is also the largest window that it offers.
@@ -117,15 +116,6 @@ impl Default for TcpConfig {
     }
 }
 
-/// A chosen algorithm with its parameters.
-#[derive(Clone, Debug)]
-pub struct Chosen<E> {
-    /// What makes it.
-    pub entry: E,
-    /// Its parameters.
-    pub values: Values,
-}
-
 impl TcpConfig {
     /// Data bytes of the largest segment, and of one with the timestamps that are asked for.
     pub(crate) fn segments(&self, ipv4: bool) -> (u64, u64) {
@@ -142,10 +132,10 @@ impl TcpConfig {
 
 /// The settings of one connection.
 ///
-/// `S` and `C` say which scheduler and which controller. A connection that runs has them [`Chosen`]; a description of one can
+/// `S` and `C` say which scheduler and which controller. A connection that runs has what makes them; a description of one can
 /// have their names, until [`ConnectionConfig::with_algorithms`] puts the algorithms in their place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ConnectionConfig<S = Chosen<SchedulerEntry>, C = Chosen<ControllerEntry>> {
+pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     /// Multipath TCP; off: plain TCP.
     pub mptcp: bool,
     /// Transport settings of each subflow.

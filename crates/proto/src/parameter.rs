@@ -5,7 +5,7 @@ use pathweave_units::Duration;
 
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum Kind<'a> {
     /// A number from `min` to `max`.
     Number {
         /// Smallest value allowed.
@@ -24,13 +24,13 @@ pub enum Kind {
     Bool,
     /// A time such as `10ms`.
     Time,
-    /// One of these words.
-    Choice(&'static [&'static str]),
+    /// One of these words, which are separated by spaces.
+    Choice(&'a str),
     /// Any text; the algorithm checks it.
     Text,
 }
 
-impl Kind {
+impl Kind<'_> {
     /// The type's name in listings.
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Kind<'_> {
     /// What is allowed, in words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -52,27 +52,27 @@ impl fmt::Display for Kind {
             Kind::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
             Kind::Bool => f.write_str("true or false"),
             Kind::Time => f.write_str("a time such as 10ms or 1.5s"),
-            Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Kind::Choice(words) => write!(f, "one of {}", words.replace(' ', ", ")),
             Kind::Text => f.write_str("text"),
         }
     }
 }
 
-/// A declared parameter.
+/// A declared parameter. Its texts belong to whoever declares it.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameter {
+pub struct Parameter<'a> {
     /// Its name in scenarios and on the command line.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: Kind<'a>,
     /// Its unit; empty for pure numbers and words.
-    pub unit: &'static str,
+    pub unit: &'a str,
     /// Its default, as it would be written.
-    pub default: &'static str,
+    pub default: &'a str,
     /// What it does, in one line.
-    pub description: &'static str,
+    pub description: &'a str,
     /// Where the default comes from.
-    pub source: &'static str,
+    pub source: &'a str,
 }
 
 /// A parameter's value.
@@ -87,7 +87,7 @@ pub enum Value {
     /// Of [`Kind::Time`].
     Time(Duration),
     /// Of [`Kind::Choice`].
-    Choice(&'static str),
+    Choice(String),
     /// Of [`Kind::Text`].
     Text(String),
 }
@@ -113,14 +113,14 @@ impl core::error::Error for ParameterError {}
 
 /// The values of all declared parameters of one algorithm.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Values(Vec<(&'static str, Value)>);
+pub struct Values(Vec<(String, Value)>);
 
 impl Values {
     /// The defaults, overridden by `given` (name and value as written).
     ///
     /// # Errors
     /// On an unknown name, a name given twice, or a value that the parameter does not take.
-    pub fn parse(declared: &[Parameter], given: &[(String, String)]) -> Result<Self, ParameterError> {
+    pub fn parse(declared: &[Parameter<'_>], given: &[(String, String)]) -> Result<Self, ParameterError> {
         let mut values = Vec::with_capacity(declared.len());
         for (i, (name, value)) in given.iter().enumerate() {
             let error = |allowed| ParameterError { name: name.clone(), value: value.clone(), allowed };
@@ -140,13 +140,13 @@ impl Values {
                 value: text.into(),
                 allowed: p.kind.to_string(),
             })?;
-            values.push((p.name, value));
+            values.push((p.name.into(), value));
         }
         Ok(Values(values))
     }
 
     fn get(&self, name: &str) -> &Value {
-        let found = self.0.iter().find(|(n, _)| *n == name);
+        let found = self.0.iter().find(|(n, _)| n == name);
         &found.expect("an algorithm reads only parameters that it declared").1
     }
 
@@ -182,7 +182,7 @@ impl Values {
         }
     }
     /// The word called `name`.
-    pub fn choice(&self, name: &str) -> &'static str {
+    pub fn choice(&self, name: &str) -> &str {
         match self.get(name) {
             Value::Choice(x) => x,
             other => panic!("{name} is declared as a choice, not {other:?}"),
@@ -197,7 +197,7 @@ impl Values {
     }
 }
 
-fn parse_value(kind: Kind, text: &str) -> Option<Value> {
+fn parse_value(kind: Kind<'_>, text: &str) -> Option<Value> {
     match kind {
         Kind::Number { min, max } => {
             let x: f64 = text.parse().ok()?;
@@ -209,7 +209,7 @@ fn parse_value(kind: Kind, text: &str) -> Option<Value> {
         }
         Kind::Bool => text.parse().ok().map(Value::Bool),
         Kind::Time => parse_time(text).map(Value::Time),
-        Kind::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Choice(w)),
+        Kind::Choice(words) => words.split(' ').find(|w| *w == text).map(|w| Value::Choice(w.into())),
         Kind::Text => Some(Value::Text(text.into())),
     }
 }
@@ -234,7 +234,7 @@ pub fn parse_time(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const DECLARED: &[Parameter] = &[
+    const DECLARED: &[Parameter<'_>] = &[
         Parameter {
             name: "beta",
             kind: Kind::Number { min: 0.0, max: 1.0 },

@@ -87,9 +87,9 @@ pub fn cases() -> Vec<Case> {
         add(&with(short, LINUX), "linux-host ", 1);
     }
     for controller in registry.controllers() {
-        let document = with(random(), &[("connection.congestion", controller.name)]);
+        let document = with(random(), &[("connection.congestion", controller.name())]);
         for (seed, (host, settings)) in (1..).zip(HOSTS) {
-            add(&with(document.clone(), settings), &format!("{} {host}-host ", controller.name), seed);
+            add(&with(document.clone(), settings), &format!("{} {host}-host ", controller.name()), seed);
         }
     }
     cases

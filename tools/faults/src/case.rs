@@ -5,12 +5,12 @@ use crate::draw::{Draw, LIMIT};
 use crate::middlebox::Tampering;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{
-    Chosen, ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
+    ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
 };
+use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::test_schedulers;
+use pathweave_proto::scheduler::{ChosenScheduler, test_schedulers};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
@@ -64,10 +64,9 @@ pub(crate) fn registry() -> Registry {
 fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
     let scheduler = d.one(registry.schedulers());
     let controller = d.one(registry.controllers());
-    let values = |declared| Values::parse(declared, &[]).expect("the defaults are right");
     let mut config = ConnectionConfig::new(
-        Chosen { entry: scheduler, values: values(scheduler.parameters) },
-        Chosen { entry: controller, values: values(controller.parameters) },
+        ChosenScheduler::new(scheduler, &[]).expect("the defaults are right"),
+        ChosenController::new(controller, &[]).expect("the defaults are right"),
     );
     config.mptcp = d.chance(0.85);
     config.send_buffer = d.spread(1000, 1 << 20);

@@ -36,7 +36,7 @@ impl Draw {
     pub(crate) fn at_millis(&mut self, low: u64, high: u64) -> Instant {
         Instant::ZERO + self.millis(low, high)
     }
-    pub(crate) fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.below(of.len() as u64) as usize]
+    pub(crate) fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.0.below(of.len() as u64) as usize].clone()
     }
 }

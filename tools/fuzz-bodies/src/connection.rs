@@ -5,12 +5,14 @@ use crate::world::{PATHS, PORT, World, address, path_manager, payload};
 use arbitrary::{Arbitrary, Unstructured};
 use core::net::SocketAddr;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig, FailureDetection, LossRecovery, ReceiveBuffer};
-use pathweave_proto::parameter::Values;
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, LossRecovery, ReceiveBuffer};
+use pathweave_proto::congestion::ChosenController;
+use pathweave_proto::scheduler::ChosenScheduler;
 use pathweave_units::Duration;
 use pathweave_wire::codec::{decode_options, encode_options};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
+use std::sync::Arc;
 
 /// The most steps of an input.
 const STEPS: usize = 150;
@@ -166,12 +168,11 @@ pub fn connection(data: &[u8]) {
 fn config(settings: &Settings, side: usize) -> ConnectionConfig {
     let registry = Registry::builtin();
     let (schedulers, controllers) = (registry.schedulers(), registry.controllers());
-    let scheduler = schedulers[usize::from(settings.scheduler) % schedulers.len()];
-    let controller = controllers[usize::from(settings.controller) % controllers.len()];
-    let values = |declared| Values::parse(declared, &[]).expect("the defaults are right");
+    let scheduler = &schedulers[usize::from(settings.scheduler) % schedulers.len()];
+    let controller = &controllers[usize::from(settings.controller) % controllers.len()];
     let mut config = ConnectionConfig::new(
-        Chosen { entry: scheduler, values: values(scheduler.parameters) },
-        Chosen { entry: controller, values: values(controller.parameters) },
+        ChosenScheduler::new(Arc::clone(scheduler), &[]).expect("the defaults are right"),
+        ChosenController::new(Arc::clone(controller), &[]).expect("the defaults are right"),
     );
     config.mptcp = if side == 0 { settings.client_mptcp } else { settings.server_mptcp };
     config.checksum = settings.checksum[side];

@@ -3,15 +3,17 @@
 use crate::world::{World, path_manager};
 use arbitrary::{Arbitrary, Unstructured};
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_proto::parameter::{Parameter, ParameterError, Values};
+use pathweave_proto::scheduler::{
+    Assign, ChosenScheduler, Decision, Reason, Scheduler, SchedulerFactory, View, WindowUse,
+};
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
-use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 /// The most decisions of an input; after them the subflows take data in order.
 const DECISIONS: usize = 300;
@@ -68,12 +70,42 @@ enum Scripted {
     },
 }
 
-thread_local! {
-    /// What the schedulers of this thread decide next: entries of the registry are plain functions and hold no state.
-    static SCRIPT: RefCell<VecDeque<Scripted>> = const { RefCell::new(VecDeque::new()) };
+/// What both ends' schedulers decide next.
+type Script = Arc<Mutex<VecDeque<Scripted>>>;
+
+/// Makes schedulers that take their decisions from one script.
+#[derive(Debug)]
+struct FromScriptFactory {
+    queues: bool,
+    duplicates: bool,
+    script: Script,
 }
 
-struct FromScript;
+impl SchedulerFactory for FromScriptFactory {
+    fn name(&self) -> &str {
+        "script"
+    }
+    fn source(&self) -> &str {
+        "fuzzing"
+    }
+    fn summary(&self) -> &str {
+        "decides what the input says"
+    }
+    fn parameters(&self) -> Vec<Parameter<'_>> {
+        Vec::new()
+    }
+    fn queues(&self) -> bool {
+        self.queues
+    }
+    fn duplicates(&self) -> bool {
+        self.duplicates
+    }
+    fn build(&self, _: &Values) -> Result<Box<dyn Scheduler>, ParameterError> {
+        Ok(Box::new(FromScript(Arc::clone(&self.script))))
+    }
+}
+
+struct FromScript(Script);
 
 fn place(at: Place, view: &View<'_>) -> DataSeq {
     let queue = view.queue;
@@ -91,7 +123,8 @@ impl Scheduler for FromScript {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let reason = Reason::new("the script says so");
         let window = |queue| if queue { WindowUse::Queue } else { WindowUse::Respect };
-        match SCRIPT.with_borrow_mut(VecDeque::pop_front) {
+        let next = self.0.lock().expect("no scheduler has panicked").pop_front();
+        match next {
             Some(Scripted::Assign { subflow, start, end, queue }) => Decision::Assign(Assign {
                 subflow: SubflowId(subflow),
                 range: place(start, view)..place(end, view),
@@ -138,8 +171,7 @@ pub fn decisions(data: &[u8]) {
     while let (Ok(next), true) = (Scripted::arbitrary(&mut u), script.len() < DECISIONS && !u.is_empty()) {
         script.push_back(next);
     }
-    SCRIPT.set(script);
-    let config = config(&settings);
+    let config = config(&settings, script);
     let mut world = World::new(config.clone(), config, false);
     let (mut to_write, mut losses) = ([u64::from(settings.upload), u64::from(settings.download)], settings.losses);
     let limit = world.now + TIME_LIMIT;
@@ -174,20 +206,12 @@ pub fn decisions(data: &[u8]) {
     assert_eq!(world.read, expected, "all data arrives");
 }
 
-fn config(settings: &Settings) -> ConnectionConfig {
-    let entry = SchedulerEntry {
-        name: "script",
-        source: "fuzzing",
-        summary: "decides what the input says",
-        parameters: &[],
-        queues: settings.queues,
-        duplicates: settings.duplicates,
-        build: |_| Ok(Box::new(FromScript)),
-    };
-    let none = || Values::parse(&[], &[]).expect("no parameters");
-    let registry = Registry::builtin();
-    let reno = *registry.controller("reno").expect("Reno is built in");
-    let mut config = ConnectionConfig::new(Chosen { entry, values: none() }, Chosen { entry: reno, values: none() });
+fn config(settings: &Settings, script: VecDeque<Scripted>) -> ConnectionConfig {
+    let script = Arc::new(Mutex::new(script));
+    let factory = FromScriptFactory { queues: settings.queues, duplicates: settings.duplicates, script };
+    let scheduler = ChosenScheduler::new(Arc::new(factory), &[]).expect("no parameters");
+    let reno = Registry::builtin().choose_controller("reno", &[]).expect("Reno is built in");
+    let mut config = ConnectionConfig::new(scheduler, reno);
     config.path_manager = path_manager(settings.path_manager);
     config.pr = settings.pr;
     if settings.kernel_windows {

@@ -4,10 +4,12 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_algorithms::Registry;
 use pathweave_lab::gates::{Case, Kind, Outcome, Summary, run, table};
+use pathweave_proto::scheduler::SchedulerFactory;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Schedulers against paths that go dark.
 #[derive(Debug, Parser)]
@@ -37,21 +39,22 @@ fn main() -> ExitCode {
     let registry = Registry::builtin();
     let wanted = |name: &str| options.schedulers.is_empty() || options.schedulers.iter().any(|s| s == name);
     // On one path nothing goes on while it is dark.
-    let schedulers: Vec<_> = registry.schedulers().iter().filter(|e| e.name != "single" && wanted(e.name)).collect();
-    if let (Some(kind), Some(entry)) = (&options.show, schedulers.first()) {
+    let schedulers: Vec<_> =
+        registry.schedulers().iter().filter(|f| f.name() != "single" && wanted(f.name())).collect();
+    if let (Some(kind), Some(factory)) = (&options.show, schedulers.first()) {
         let kind = Kind::ALL.into_iter().find(|k| format!("{k:?}").eq_ignore_ascii_case(kind));
         let Some(kind) = kind else {
             eprintln!("--show: allowed: one, each, all, linux");
             return ExitCode::from(2);
         };
-        println!("{}", Case::draw(kind, options.first).scenario_text(entry.name, &registry));
+        println!("{}", Case::draw(kind, options.first).scenario_text(factory.name(), &registry));
         return ExitCode::SUCCESS;
     }
     let seeds = options.first..options.first + options.seeds;
     let mut items = Vec::new();
-    for entry in &schedulers {
+    for factory in &schedulers {
         for kind in Kind::ALL {
-            items.extend(seeds.clone().map(|seed| (entry.name, kind, seed)));
+            items.extend(seeds.clone().map(|seed| (factory.name(), kind, seed)));
         }
     }
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
@@ -72,8 +75,8 @@ fn main() -> ExitCode {
     bar.finish_and_clear();
     let mut outcomes = outcomes.into_iter();
     let each = Kind::ALL.len() * options.seeds as usize;
-    let summary = |entry: &&pathweave_proto::scheduler::SchedulerEntry| {
-        Summary::new(entry.name, entry.duplicates, outcomes.by_ref().take(each).collect())
+    let summary = |factory: &&Arc<dyn SchedulerFactory>| {
+        Summary::new(factory.name(), factory.duplicates(), outcomes.by_ref().take(each).collect())
     };
     let summaries: Vec<Summary> = schedulers.iter().map(summary).collect();
     let text = table(&summaries);

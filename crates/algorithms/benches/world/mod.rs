@@ -4,7 +4,7 @@
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::connection::SendMap;
 use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::{Decision, Event, Scheduler, SchedulerEntry, SubflowView, View};
+use pathweave_proto::scheduler::{Decision, Event, Scheduler, SchedulerFactory, SubflowView, View};
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -48,10 +48,10 @@ pub(crate) struct World {
 
 impl World {
     /// A scheduler with its defaults on a connection.
-    pub(crate) fn new(entry: &SchedulerEntry, connection: &Connection) -> Self {
+    pub(crate) fn new(factory: &dyn SchedulerFactory, connection: &Connection) -> Self {
         let rtts_ms = connection.rtts_ms;
-        let values = Values::parse(entry.parameters, &[]).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
-        let scheduler = (entry.build)(&values).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+        let values = Values::parse(&factory.parameters(), &[]).unwrap_or_else(|e| panic!("{}: {e}", factory.name()));
+        let scheduler = factory.build(&values).unwrap_or_else(|e| panic!("{}: {e}", factory.name()));
         let subflow = |(id, rtt_ms): (usize, &u64)| {
             let rtt = Duration::from_millis(*rtt_ms);
             let rate = f64::from(MSS) * 40.0 / rtt.as_secs_f64();
@@ -83,7 +83,7 @@ impl World {
             out: rtts_ms.iter().map(|_| VecDeque::new()).collect(),
             map,
             turn: 0,
-            duplicates: entry.duplicates,
+            duplicates: factory.duplicates(),
             noise: 1,
             decisions: 0,
         }

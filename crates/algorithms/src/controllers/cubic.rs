@@ -23,7 +23,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     parameters: &[
         Parameter {
             name: "hystart",
-            kind: Kind::Choice(&["linux", "hystart++", "off"]),
+            kind: Kind::Choice("linux hystart++ off"),
             unit: "",
             default: "linux",
             description: "how slow start is left before the first loss",

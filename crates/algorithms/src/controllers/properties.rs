@@ -36,10 +36,10 @@ proptest! {
         own in 0usize..8,
         steps in proptest::collection::vec(step(), 1..200),
     ) {
-        for entry in Registry::builtin().controllers() {
-            let name = entry.name;
-            let values = Values::parse(entry.parameters, &[]).expect("defaults are right");
-            let mut controller = (entry.build)(&values).expect("defaults build");
+        for factory in Registry::builtin().controllers() {
+            let name = factory.name();
+            let values = Values::parse(&factory.parameters(), &[]).expect("defaults are right");
+            let mut controller = factory.build(&values).expect("defaults build");
             let mut window = Window { cwnd: initial, ssthresh: Window::NO_THRESHOLD };
             let mut now = Instant::from_secs(1);
             let (mut srtt, mut min_rtt) = (None, None);

@@ -22,7 +22,7 @@ use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Gro
 use pathweave_proto::parameter::{Kind, Parameter};
 
 /// The three backlogs, segments.
-const fn backlog(name: &'static str, default: &'static str, description: &'static str) -> Parameter {
+const fn backlog(name: &'static str, default: &'static str, description: &'static str) -> Parameter<'static> {
     Parameter {
         name,
         kind: Kind::Number { min: 0.0, max: 1000.0 },

@@ -55,7 +55,7 @@ use pathweave_proto::scheduler::{
 };
 use pathweave_units::{Duration, Instant};
 
-const fn factor(name: &'static str, default: &'static str, description: &'static str) -> Parameter {
+const fn factor(name: &'static str, default: &'static str, description: &'static str) -> Parameter<'static> {
     let kind = Kind::Number { min: 0.0, max: 100.0 };
     Parameter { name, kind, unit: "", default, description, source: "mptcp_blest.c" }
 }

@@ -65,7 +65,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     parameters: &[
         Parameter {
             name: "mode",
-            kind: Kind::Choice(&["radical", "conservative"]),
+            kind: Kind::Choice("radical conservative"),
             unit: "",
             default: "radical",
             description: "whether outstanding data counts against the buffer too",
@@ -81,7 +81,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
         },
         Parameter {
             name: "probing",
-            kind: Kind::Choice(&["dynamic", "static"]),
+            kind: Kind::Choice("dynamic static"),
             unit: "",
             default: "dynamic",
             description: "whether the guard time grows with each pause",

@@ -44,7 +44,7 @@ pub(crate) const ALPHA: Parameter = Parameter {
 
 pub(crate) const LOSSES: Parameter = Parameter {
     name: "losses",
-    kind: Kind::Choice(&["count", "exempt"]),
+    kind: Kind::Choice("count exempt"),
     unit: "",
     default: "count",
     description: "whether a round in which the subflow or a faster one lost something corrects the prediction",

@@ -55,7 +55,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     summary: "as many segments on the fast path as it has round trips during one of the slow path",
     parameters: &[Parameter {
         name: "every",
-        kind: Kind::Choice(&["given", "round"]),
+        kind: Kind::Choice("given round"),
         unit: "",
         default: "given",
         description: "a schedule follows when the last is given out, or not before a round trip of the slow path",

@@ -190,9 +190,8 @@ mod identity {
             let slow = sub(1).rtt(rtts[0].max(rtts[1])).cwnd(cwnds[1]);
             let bench = || Bench::new([fast.clone().in_flight(cwnds[0].saturating_sub(free)), slow.clone()]).write(segments);
             let of = |name: &str| {
-                let entry = *Registry::builtin().scheduler(name).expect("it is built in");
-                let mut scheduler = (entry.build)(&pathweave_proto::parameter::Values::parse(entry.parameters, &[]).expect("defaults"))
-                    .expect("defaults build");
+                let chosen = Registry::builtin().choose_scheduler(name, &[]).expect("it is built in");
+                let mut scheduler = chosen.build().expect("defaults build");
                 let (mut bench, mut all) = (bench(), Vec::new());
                 while let Some(step) = bench.step(scheduler.as_mut()) {
                     all.push(step);

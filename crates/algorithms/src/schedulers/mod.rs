@@ -40,6 +40,6 @@ mod tests {
 
     #[test]
     fn every_scheduler_keeps_the_rules_and_delivers() {
-        Registry::builtin().schedulers().iter().for_each(properties::holds);
+        Registry::builtin().schedulers().iter().for_each(|factory| properties::holds(factory.as_ref()));
     }
 }

@@ -70,7 +70,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     summary: "slower subflows start as far ahead as the faster ones sent during their last round",
     parameters: &[Parameter {
         name: "error",
-        kind: Kind::Choice(&["sent", "printed"]),
+        kind: Kind::Choice("sent printed"),
         unit: "",
         default: "sent",
         description: "redundant error: what the faster paths sent during the last round, or eq. 8 as it is printed",

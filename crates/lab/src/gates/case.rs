@@ -177,7 +177,7 @@ impl Case {
             if self.download { "download" } else { "upload" },
             if self.kind == Kind::Linux { "linux" } else { "rfc" },
             if self.kind == Kind::Linux { "linux" } else { "fast" },
-            controllers[self.controller % controllers.len()].name,
+            controllers[self.controller % controllers.len()].name(),
             match self.kind {
                 Kind::Sack => "sack",
                 Kind::NewReno => "newreno",

@@ -3,10 +3,10 @@
 use super::data::{Connection, HostModel, PathMode};
 use super::spec;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig};
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::parameter::{Parameter, ParameterError, Values};
+use pathweave_proto::parameter::{Parameter, ParameterError};
 use std::collections::BTreeMap;
 
 impl Connection {
@@ -15,11 +15,8 @@ impl Connection {
     /// # Errors
     /// If the registry is not the one that the scenario was read with.
     pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
-        let scheduler = spec::scheduler(&self.engine.scheduler.name, registry)?;
-        let values = Values::parse(scheduler.parameters, &self.engine.scheduler.given)?;
-        let (congestion, congestion_values) = spec::controller(&self.engine.congestion, registry)?;
-        let scheduler = Chosen { entry: *scheduler, values };
-        let congestion = Chosen { entry: *congestion, values: congestion_values };
+        let scheduler = registry.choose_scheduler(&self.engine.scheduler.name, &self.engine.scheduler.given)?;
+        let congestion = spec::controller(&self.engine.congestion, registry)?;
         let single_path = self.path_mode == PathMode::Single;
         Ok(ConnectionConfig {
             host: self.host(),
@@ -40,9 +37,10 @@ impl Connection {
 
     /// Every parameter of its scheduler with its value as written, defaults included.
     pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
-        let declared = registry.scheduler(&self.engine.scheduler.name).map_or(&[][..], |entry| entry.parameters);
+        let factory = registry.scheduler(&self.engine.scheduler.name);
+        let declared = factory.map(|factory| factory.parameters()).unwrap_or_default();
         let given = &self.engine.scheduler.given;
-        let value = |p: &Parameter| match given.iter().find(|(key, _)| key == p.name) {
+        let value = |p: &Parameter<'_>| match given.iter().find(|(key, _)| key == p.name) {
             Some((_, value)) => value.clone(),
             None => p.default.to_owned(),
         };

@@ -182,13 +182,14 @@ impl<'a> Maker<'a> {
                     e.allowed,
                 )
             };
-            let entry = match spec::scheduler(&table.key, self.registry) {
-                Ok(entry) => entry,
+            let factory = match self.registry.scheduler(&table.key) {
+                Ok(factory) => factory,
                 // The built-in scenarios stay valid with a smaller registry.
-                Err(_) if builtin.scheduler(&table.key).is_some() => continue,
+                Err(_) if builtin.scheduler(&table.key).is_ok() => continue,
                 Err(error) => return Err(unknown(error)),
             };
-            let mut known: Vec<&str> = entry.parameters.iter().map(|p| p.name).collect();
+            let declared = factory.parameters();
+            let mut known: Vec<&str> = declared.iter().map(|p| p.name).collect();
             known.extend(CONNECTION.iter().map(|s| s.key).filter(|key| spec::can_override(key)));
             let entries = self.reader.table(self.overrides, &table.key)?.unwrap_or(&[]);
             self.reader.check_keys(entries, &known)?;
@@ -205,7 +206,7 @@ impl<'a> Maker<'a> {
         let Some(table) = self.overrides.iter().find(|e| e.key == connection.engine.scheduler.name) else {
             return Ok(false);
         };
-        let declared = self.registry.scheduler(&table.key).map_or(&[][..], |e| e.parameters);
+        let declared = self.registry.scheduler(&table.key).map(|factory| factory.parameters()).unwrap_or_default();
         for entry in table.value.entries() {
             if !declared.iter().any(|p| p.name == entry.key) {
                 if let Some(setting) = CONNECTION.iter().find(|s| s.key == entry.key) {
@@ -252,12 +253,12 @@ impl<'a> Maker<'a> {
             }
         }
         if let Variant::PlainTcp(path) = *self.variant {
-            let single = self.registry.scheduler("single").map(|e| e.name.to_owned());
+            let single = self.registry.scheduler("single").map(|factory| factory.name().to_owned());
             for connection in connections.iter_mut().filter(|c| c.measured) {
                 connection.engine.mptcp = false;
                 connection.paths =
                     connection.paths.get(path).or(connection.paths.last()).copied().into_iter().collect();
-                if let Some(name) = &single {
+                if let Ok(name) = &single {
                     connection.engine.scheduler = Algorithm { name: name.clone(), given: Vec::new() };
                 }
             }

@@ -6,9 +6,8 @@ use super::form::Form;
 use super::kinds::AlgorithmForm;
 use super::setting::CONNECTION;
 use pathweave_algorithms::Registry;
-use pathweave_proto::congestion::ControllerEntry;
+use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::parameter::{ParameterError, Values};
-use pathweave_proto::scheduler::SchedulerEntry;
 
 /// A scheduler of the registry with its parameters and with the settings of the connection that it overrides. Both are
 /// written alike; if a parameter and a setting have the same name, the parameter is meant.
@@ -39,11 +38,11 @@ impl SchedulerSpec {
 
     /// Every scheduler of the registry with its defaults.
     pub fn all(registry: &Registry) -> Vec<SchedulerSpec> {
-        let spec = |entry: &SchedulerEntry| SchedulerSpec {
-            text: entry.name.into(),
-            algorithm: Algorithm { name: entry.name.into(), given: Vec::new() },
+        let spec = |name: &str| SchedulerSpec {
+            text: name.into(),
+            algorithm: Algorithm { name: name.into(), given: Vec::new() },
         };
-        registry.schedulers().iter().map(spec).collect()
+        registry.schedulers().iter().map(|factory| spec(factory.name())).collect()
     }
 
     /// The scheduler's name.
@@ -98,39 +97,25 @@ pub(crate) fn can_override(key: &str) -> bool {
 
 /// Tells a scheduler's parameters from settings of the connection, and checks the parameters.
 pub(crate) fn split(algorithm: &Algorithm, registry: &Registry) -> Result<Split, ParameterError> {
-    let entry = scheduler(&algorithm.name, registry)?;
-    let own = |key: &str| entry.parameters.iter().any(|p| p.name == key);
+    let factory = registry.scheduler(&algorithm.name)?;
+    let declared = factory.parameters();
+    let own = |key: &str| declared.iter().any(|p| p.name == key);
     let (settings, parameters): (Vec<_>, Vec<_>) =
         algorithm.given.iter().cloned().partition(|(key, _)| !own(key) && can_override(key));
     if let Some((name, value)) = parameters.iter().find(|(key, _)| !own(key)) {
-        let mut allowed: Vec<&str> = entry.parameters.iter().map(|p| p.name).collect();
+        let mut allowed: Vec<&str> = declared.iter().map(|p| p.name).collect();
         allowed.extend(CONNECTION.iter().map(|s| s.key).filter(|key| can_override(key)));
         return Err(ParameterError { name: name.clone(), value: value.clone(), allowed: allowed.join(", ") });
     }
-    Values::parse(entry.parameters, &parameters).and_then(|values| (entry.build)(&values).map(drop))?;
+    Values::parse(&declared, &parameters).and_then(|values| factory.build(&values).map(drop))?;
     Ok(Split { parameters, settings })
 }
 
-/// The registry's entry.
-pub(crate) fn scheduler<'r>(name: &str, registry: &'r Registry) -> Result<&'r SchedulerEntry, ParameterError> {
-    registry.scheduler(name).ok_or_else(|| {
-        let names: Vec<_> = registry.schedulers().iter().map(|e| e.name).collect();
-        ParameterError { name: "scheduler".into(), value: name.into(), allowed: names.join(", ") }
-    })
-}
-
-/// The registry's entry, its parameters checked.
-pub(crate) fn controller<'r>(
-    algorithm: &Algorithm,
-    registry: &'r Registry,
-) -> Result<(&'r ControllerEntry, Values), ParameterError> {
-    let entry = registry.controller(&algorithm.name).ok_or_else(|| {
-        let names: Vec<_> = registry.controllers().iter().map(|e| e.name).collect();
-        ParameterError { name: "congestion".into(), value: algorithm.name.clone(), allowed: names.join(", ") }
-    })?;
-    let values = Values::parse(entry.parameters, &algorithm.given)?;
-    (entry.build)(&values)?;
-    Ok((entry, values))
+/// The chosen controller, its parameters checked.
+pub(crate) fn controller(algorithm: &Algorithm, registry: &Registry) -> Result<ChosenController, ParameterError> {
+    let chosen = registry.choose_controller(&algorithm.name, &algorithm.given)?;
+    chosen.build()?;
+    Ok(chosen)
 }
 
 /// Puts a setting of a connection in place.

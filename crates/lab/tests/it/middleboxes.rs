@@ -492,7 +492,7 @@ fn a_reader_behind_a_changed_address_translation_joins_again_after_a_keep_alive(
 fn every_scheduler_gets_all_data_through() {
     let registry = Registry::builtin();
     for scheduler in registry.schedulers() {
-        let name = scheduler.name;
+        let name = scheduler.name();
         for middleboxes in [
             "[\"nat\", \"isn\", \"split:size=400B\"]",
             "[\"strip:on=all:after=500ms\"]",

@@ -81,7 +81,7 @@ const RECOVERY: [&str; 3] = ["rack", "sack", "newreno"];
 impl Case {
     fn scheduler<'r>(&self, registry: &'r Registry) -> &'r str {
         let all = registry.schedulers();
-        all[self.scheduler % all.len()].name
+        all[self.scheduler % all.len()].name()
     }
 
     /// Whether anything on the way depends on the seed.
@@ -103,7 +103,7 @@ impl Case {
     /// wait for only after all that the subflow lost before it.
     fn sends_in_order(&self, registry: &Registry) -> bool {
         let name = self.scheduler(registry);
-        let queues = registry.scheduler(name).is_some_and(|e| e.queues);
+        let queues = registry.scheduler(name).is_ok_and(|factory| factory.queues());
         let from_the_end = ["test-backwards", "test-ahead", "dems"].contains(&name);
         let ahead = ["daps", "fps", "fps-daf", "fpdps", "dpsaf", "rems"].contains(&name) && self.recovery % 3 == 2;
         let outages = self.paths.iter().filter(|p| p.outage.is_some()).count();
@@ -170,7 +170,7 @@ impl Case {
             self.size,
             if self.download { "download" } else { "upload" },
             self.scheduler(registry),
-            controllers[self.controller % controllers.len()].name,
+            controllers[self.controller % controllers.len()].name(),
             u64::from(self.send_segments) * 1460,
             self.nagle,
             self.pr,

@@ -126,8 +126,8 @@ fn on_one_path_all_are_single() {
         let differ: Vec<_> = registry
             .schedulers()
             .iter()
-            .filter(|e| !e.queues && digest(&document, e.name, seed) != single)
-            .map(|e| e.name)
+            .filter(|factory| !factory.queues() && digest(&document, factory.name(), seed) != single)
+            .map(|factory| factory.name())
             .collect();
         assert_eq!(differ, others, "{workload}");
         assert_ne!(digest(&document, "single", seed + 2), single, "the digest shows nothing");

@@ -44,8 +44,8 @@ fn a_scheduler_that_always_waits_is_warned_about() {
 
 #[test]
 fn no_built_in_scheduler_is_warned_about_on_plain_paths() {
-    for entry in Registry::builtin().schedulers().iter().filter(|e| e.name != "single") {
-        let r = result(entry.name);
-        assert!(r.warnings.is_empty(), "{}: {:?}", entry.name, r.warnings);
+    for factory in Registry::builtin().schedulers().iter().filter(|factory| factory.name() != "single") {
+        let r = result(factory.name());
+        assert!(r.warnings.is_empty(), "{}: {:?}", factory.name(), r.warnings);
     }
 }

@@ -7,7 +7,7 @@
 
 mod factory;
 
-pub use factory::ControllerEntry;
+pub use factory::{ChosenController, ControllerEntry, ControllerFactory};
 
 use pathweave_units::{Duration, Instant};
 

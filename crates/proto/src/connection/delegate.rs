@@ -9,7 +9,7 @@ impl Connection {
     /// Notes where a burst ends, and lets the subflow that it is for wait for the end of the instant if that is not the
     /// one that is being acknowledged. The answer is whether it waits.
     pub(super) fn delegate(&mut self, now: Instant, decision: &Decision, views: &[SubflowView]) -> bool {
-        if !self.host.delegates(self.config.scheduler.entry.queues) {
+        if !self.host.delegates(self.config.scheduler.queues()) {
             return false;
         }
         let to = match decision {

@@ -13,7 +13,7 @@ impl Connection {
     /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
     pub(super) fn fill_paths(&mut self, id: SubflowId) -> usize {
         self.paths.clear();
-        if !self.config.congestion.entry.coupled {
+        if !self.config.congestion.coupled() {
             let own = self.subflows.get(id);
             self.paths.extend(own.map(|s| s.tcp.path_state()));
             return 0;
@@ -98,7 +98,7 @@ impl Connection {
             self.report_writable();
         }
         self.changes = Some(changes);
-        self.host.begin_acknowledgement(id, self.config.scheduler.entry.queues);
+        self.host.begin_acknowledgement(id, self.config.scheduler.queues());
         self.schedule(now);
         self.host.end_acknowledgement();
     }

@@ -57,7 +57,7 @@ impl Connection {
     /// Starts a further subflow.
     pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), numbers: Numbers) -> Option<SubflowId> {
         let id = self.subflows.free_name(self.config.max_subflows)?;
-        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values).ok()?;
+        let controller = self.config.congestion.build().ok()?;
         let tcp = Tcp::connect(
             self.tcp_config(),
             self.config.host,
@@ -103,8 +103,7 @@ impl Connection {
         if protected || syn.dst.port() != self.addresses.initial_local().port() || taken >= limit {
             return Err(ResetReason::Prohibited);
         }
-        let controller = (self.config.congestion.entry.build)(&self.config.congestion.values)
-            .map_err(|_| ResetReason::LackOfResources)?;
+        let controller = self.config.congestion.build().map_err(|_| ResetReason::LackOfResources)?;
         let tcp = Tcp::accept(
             self.tcp_config(),
             self.config.host,

@@ -36,7 +36,7 @@ impl Connection {
         addresses: AddressBook,
         now: Instant,
     ) -> Result<Self, ParameterError> {
-        let scheduler = (config.scheduler.entry.build)(&config.scheduler.values)?;
+        let scheduler = config.scheduler.build()?;
         let segments = config.tcp.segments(addresses.initial_local().is_ipv4());
         let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
         let receiver = Receiver::new(window);
@@ -76,7 +76,7 @@ impl Connection {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, addresses.0, addresses.1);
         let mut c = Connection::new(config, Role::Client, mode, book, now)?;
-        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
+        let controller = c.config.congestion.build()?;
         let tcp = Tcp::connect(
             c.tcp_config(),
             c.config.host,
@@ -104,7 +104,7 @@ impl Connection {
         let book = AddressBook::new(local, syn.dst, syn.src);
         let mut c = Connection::new(config, Role::Server, mode, book, now)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
-        let controller = (c.config.congestion.entry.build)(&c.config.congestion.values)?;
+        let controller = c.config.congestion.build()?;
         let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.receiver.window.largest());
         let meta = c.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));

@@ -65,7 +65,7 @@ impl Connection {
             // Also where the window is closed: the scheduler must be told, and `pr` may act.
             return true;
         }
-        self.config.scheduler.entry.duplicates && self.sender.map.assigned_bytes() > 0
+        self.config.scheduler.duplicates() && self.sender.map.assigned_bytes() > 0
     }
 
     /// Gives data to subflows until the scheduler waits.
@@ -87,7 +87,7 @@ impl Connection {
             if !views.is_empty() {
                 self.reinject_waiting(now, &mut views);
                 // What is queued beyond a window would go out before what still waits for that window.
-                let queues = self.config.scheduler.entry.queues && !self.sender.reinjection.is_empty();
+                let queues = self.config.scheduler.queues() && !self.sender.reinjection.is_empty();
                 if self.has_work() && !queues {
                     self.run_scheduler(now, &mut views, None);
                 }
@@ -118,7 +118,7 @@ impl Connection {
     fn may_assign(&self) -> bool {
         !self.sender.reinjection.is_empty()
             || self.config.pr
-            || self.config.scheduler.entry.duplicates
+            || self.config.scheduler.duplicates()
             || self.sender.map.sendable(self.sender.peer.end).is_some()
     }
 
@@ -132,7 +132,7 @@ impl Connection {
     pub(super) fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView], mut first: Option<SubflowId>) {
         let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
         self.scheduling.wake = None;
-        let duplicates = self.config.scheduler.entry.duplicates;
+        let duplicates = self.config.scheduler.duplicates();
         let mut pushed = false;
         loop {
             let sendable = self.sender.map.sendable(self.sender.peer.end).is_some();

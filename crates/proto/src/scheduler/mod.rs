@@ -17,7 +17,7 @@ mod view;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
 pub use event::{BlockedBy, Event};
-pub use factory::SchedulerEntry;
+pub use factory::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
 pub use view::{SubflowView, View};
 
 /// Decides what each subflow carries.

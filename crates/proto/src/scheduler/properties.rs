@@ -2,7 +2,7 @@
 //! subflows die, come back, show no sign of life, windows change. [`holds`] checks one scheduler.
 
 use super::testing::{MSS, sub};
-use super::{Assign, BlockedBy, ClippedBy, Decision, Event, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use super::{Assign, BlockedBy, ClippedBy, Decision, Event, Scheduler, SchedulerFactory, SubflowView, View, WindowUse};
 use crate::congestion::LossKind;
 use crate::parameter::Values;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -111,27 +111,27 @@ impl World {
     /// Asks until the scheduler waits; returns the time it waits for.
     fn drain(
         &mut self,
-        entry: &SchedulerEntry,
+        factory: &dyn SchedulerFactory,
         scheduler: &mut dyn Scheduler,
     ) -> Result<Option<Instant>, TestCaseError> {
         for _ in 0..20_000 {
             let view = self.view();
-            let unsent_duplicates = entry.duplicates && view.bytes_in_flight() > 0;
+            let unsent_duplicates = factory.duplicates() && view.bytes_in_flight() > 0;
             if view.sendable().is_none() && !unsent_duplicates {
                 return Ok(None);
             }
             match scheduler.decide(&view) {
                 Decision::Wait { until: Some(until), .. } => {
-                    prop_assert!(until > self.now, "{} waits for the past", entry.name);
+                    prop_assert!(until > self.now, "{} waits for the past", factory.name());
                     return Ok(Some(until));
                 }
                 Decision::Wait { until: None, reason, .. } => {
                     let out = self.carried.values().any(|list| !list.is_empty());
-                    prop_assert!(out, "{} waits with nothing in flight: {reason}", entry.name);
+                    prop_assert!(out, "{} waits with nothing in flight: {reason}", factory.name());
                     return Ok(None);
                 }
                 Decision::Assign(assign) => {
-                    let (subflow, range) = self.check(entry, assign)?;
+                    let (subflow, range) = self.check(factory, assign)?;
                     let (range, clipped_by) = self.hold_back(subflow, range);
                     if range.start >= range.end {
                         return Ok(None);
@@ -141,7 +141,7 @@ impl World {
                 }
             }
         }
-        Err(TestCaseError::fail(format!("{} never waits", entry.name)))
+        Err(TestCaseError::fail(format!("{} never waits", factory.name())))
     }
 
     /// What a connection holds back: a segment that the window cuts short waits for more window while anything is
@@ -161,8 +161,12 @@ impl World {
     }
 
     /// A connection's checks; clips only to the send buffer.
-    fn check(&self, entry: &SchedulerEntry, assign: Assign) -> Result<(SubflowId, Range<DataSeq>), TestCaseError> {
-        let (name, view) = (entry.name, self.view());
+    fn check(
+        &self,
+        factory: &dyn SchedulerFactory,
+        assign: Assign,
+    ) -> Result<(SubflowId, Range<DataSeq>), TestCaseError> {
+        let (name, view) = (factory.name(), self.view());
         let Assign { subflow, mut range, window, reason } = assign;
         // The baseline does not ask whether its subflow is a backup.
         let s = view.candidates().find(|s| s.id == subflow);
@@ -175,7 +179,7 @@ impl World {
         );
         prop_assert!(range.end <= view.send_window_end, "{name}: {range:?} passes the send window");
         prop_assert!(s.send_buffer_space > 0, "{name}: no buffer space");
-        if entry.duplicates {
+        if factory.duplicates() {
             let carried = self.carried[&subflow].iter().any(|r| r.start < range.end && range.start < r.end);
             prop_assert!(!carried, "{name}: {subflow:?} carries some of {range:?} already");
         } else {
@@ -187,7 +191,7 @@ impl World {
             let space = u64::from(s.window_space());
             prop_assert!(segments <= space, "{name}: {segments} segments into {space} ({reason})");
         } else {
-            prop_assert!(entry.queues, "{name} queues without saying so");
+            prop_assert!(factory.queues(), "{name} queues without saying so");
             range.end = range.end.min(range.start + s.send_buffer_space.max(u64::from(s.mss)));
         }
         Ok((subflow, range))
@@ -353,22 +357,22 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Runs the steps, then acknowledges until all is delivered.
-fn delivers(entry: &SchedulerEntry, paths: &[Path], window: u64, steps: &[Step]) -> Result<(), TestCaseError> {
-    let values = Values::parse(entry.parameters, &[]).expect("defaults are right");
-    let mut scheduler = (entry.build)(&values).expect("defaults build");
+fn delivers(factory: &dyn SchedulerFactory, paths: &[Path], window: u64, steps: &[Step]) -> Result<(), TestCaseError> {
+    let values = Values::parse(&factory.parameters(), &[]).expect("defaults are right");
+    let mut scheduler = factory.build(&values).expect("defaults build");
     let scheduler = scheduler.as_mut();
     let mut world = World::new(paths, window * MSS);
     for step in steps {
         world.apply(scheduler, step);
         world.note_blocking(scheduler);
-        world.drain(entry, scheduler)?;
+        world.drain(factory, scheduler)?;
         world.note_blocking(scheduler);
     }
     for round in 0..200_000u32 {
         if world.map.first_unacked() == world.map.written_end() {
             return Ok(());
         }
-        let until = world.drain(entry, scheduler)?;
+        let until = world.drain(factory, scheduler)?;
         world.note_blocking(scheduler);
         let ids: Vec<_> = world.live.iter().filter(|s| s.in_flight > 0).map(|s| s.id).collect();
         match (ids.is_empty(), until) {
@@ -377,10 +381,10 @@ fn delivers(entry: &SchedulerEntry, paths: &[Path], window: u64, steps: &[Step])
                 world.ack(scheduler, ids[round as usize % ids.len()], 1 + round % 5);
             }
             (true, Some(until)) => world.now = until,
-            (true, None) => return Err(TestCaseError::fail(format!("{} stalls", entry.name))),
+            (true, None) => return Err(TestCaseError::fail(format!("{} stalls", factory.name()))),
         }
     }
-    Err(TestCaseError::fail(format!("{} does not end", entry.name)))
+    Err(TestCaseError::fail(format!("{} does not end", factory.name())))
 }
 
 type Case = (Vec<Path>, u64, Vec<Step>);
@@ -391,7 +395,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 /// As many subflows as there can be.
-fn thirty_two_subflows(entry: &SchedulerEntry) -> Result<(), TestCaseError> {
+fn thirty_two_subflows(factory: &dyn SchedulerFactory) -> Result<(), TestCaseError> {
     let path = |i: u64| Path {
         rtt_ms: Some(5 + 11 * i),
         cwnd: 10,
@@ -402,7 +406,7 @@ fn thirty_two_subflows(entry: &SchedulerEntry) -> Result<(), TestCaseError> {
     };
     let paths: Vec<_> = (0..SubflowId::MAX_SUBFLOWS as u64).map(path).collect();
     let steps = [Step::Write(900_000), Step::Down(3), Step::Ack(0, 5), Step::Time(5000), Step::Down(1), Step::Down(2)];
-    [4, 100, 5000].into_iter().try_for_each(|window| delivers(entry, &paths, window, &steps))
+    [4, 100, 5000].into_iter().try_for_each(|window| delivers(factory, &paths, window, &steps))
 }
 
 /// Checks a scheduler with its default parameters on 100 random connections of one to eight subflows, and on one of 32: it
@@ -410,15 +414,15 @@ fn thirty_two_subflows(entry: &SchedulerEntry) -> Result<(), TestCaseError> {
 ///
 /// # Panics
 /// Where a property does not hold, with the smallest case that was found.
-pub fn holds(entry: &SchedulerEntry) {
+pub fn holds(factory: &dyn SchedulerFactory) {
     let config = ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
-    let random = runner.run(&case(), |(paths, window, steps)| delivers(entry, &paths, window, &steps));
+    let random = runner.run(&case(), |(paths, window, steps)| delivers(factory, &paths, window, &steps));
     if let Err(error) = random {
-        panic!("{}: {error}", entry.name);
+        panic!("{}: {error}", factory.name());
     }
-    if let Err(error) = thirty_two_subflows(entry) {
-        panic!("{}: 32 subflows: {error}", entry.name);
+    if let Err(error) = thirty_two_subflows(factory) {
+        panic!("{}: 32 subflows: {error}", factory.name());
     }
 }
 
@@ -429,7 +433,7 @@ mod tests {
 
     #[test]
     fn those_that_keep_the_rules_deliver() {
-        test_schedulers::GOOD.iter().for_each(holds);
+        test_schedulers::GOOD.iter().for_each(|factory| holds(factory));
     }
 
     #[test]

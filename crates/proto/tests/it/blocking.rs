@@ -3,9 +3,8 @@
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::connection::{Decided, Trace};
-use pathweave_proto::parameter::Values;
 use pathweave_proto::scheduler::{BlockedBy, Decision};
 use pathweave_proto::{SubflowId, SubflowSet};
 use pathweave_units::Instant;
@@ -15,10 +14,9 @@ const SLOW: SubflowId = SubflowId(1);
 
 /// BLEST with these first values of λ and δ.
 fn blest(lambda: &str, delta: &str, config: ConnectionConfig) -> ConnectionConfig {
-    let entry = *Registry::builtin().scheduler("blest").expect("it is built in");
-    let values = Values::parse(entry.parameters, &[("lambda".into(), lambda.into()), ("delta".into(), delta.into())])
-        .expect("numbers");
-    ConnectionConfig { scheduler: Chosen { entry, values }, ..config }
+    let given = [("lambda".into(), lambda.into()), ("delta".into(), delta.into())];
+    let scheduler = Registry::builtin().choose_scheduler("blest", &given).expect("numbers");
+    ConnectionConfig { scheduler, ..config }
 }
 
 /// A window that the slow path's data holds up: 60 KB over 5 ms and 200 ms.

@@ -82,7 +82,7 @@ fn segments_with_anything_changed_in_them_end_nothing_but_their_connection() {
         let base = if seed % 5 == 4 { tcp_config() } else { config() };
         let checksum = seed % 2 == 1;
         let schedulers = Registry::builtin().schedulers().to_vec();
-        let base = with_scheduler(base, schedulers[seed as usize % schedulers.len()].name);
+        let base = with_scheduler(base, schedulers[seed as usize % schedulers.len()].name());
         let config = ConnectionConfig { checksum, close_timeout: secs(10), keep_alive: secs(30), ..base };
         let mut pair = Pair::new(&[10, 15], config);
         pair.unchecked = true;

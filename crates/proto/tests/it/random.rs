@@ -2,8 +2,7 @@
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, LossRecovery, ReceiveBuffer};
-use pathweave_proto::parameter::Values;
+use pathweave_proto::config::{LossRecovery, ReceiveBuffer};
 use pathweave_units::random::Random;
 
 /// Runs number `seed`; all that is random follows from it.
@@ -11,11 +10,10 @@ fn run(seed: u64) {
     let mut random = Random::substream(seed, "case");
     let registry = Registry::builtin();
     let mut config = config();
-    let scheduler = registry.schedulers()[seed as usize % registry.schedulers().len()];
-    let controller = registry.controllers()[random.below(registry.controllers().len() as u64) as usize];
-    config.scheduler = Chosen { entry: scheduler, values: Values::parse(scheduler.parameters, &[]).expect("defaults") };
-    config.congestion =
-        Chosen { entry: controller, values: Values::parse(controller.parameters, &[]).expect("defaults") };
+    let scheduler = registry.schedulers()[seed as usize % registry.schedulers().len()].name();
+    let controller = registry.controllers()[random.below(registry.controllers().len() as u64) as usize].name();
+    config.scheduler = registry.choose_scheduler(scheduler, &[]).expect("defaults");
+    config.congestion = registry.choose_controller(controller, &[]).expect("defaults");
     config.receive_buffer = ReceiveBuffer::Fixed(6_000 + random.below(200_000));
     config.send_buffer = 6_000 + random.below(200_000);
     config.nagle = random.chance(0.5);
@@ -37,7 +35,7 @@ fn run(seed: u64) {
     let (up, down) = (1 + random.below(300_000), 1 + random.below(200_000));
     pair.send_all(Client, up);
     pair.send_all(Server, down);
-    let what = format!("seed {seed}, {}, {}: all bytes", scheduler.name, controller.name);
+    let what = format!("seed {seed}, {scheduler}, {controller}: all bytes");
     // One path goes dark for a while, also where it is the only one.
     pair.run_for(ms(random.below(2000)));
     let dark = random.below(delays.len() as u64) as usize;

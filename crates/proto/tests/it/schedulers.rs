@@ -2,19 +2,21 @@
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{Chosen, ConnectionConfig};
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::ScheduleError;
 use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_proto::scheduler::{
+    Assign, ChosenScheduler, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse,
+};
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_wire::{Flags, Payload};
 
 /// Bad-input row 32: a subflow is reset in the middle of the transfer, with whatever state its scheduler keeps about it.
 #[test]
 fn a_reset_in_the_middle_of_scheduling_leaves_no_trace_of_its_subflow() {
-    for entry in Registry::builtin().schedulers() {
+    for factory in Registry::builtin().schedulers() {
         for after in [1, 15, 60, 61, 95] {
-            let mut pair = Pair::new(&[10, 25, 15], with_scheduler(config(), entry.name));
+            let mut pair = Pair::new(&[10, 25, 15], with_scheduler(config(), factory.name()));
             pair.connect_with_subflows(3);
             pair.write(Client, 600_000);
             pair.run_for(ms(after));
@@ -30,7 +32,7 @@ fn a_reset_in_the_middle_of_scheduling_leaves_no_trace_of_its_subflow() {
                 }
             }
             pair.run_until_received(Server, 600_001, secs(60));
-            assert_eq!(pair.the(Client).error(), None, "{}", entry.name);
+            assert_eq!(pair.the(Client).error(), None, "{}", factory.name());
         }
     }
 }
@@ -56,8 +58,7 @@ fn stubborn(
         duplicates: false,
         build,
     };
-    let values = Values::parse(&[], &[]).expect("no parameters");
-    ConnectionConfig { scheduler: Chosen { entry, values }, ..config() }
+    ConnectionConfig { scheduler: ChosenScheduler::new(entry.into(), &[]).expect("no parameters"), ..config() }
 }
 
 fn to(subflow: u8, view: &View<'_>) -> Decision {
@@ -150,9 +151,10 @@ fn a_write_that_is_cut_short_ends_no_message() {
 /// On one subflow data goes in order, whatever the scheduler says: plain TCP has no other, and Multipath TCP may become it.
 #[test]
 fn on_a_single_path_any_scheduler_sends_in_order() {
-    for entry in pathweave_algorithms::Registry::builtin().schedulers() {
+    for factory in Registry::builtin().schedulers() {
         for mptcp in [false, true] {
-            let settings = pathweave_proto::config::ConnectionConfig { mptcp, ..with_scheduler(config(), entry.name) };
+            let settings =
+                pathweave_proto::config::ConnectionConfig { mptcp, ..with_scheduler(config(), factory.name()) };
             let mut pair = Pair::new(&[10], settings);
             pair.connect();
             pair.send_all(Client, 60_000);

@@ -165,8 +165,9 @@ fn names_are_unique_and_known() {
 
 #[test]
 fn algorithms_are_those_of_the_registry() {
-    let schedulers: Vec<_> = Registry::builtin().schedulers().iter().map(|e| e.name).collect();
-    let controllers: Vec<_> = Registry::builtin().controllers().iter().map(|e| e.name).collect();
+    let registry = Registry::builtin();
+    let schedulers: Vec<_> = registry.schedulers().iter().map(|factory| factory.name()).collect();
+    let controllers: Vec<_> = registry.controllers().iter().map(|factory| factory.name()).collect();
     let (schedulers, controllers) = (schedulers.join(", "), controllers.join(", "));
     says(&with_connection("scheduler = \"mintt\""), &format!("test.toml:7: scheduler = mintt: allowed: {schedulers}"));
     says(&with_connection("congestion = \"bbr\""), &format!("test.toml:7: congestion = bbr: allowed: {controllers}"));

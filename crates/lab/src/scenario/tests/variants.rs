@@ -8,6 +8,7 @@ use pathweave_proto::config::{
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
 use pathweave_units::{Bitrate, Duration};
+use std::sync::Arc;
 
 #[track_caller]
 fn connection(text: &str, variant: &Variant) -> Connection {
@@ -142,7 +143,7 @@ fn wrong_entries_are_told() {
 #[test]
 fn all_is_the_registry() {
     let all: Vec<_> = SchedulerSpec::all(&Registry::builtin()).into_iter().map(|s| s.text).collect();
-    let names: Vec<_> = Registry::builtin().schedulers().iter().map(|e| e.name.to_owned()).collect();
+    let names: Vec<_> = Registry::builtin().schedulers().iter().map(|factory| factory.name().to_owned()).collect();
     assert_eq!(all, names);
 }
 
@@ -187,7 +188,10 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         max_subflows,
     } = c.config(&Registry::builtin()).expect("the registry is the same");
     assert!(!mptcp && !nagle && !single_path && pr && join_initial_address && protect_initial_address && checksum);
-    assert_eq!((scheduler.entry.name, scheduler.values.integer("path"), congestion.entry.name), ("single", 1, "cubic"));
+    assert_eq!(
+        (scheduler.factory().name(), scheduler.values().integer("path"), congestion.factory().name()),
+        ("single", 1, "cubic")
+    );
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
     assert_eq!((close_timeout, max_subflows), (Duration::from_secs(5), 3));
@@ -240,9 +244,9 @@ fn backups_are_declared_by_path_or_by_mode() {
 #[test]
 fn a_small_registry_reads_the_builtin_scenarios() {
     let full = Registry::builtin();
-    let mut small = Registry::empty().with_scheduler(*full.scheduler("minrtt").expect("it is there"));
-    for entry in full.controllers() {
-        small = small.with_controller(*entry);
+    let mut small = Registry::empty().with_scheduler(Arc::clone(full.scheduler("minrtt").expect("it is there")));
+    for factory in full.controllers() {
+        small = small.with_controller(Arc::clone(factory));
     }
     for (name, _) in BUILTIN {
         assert!(builtin(name).expect("it is there").scenario(&small, &Variant::AsWritten).is_ok());
