@@ -28,6 +28,7 @@ mod progress;
 mod repair;
 mod schedule;
 mod send_memory;
+mod set_scheduler;
 mod timers;
 mod trace;
 

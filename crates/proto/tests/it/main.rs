@@ -30,5 +30,6 @@ mod remove_addr;
 mod resources;
 mod schedulers;
 mod sequence_numbers;
+mod set_scheduler;
 mod window_updates;
 mod zero_window;
