@@ -3,10 +3,10 @@
 
 use super::Files;
 use super::data::{Connection, Path, Scenario};
-use super::form::Form;
 use super::link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource, default_link};
-use super::middlebox::MiddleboxForm;
+use super::middlebox::MiddleboxParser;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
+use super::value_parser::ValueParser;
 use std::fmt::Write as _;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -25,7 +25,7 @@ impl Scenario {
             let links: Vec<String> = path.up.iter().map(|i| quoted(base_name(&self.links[*i].name))).collect();
             let _ = writeln!(out, "\n[[path]]\nname = {}\nlinks = [{}]", quoted(&path.name), links.join(", "));
             if !path.middleboxes.is_empty() {
-                let list: Vec<String> = path.middleboxes.iter().map(|m| quoted(&MiddleboxForm::write(m))).collect();
+                let list: Vec<String> = path.middleboxes.iter().map(|m| quoted(&MiddleboxParser::write(m))).collect();
                 let _ = writeln!(out, "middlebox = [{}]", list.join(", "));
             }
             write_settings::<Path>(&mut out, PATH, path);

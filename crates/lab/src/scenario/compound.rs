@@ -1,7 +1,7 @@
 //! Values with parts: `name:key=value:key=value`, as schedulers are written; in a file also `{ kind = "name", key =
 //! "value" }`.
 
-use crate::scenario::form::{Form, Wrong};
+use crate::scenario::value_parser::{ValueParser, Wrong};
 
 /// A value with parts, being read.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Compound {
     }
 
     /// The part called `key`, where it is given.
-    pub(crate) fn optional<F: Form>(&mut self, key: &'static str) -> Result<Option<F::Value>, Wrong> {
+    pub(crate) fn optional<F: ValueParser>(&mut self, key: &'static str) -> Result<Option<F::Value>, Wrong> {
         self.asked.push(key);
         let Some(i) = self.given.iter().position(|(k, _)| k == key) else { return Ok(None) };
         let (key, text) = self.given.remove(i);
@@ -43,7 +43,7 @@ impl Compound {
     }
 
     /// The part called `key`.
-    pub(crate) fn required<F: Form>(&mut self, key: &'static str) -> Result<F::Value, Wrong> {
+    pub(crate) fn required<F: ValueParser>(&mut self, key: &'static str) -> Result<F::Value, Wrong> {
         let missing = || Wrong { part: Some((key.to_owned(), "nothing".into())), allowed: F::allowed() };
         self.optional::<F>(key)?.ok_or_else(missing)
     }

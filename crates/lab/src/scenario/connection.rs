@@ -3,12 +3,12 @@
 use super::data::{Algorithm, Connection, Direction, HostModel, PathMode, Scenario, TraceStart, Workload};
 use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
-use super::form::Form;
-use super::form::PositiveTime;
 use super::link::Rate;
 use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
+use super::value_parser::PositiveTime;
+use super::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 use pathweave_proto::parameter::ParameterError;
@@ -373,5 +373,9 @@ fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterEr
         wrong.value = error.value.into();
         return wrong;
     }
-    reader.wrong_part(key, value, super::form::Wrong { part: Some((error.name, error.value)), allowed: error.allowed })
+    reader.wrong_part(
+        key,
+        value,
+        super::value_parser::Wrong { part: Some((error.name, error.value)), allowed: error.allowed },
+    )
 }

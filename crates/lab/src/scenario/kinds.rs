@@ -3,22 +3,24 @@
 use super::choice::{Kind, needs, one_of, takes};
 use super::compound::Compound;
 use super::data::{Algorithm, Workload};
-use super::form::{BitsPerSecond, Bool, Form, Number, PositiveRate, PositiveTime, Share, Size, Time, Whole, Wrong};
 use super::link::{Rate, TraceSource};
+use super::value_parser::{
+    BitsPerSecond, Bool, Number, PositiveRate, PositiveTime, Share, Size, Time, ValueParser, Whole, Wrong,
+};
 use pathweave_netsim::trace::Cellular;
 use pathweave_netsim::{Codel, GilbertElliott, Jitter, Loss, Queue, QueueLimit, Reorder};
 use pathweave_proto::config::{PathManager, ReceiveBuffer};
 use pathweave_units::{Duration, Probability};
 use schemars::{Schema, json_schema};
 
-/// A form whose text has a name and parts: `compound!(Form: Type, "allowed", |compound| value, |value| text, examples, kinds)`, and
+/// A parser for texts with a name and parts: `compound!(ValueParser: Type, "allowed", |compound| value, |value| text, examples, kinds)`, and
 /// schemas of what it may be beside a text and a table of a kind.
 macro_rules! compound {
-    ($(#[$doc:meta])* $form:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
+    ($(#[$doc:meta])* $parser:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
         $(#[$doc])*
-        pub(crate) struct $form;
+        pub(crate) struct $parser;
 
-        impl Form for $form {
+        impl ValueParser for $parser {
             type Value = $type;
             fn allowed() -> String {
                 $allowed.into()
@@ -53,7 +55,7 @@ pub(crate) use compound;
 
 compound!(
     /// A rate limit.
-    RateForm: Rate,
+    RateParser: Rate,
     "a rate such as 8Mbps, unlimited, token-bucket:rate=8Mbps:burst=3028B, \
      or in its place trace = a file or cellular:mean_rate=12Mbps",
     |c| Ok(Some(match c.name.as_str() {
@@ -70,7 +72,7 @@ compound!(
         Rate::Unlimited => "unlimited".into(),
         Rate::Constant(rate) => BitsPerSecond::write(rate),
         Rate::TokenBucket { rate, burst_bytes } => format!("token-bucket:rate={rate}:burst={}", Size::write(burst_bytes)),
-        Rate::Trace(_) => TraceForm::write(rate),
+        Rate::Trace(_) => TraceParser::write(rate),
     },
     ["8Mbps", "unlimited", "token-bucket:rate=8Mbps:burst=3028B"],
     [Kind {
@@ -84,9 +86,9 @@ compound!(
 );
 
 /// A trace in place of a rate: a file's name, or a generator.
-pub(crate) struct TraceForm;
+pub(crate) struct TraceParser;
 
-impl Form for TraceForm {
+impl ValueParser for TraceParser {
     type Value = Rate;
     fn allowed() -> String {
         "the name of a file, or cellular:mean_rate=12Mbps".into()
@@ -131,7 +133,7 @@ impl Form for TraceForm {
                     c.mean_rate, c.variability, c.correlation_time, c.outage_interval, c.outage_duration, c.length
                 )
             }
-            other => RateForm::write(other),
+            other => RateParser::write(other),
         }
     }
     fn schema() -> Schema {
@@ -174,7 +176,7 @@ impl Form for TraceForm {
 /// How much a made-up cellular rate varies.
 struct Variability;
 
-impl Form for Variability {
+impl ValueParser for Variability {
     type Value = f64;
     fn examples() -> &'static [&'static str] {
         &["0.5"]
@@ -196,7 +198,7 @@ impl Form for Variability {
 /// The length of a made-up trace.
 struct TraceLength;
 
-impl Form for TraceLength {
+impl ValueParser for TraceLength {
     type Value = Duration;
     fn examples() -> &'static [&'static str] {
         &["600s"]
@@ -217,9 +219,9 @@ impl Form for TraceLength {
 }
 
 /// A limit of a queue without active management.
-struct LimitForm;
+struct LimitParser;
 
-impl Form for LimitForm {
+impl ValueParser for LimitParser {
     type Value = QueueLimit;
     fn examples() -> &'static [&'static str] {
         &["100packets", "150KB", "50ms"]
@@ -245,23 +247,23 @@ impl Form for LimitForm {
 
 compound!(
     /// A waiting room.
-    QueueForm: Queue,
+    QueueParser: Queue,
     "a limit above zero such as 100packets, 150KB or 50ms, \
      or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true",
     |c| {
         if c.name != "codel" {
-            return Ok(LimitForm::parse(&c.name).map(Queue::from));
+            return Ok(LimitParser::parse(&c.name).map(Queue::from));
         }
         let codel = Codel {
             target: c.optional::<PositiveTime>("target")?.unwrap_or(Duration::from_millis(5)),
             interval: c.optional::<PositiveTime>("interval")?.unwrap_or(Duration::from_millis(100)),
             ecn: c.optional::<Bool>("ecn")?.unwrap_or(true),
         };
-        let limit = c.optional::<LimitForm>("limit")?.unwrap_or(QueueLimit::Packets(1000));
+        let limit = c.optional::<LimitParser>("limit")?.unwrap_or(QueueLimit::Packets(1000));
         Ok(Some(Queue { limit, codel: Some(codel) }))
     },
     |queue| {
-        let limit = LimitForm::write(&queue.limit);
+        let limit = LimitParser::write(&queue.limit);
         match queue.codel {
             None => limit,
             Some(Codel { target, interval, ecn }) => {
@@ -276,7 +278,7 @@ compound!(
         parts: &[
             takes("target", "the delay that is acceptable (5ms)", PositiveTime::schema),
             takes("interval", "how long the delay must stay above the target (100ms)", PositiveTime::schema),
-            takes("limit", "the queue's limit (1000packets)", LimitForm::schema),
+            takes("limit", "the queue's limit (1000packets)", LimitParser::schema),
             takes("ecn", "whether packets with ECN are marked instead of dropped (true)", Bool::schema),
         ],
     }]
@@ -284,7 +286,7 @@ compound!(
 
 compound!(
     /// Variation of the delay.
-    JitterForm: Jitter,
+    JitterParser: Jitter,
     "none, uniform:amplitude=2ms or normal:deviation=2ms",
     |c| Ok(Some(match c.name.as_str() {
         "none" => Jitter::None,
@@ -314,7 +316,7 @@ compound!(
 
 compound!(
     /// Explicit reordering.
-    ReorderForm: Reorder,
+    ReorderParser: Reorder,
     "none, or a probability and a time such as 1%:extra=5ms",
     |c| Ok(match (c.name.as_str(), Share::parse(&c.name)) {
         ("none", _) => Some(Reorder { probability: Probability::ZERO, extra: Duration::ZERO }),
@@ -334,7 +336,7 @@ compound!(
 
 compound!(
     /// Random loss.
-    LossForm: Loss,
+    LossParser: Loss,
     "a probability such as 1% or 0.01, from 0% to 100% (one of 1 or more needs its %), \
      or gilbert-elliott:to_bad=1%:to_good=25%:loss_bad=60%:loss_good=0%",
     |c| {
@@ -372,7 +374,7 @@ compound!(
 
 compound!(
     /// What is sent.
-    WorkloadForm: Workload,
+    WorkloadParser: Workload,
     "bulk, transfer:size=64MiB or cbr:rate=1Mbps:message=5KiB",
     |c| Ok(Some(match c.name.as_str() {
         "bulk" => Workload::Bulk,
@@ -414,7 +416,7 @@ compound!(
 
 compound!(
     /// Which subflows a client opens.
-    PathManagerForm: PathManager,
+    PathManagerParser: PathManager,
     "default, fullmesh or ndiffports:n=2",
     |c| Ok(Some(match c.name.as_str() {
         "default" => PathManager::Default,
@@ -440,9 +442,9 @@ compound!(
 );
 
 /// A receive buffer: a size, or `auto` and a range.
-pub(crate) struct ReceiveBufferForm;
+pub(crate) struct ReceiveBufferParser;
 
-impl Form for ReceiveBufferForm {
+impl ValueParser for ReceiveBufferParser {
     type Value = ReceiveBuffer;
     fn examples() -> &'static [&'static str] {
         &["60KB", "auto 128KiB..6MiB"]
@@ -468,9 +470,9 @@ impl Form for ReceiveBufferForm {
 }
 
 /// An algorithm with its parameters; whether the registry knows it is not looked at here.
-pub(crate) struct AlgorithmForm;
+pub(crate) struct AlgorithmParser;
 
-impl Form for AlgorithmForm {
+impl ValueParser for AlgorithmParser {
     type Value = Algorithm;
     fn allowed() -> String {
         "a name, with parameters after colons: name:key=value:key=value".into()

@@ -5,8 +5,8 @@
 
 use super::choice::{Kind, needs, takes};
 use super::compound::Compound;
-use super::form::{Form, PositiveTime, Size, Time, Wrong, words};
 use super::kinds::compound;
+use super::value_parser::{PositiveTime, Size, Time, ValueParser, Wrong, words};
 use pathweave_units::Duration;
 
 /// One middlebox.
@@ -105,7 +105,7 @@ pub enum CoalesceOptions {
 }
 
 words!(/// Which segments lose their options.
-StripOnForm: StripOn {
+StripOnParser: StripOn {
     "all" => StripOn::All,
     "syn" => StripOn::Syn,
     "syn-ack" => StripOn::SynAck,
@@ -113,16 +113,16 @@ StripOnForm: StripOn {
     "first-data" => StripOn::FirstData,
 });
 words!(/// One direction of a path, or both.
-WayForm: Way { "both" => Way::Both, "up" => Way::Up, "down" => Way::Down });
+WayParser: Way { "both" => Way::Both, "up" => Way::Up, "down" => Way::Down });
 words!(/// Where the options of a segment go that is cut.
-SplitOptionsForm: SplitOptions { "copy" => SplitOptions::Copy, "first" => SplitOptions::First });
+SplitOptionsParser: SplitOptions { "copy" => SplitOptions::Copy, "first" => SplitOptions::First });
 words!(/// Which segments are joined.
-CoalesceOptionsForm: CoalesceOptions { "first" => CoalesceOptions::First, "same" => CoalesceOptions::Same });
+CoalesceOptionsParser: CoalesceOptions { "first" => CoalesceOptions::First, "same" => CoalesceOptions::Same });
 
 /// A number of bytes that an IP packet can carry.
 struct DataSize;
 
-impl Form for DataSize {
+impl ValueParser for DataSize {
     type Value = u64;
     fn examples() -> &'static [&'static str] {
         &["500B", "4KB"]
@@ -143,11 +143,11 @@ impl Form for DataSize {
 
 compound!(
     /// A middlebox.
-    MiddleboxForm: Middlebox,
+    MiddleboxParser: Middlebox,
     "strip:on=syn, isn, nat:after=5s, split:size=500B, coalesce:size=4KB, edit:at=100KB or proactive-ack:delay=5ms",
     |c| Ok(Some(match c.name.as_str() {
         "strip" => Middlebox::Strip {
-            on: c.required::<StripOnForm>("on")?,
+            on: c.required::<StripOnParser>("on")?,
             after: after(c)?,
             direction: direction(c)?,
         },
@@ -155,12 +155,12 @@ compound!(
         "nat" => Middlebox::Nat { after: c.optional::<Time>("after")? },
         "split" => Middlebox::Split {
             size: c.required::<DataSize>("size")?,
-            options: c.optional::<SplitOptionsForm>("options")?.unwrap_or(SplitOptions::Copy),
+            options: c.optional::<SplitOptionsParser>("options")?.unwrap_or(SplitOptions::Copy),
         },
         "coalesce" => Middlebox::Coalesce {
             size: c.required::<DataSize>("size")?,
             wait: c.optional::<PositiveTime>("wait")?.unwrap_or(Duration::from_millis(1)),
-            options: c.optional::<CoalesceOptionsForm>("options")?.unwrap_or(CoalesceOptions::First),
+            options: c.optional::<CoalesceOptionsParser>("options")?.unwrap_or(CoalesceOptions::First),
         },
         "edit" => Middlebox::Edit { at: c.required::<Size>("at")?, direction: direction(c)? },
         "proactive-ack" => Middlebox::ProactiveAck {
@@ -171,20 +171,20 @@ compound!(
     })),
     |middlebox| match middlebox {
         Middlebox::Strip { on, after, direction } => {
-            format!("strip:on={}:after={after}:direction={}", StripOnForm::write(on), WayForm::write(direction))
+            format!("strip:on={}:after={after}:direction={}", StripOnParser::write(on), WayParser::write(direction))
         }
         Middlebox::Isn => "isn".into(),
         Middlebox::Nat { after: None } => "nat".into(),
         Middlebox::Nat { after: Some(after) } => format!("nat:after={after}"),
         Middlebox::Split { size, options } => {
-            format!("split:size={}:options={}", DataSize::write(size), SplitOptionsForm::write(options))
+            format!("split:size={}:options={}", DataSize::write(size), SplitOptionsParser::write(options))
         }
         Middlebox::Coalesce { size, wait, options } => {
-            let options = CoalesceOptionsForm::write(options);
+            let options = CoalesceOptionsParser::write(options);
             format!("coalesce:size={}:wait={wait}:options={options}", DataSize::write(size))
         }
         Middlebox::Edit { at, direction } => {
-            format!("edit:at={}:direction={}", Size::write(at), WayForm::write(direction))
+            format!("edit:at={}:direction={}", Size::write(at), WayParser::write(direction))
         }
         Middlebox::ProactiveAck { delay, after } => format!("proactive-ack:delay={delay}:after={after}"),
     },
@@ -194,9 +194,9 @@ compound!(
             name: "strip",
             about: "Takes the options of Multipath TCP from segments",
             parts: &[
-                needs("on", "from which segments", StripOnForm::schema),
+                needs("on", "from which segments", StripOnParser::schema),
                 takes("after", "from this time on (0s)", Time::schema),
-                takes("direction", "in which direction (both)", WayForm::schema),
+                takes("direction", "in which direction (both)", WayParser::schema),
             ],
         },
         Kind { name: "isn", about: "Gives each flow other sequence numbers", parts: &[] },
@@ -210,7 +210,7 @@ compound!(
             about: "Cuts segments into pieces",
             parts: &[
                 needs("size", "the size of a piece", DataSize::schema),
-                takes("options", "where the options go: onto every piece or the first (copy)", SplitOptionsForm::schema),
+                takes("options", "where the options go: onto every piece or the first (copy)", SplitOptionsParser::schema),
             ],
         },
         Kind {
@@ -219,7 +219,7 @@ compound!(
             parts: &[
                 needs("size", "the most data of a joined segment", DataSize::schema),
                 takes("wait", "how long it waits for the next one (1ms)", PositiveTime::schema),
-                takes("options", "any segments, or those whose options are the same (first)", CoalesceOptionsForm::schema),
+                takes("options", "any segments, or those whose options are the same (first)", CoalesceOptionsParser::schema),
             ],
         },
         Kind {
@@ -227,7 +227,7 @@ compound!(
             about: "Changes a byte of the data",
             parts: &[
                 needs("at", "which byte of the stream", Size::schema),
-                takes("direction", "in which direction (both)", WayForm::schema),
+                takes("direction", "in which direction (both)", WayParser::schema),
             ],
         },
         Kind {
@@ -246,5 +246,5 @@ fn after(c: &mut Compound) -> Result<Duration, Wrong> {
 }
 
 fn direction(c: &mut Compound) -> Result<Way, Wrong> {
-    Ok(c.optional::<WayForm>("direction")?.unwrap_or(Way::Both))
+    Ok(c.optional::<WayParser>("direction")?.unwrap_or(Way::Both))
 }

@@ -39,7 +39,6 @@ mod connection;
 mod data;
 mod document;
 mod error;
-mod form;
 mod kinds;
 mod link;
 mod middlebox;
@@ -48,6 +47,7 @@ mod reference;
 mod schema;
 mod setting;
 mod spec;
+mod value_parser;
 
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,10 @@
 use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
-use super::form::{Bool, Form, Name, Time, Wrong};
 use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
-use super::middlebox::{Middlebox, MiddleboxForm};
+use super::middlebox::{Middlebox, MiddleboxParser};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
+use super::value_parser::{Bool, Name, Time, ValueParser, Wrong};
 use pathweave_units::Duration;
 
 /// Keys of the file itself beside the settings.
@@ -75,8 +75,8 @@ impl<'a> Reader<'a> {
         self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, allowed)
     }
 
-    /// A value of the form `F`.
-    pub(crate) fn read<F: Form>(&self, key: &str, value: &Value) -> Result<F::Value> {
+    /// A value as the parser `F` reads it.
+    pub(crate) fn read<F: ValueParser>(&self, key: &str, value: &Value) -> Result<F::Value> {
         let text = self.text(key, value)?;
         F::read(&text).map_err(|wrong| self.wrong_part(key, value, wrong))
     }
@@ -273,11 +273,11 @@ impl<'a> Reader<'a> {
     /// `middlebox = ["isn", "split:size=500B"]`, from the client to the server; a single one needs no list.
     fn middleboxes(&self, value: &'a Value) -> Result<Vec<Middlebox>> {
         match &value.data {
-            Data::List(list) => list.iter().map(|value| self.read::<MiddleboxForm>("middlebox", value)).collect(),
-            Data::Table(_) => Ok(vec![self.read::<MiddleboxForm>("middlebox", value)?]),
+            Data::List(list) => list.iter().map(|value| self.read::<MiddleboxParser>("middlebox", value)).collect(),
+            Data::Table(_) => Ok(vec![self.read::<MiddleboxParser>("middlebox", value)?]),
             // An override cannot be a list.
             Data::Scalar(text) => {
-                let one = |word: &str| MiddleboxForm::read(word).map_err(|w| self.wrong_part("middlebox", value, w));
+                let one = |word: &str| MiddleboxParser::read(word).map_err(|w| self.wrong_part("middlebox", value, w));
                 text.split(',').map(|word| one(word.trim())).collect()
             }
         }

@@ -5,10 +5,10 @@ use super::choice::Kind;
 use super::connection::default_connection;
 use super::data::{Path, Scenario};
 use super::document::Document;
-use super::form::Form;
 use super::link::default_link;
-use super::middlebox::MiddleboxForm;
+use super::middlebox::MiddleboxParser;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
+use super::value_parser::ValueParser;
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = include_str!("reference/introduction.md");
@@ -53,7 +53,7 @@ pub fn reference() -> String {
     table(&mut out, PATH, &|s| default_of(s, &path));
     let text = "\n### `middlebox`\n\nMiddleboxes change segments at the client's end of the path. Give one, or a list that begins next to the client.\n\n";
     out.push_str(text);
-    kind_list(&mut out, MiddleboxForm::kinds(), MiddleboxForm::examples());
+    kind_list(&mut out, MiddleboxParser::kinds(), MiddleboxParser::examples());
     heading(
         &mut out,
         "Connections",

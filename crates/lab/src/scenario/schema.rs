@@ -1,8 +1,8 @@
 //! The JSON Schema of scenario files, for editors.
 
-use super::form::{Bool, Form, Name, Time};
-use super::middlebox::MiddleboxForm;
+use super::middlebox::MiddleboxParser;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
+use super::value_parser::{Bool, Name, Time, ValueParser};
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
@@ -93,11 +93,11 @@ fn path() -> Value {
     all.insert("links".into(), names("Long form: links from the client to the server"));
     let about = format!(
         "Middleboxes at the client's end of the path, beginning next to the client: {}",
-        MiddleboxForm::allowed()
+        MiddleboxParser::allowed()
     );
     let middlebox = json!({ "oneOf": [
-        MiddleboxForm::schema().to_value(),
-        { "type": "array", "items": MiddleboxForm::schema().to_value() },
+        MiddleboxParser::schema().to_value(),
+        { "type": "array", "items": MiddleboxParser::schema().to_value() },
     ], "description": about });
     all.insert("middlebox".into(), middlebox);
     object(all, &[])

@@ -3,12 +3,12 @@
 
 use super::choice::Kind;
 use super::data::{Connection, Direction, HostModel, Path, PathMode, Scenario, TraceStart};
-use super::form::{Bool, Form, Number, PositiveTime, Share, Size, Text, Time, Whole, Wrong, words};
 use super::kinds::{
-    AlgorithmForm, JitterForm, LossForm, PathManagerForm, QueueForm, RateForm, ReceiveBufferForm, ReorderForm,
-    TraceForm, WorkloadForm,
+    AlgorithmParser, JitterParser, LossParser, PathManagerParser, QueueParser, RateParser, ReceiveBufferParser,
+    ReorderParser, TraceParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
+use super::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};
 use pathweave_proto::config::{FailureDetection, LossRecovery};
 use schemars::Schema;
@@ -33,21 +33,21 @@ pub(crate) struct Setting<T> {
     pub(crate) kinds: fn() -> &'static [Kind],
 }
 
-/// `Form, field, "about"` for each setting whose key is its field's name, or `Form, field as "key", "about"`.
+/// `ValueParser, field, "about"` for each setting whose key is its field's name, or `ValueParser, field as "key", "about"`.
 macro_rules! settings {
-    ($type:ty { $($form:ty, $($field:ident).+ as $key:literal, $about:literal;)+ }) => {
+    ($type:ty { $($parser:ty, $($field:ident).+ as $key:literal, $about:literal;)+ }) => {
         &[$(Setting::<$type> {
             key: $key,
             about: $about,
             set: |t, text| {
-                t.$($field).+ = <$form>::read(text)?;
+                t.$($field).+ = <$parser>::read(text)?;
                 Ok(())
             },
-            get: |t| Some(<$form>::write(&t.$($field).+)),
-            schema: <$form>::schema,
-            allowed: <$form>::allowed,
-            examples: <$form>::examples,
-            kinds: <$form>::kinds,
+            get: |t| Some(<$parser>::write(&t.$($field).+)),
+            schema: <$parser>::schema,
+            allowed: <$parser>::allowed,
+            examples: <$parser>::examples,
+            kinds: <$parser>::kinds,
         }),+]
     };
 }
@@ -60,15 +60,15 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     PositiveTime, duration as "duration", "Length of a run; if all measured workloads have a size, its time limit";
     Time, measure_from as "measure_from", "The metrics count only what is sent or arrives after this time";
     PositiveTime, series_step as "series_step", "Length of a step in the time series";
-    TraceStartForm, trace_start as "trace_start",
+    TraceStartParser, trace_start as "trace_start",
         "Where recorded traces start: seeded (at a different place for each seed) or beginning";
 });
 
-/// Of one direction of a link: `Form, field as "key" => Change, "about"`. Makes [`LINK`] and [`change_of`].
+/// Of one direction of a link: `ValueParser, field as "key" => Change, "about"`. Makes [`LINK`] and [`change_of`].
 macro_rules! link_settings {
-    ($($form:ty, $field:ident as $key:literal => $change:ident, $about:literal;)+) => {
+    ($($parser:ty, $field:ident as $key:literal => $change:ident, $about:literal;)+) => {
         /// Of one direction of a link.
-        pub(crate) const LINK: &[Setting<LinkSettings>] = settings!(LinkSettings { $($form, $field as $key, $about;)+ });
+        pub(crate) const LINK: &[Setting<LinkSettings>] = settings!(LinkSettings { $($parser, $field as $key, $about;)+ });
 
         /// The change that gives a link the setting `key` as it is in `settings`.
         pub(crate) fn change_of(key: &str, settings: &LinkSettings) -> Option<LinkChange> {
@@ -84,20 +84,20 @@ macro_rules! link_settings {
 }
 
 link_settings! {
-    RateForm, shaper as "rate" => Shaper, "Rate of the link";
+    RateParser, shaper as "rate" => Shaper, "Rate of the link";
     Whole<0, 1000, i32>, overhead_bytes as "overhead" => Overhead,
         "Bytes that each packet takes on the link beyond its IP packet (14 for Ethernet)";
-    QueueForm, queue as "queue" => Queue, "How much can wait for the link; packets that do not fit are dropped";
+    QueueParser, queue as "queue" => Queue, "How much can wait for the link; packets that do not fit are dropped";
     Time, delay as "delay" => Delay, "Propagation delay, one way";
-    JitterForm, jitter as "jitter" => Jitter, "Variation of the delay";
+    JitterParser, jitter as "jitter" => Jitter, "Variation of the delay";
     Bool, keep_order as "keep_order" => KeepOrder, "Whether packets stay in order although their delays differ";
-    ReorderForm, reorder as "reorder" => Reorder, "Holds some packets back, so that others overtake them";
-    LossForm, loss as "loss" => Loss, "Random loss";
-    LossPositionForm, loss_position as "loss_position" => LossPosition,
+    ReorderParser, reorder as "reorder" => Reorder, "Holds some packets back, so that others overtake them";
+    LossParser, loss as "loss" => Loss, "Random loss";
+    LossPositionParser, loss_position as "loss_position" => LossPosition,
         "Where random loss happens: before the queue, or after transmission, when the packet has already taken its time on the link";
     Share, duplicate as "duplicate" => Duplicate, "Probability that a packet arrives twice";
     Share, corrupt as "corrupt" => Corrupt, "Probability that a packet arrives damaged and is dropped by the receiver";
-    OnDownForm, on_down as "on_down" => OnDown,
+    OnDownParser, on_down as "on_down" => OnDown,
         "What happens to waiting packets when the link goes down: they stay (hold) or are dropped (drop)";
 }
 
@@ -106,14 +106,14 @@ pub(crate) const TRACE: Setting<LinkSettings> = Setting {
     key: "trace",
     about: "Replaces rate: the name of a recorded trace in mahimahi's format, in the folder of the scenario file, or a generator",
     set: |link, text| {
-        link.shaper = TraceForm::read(text)?;
+        link.shaper = TraceParser::read(text)?;
         Ok(())
     },
-    get: |link| Some(TraceForm::write(&link.shaper)),
-    schema: TraceForm::schema,
-    allowed: TraceForm::allowed,
-    examples: TraceForm::examples,
-    kinds: TraceForm::kinds,
+    get: |link| Some(TraceParser::write(&link.shaper)),
+    schema: TraceParser::schema,
+    allowed: TraceParser::allowed,
+    examples: TraceParser::examples,
+    kinds: TraceParser::kinds,
 };
 
 /// Of a path as connections see it.
@@ -178,25 +178,25 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, measured as "measured", "Whether the metrics count this connection and the compared schedulers are used for it (by default as mptcp)";
     Time, start as "start", "When the connection is opened";
     Time, start_spread as "start_spread", "The connection is opened up to this much later, at a time that the seed chooses";
-    DirectionForm, direction as "direction", "Who sends: the client (upload) or the server (download)";
-    WorkloadForm, workload as "workload", "What is sent";
-    AlgorithmForm, engine.scheduler as "scheduler", "The packet scheduler";
-    AlgorithmForm, engine.congestion as "congestion", "The congestion controller of each subflow";
+    DirectionParser, direction as "direction", "Who sends: the client (upload) or the server (download)";
+    WorkloadParser, workload as "workload", "What is sent";
+    AlgorithmParser, engine.scheduler as "scheduler", "The packet scheduler";
+    AlgorithmParser, engine.congestion as "congestion", "The congestion controller of each subflow";
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
-    ReceiveBufferForm, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
-    HostForm, host as "host",
+    ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
+    HostParser, host as "host",
         "Whose habits the hosts have beyond the RFCs: nobody's (rfc), or those of a Linux kernel (linux)";
     Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
-    FailureDetectionForm, engine.failure_detection as "failure_detection",
+    FailureDetectionParser, engine.failure_detection as "failure_detection",
         "How quickly a dark path is noticed (by default fast; linux with the scheduler linux)";
-    PathManagerForm, engine.path_manager as "path_manager", "Which subflows the client opens";
+    PathManagerParser, engine.path_manager as "path_manager", "Which subflows the client opens";
     Bool, engine.join_initial_address as "join_initial_address",
         "Whether further local addresses connect to the peer's first address when it announces no other";
     Bool, engine.protect_initial_address as "protect_initial_address",
         "Whether further subflows are refused at the address that was first connected to";
-    PathModeForm, path_mode as "path_mode", "How the paths are used: all at once (primary), the first with the others as backups (backup), or one at a time (single)";
+    PathModeParser, path_mode as "path_mode", "How the paths are used: all at once (primary), the first with the others as backups (backup), or one at a time (single)";
     Whole<1, 32, u8>, engine.max_subflows as "max_subflows", "The largest number of subflows";
     Bool, engine.checksum as "checksum", "Whether DSS checksums are used";
     Time, engine.keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
@@ -212,7 +212,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Time, engine.tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
     Time, timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
     Whole<0, 1000>, engine.tcp.quick_acks as "quick_acks", "How many segments are acknowledged at once at the start";
-    RecoveryForm, engine.tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
+    RecoveryParser, engine.tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
     Bool, engine.tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";
     Bool, engine.tcp.limited_transmit as "limited_transmit", "Whether limited transmit is used (RFC 3042)";
     Bool, engine.tcp.restart_after_idle as "restart_after_idle", "Whether the congestion window starts again small after an idle period";
@@ -221,21 +221,21 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
 });
 
 words!(/// Where recorded traces start.
-TraceStartForm: TraceStart { "seeded" => TraceStart::Seeded, "beginning" => TraceStart::Beginning });
+TraceStartParser: TraceStart { "seeded" => TraceStart::Seeded, "beginning" => TraceStart::Beginning });
 words!(/// Where random loss happens.
-LossPositionForm: LossPosition { "before" => LossPosition::BeforeQueue, "after" => LossPosition::AfterQueue });
+LossPositionParser: LossPosition { "before" => LossPosition::BeforeQueue, "after" => LossPosition::AfterQueue });
 words!(/// Waiting packets of a link that goes down.
-OnDownForm: OnDown { "hold" => OnDown::Hold, "drop" => OnDown::Drop });
+OnDownParser: OnDown { "hold" => OnDown::Hold, "drop" => OnDown::Drop });
 words!(/// Who sends.
-DirectionForm: Direction { "upload" => Direction::Upload, "download" => Direction::Download });
+DirectionParser: Direction { "upload" => Direction::Upload, "download" => Direction::Download });
 words!(/// Whose habits a host has.
-HostForm: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux });
+HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux });
 words!(/// How paths are used.
-PathModeForm: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::Backup, "single" => PathMode::Single });
+PathModeParser: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::Backup, "single" => PathMode::Single });
 words!(/// How quickly a dark path is noticed.
-FailureDetectionForm: FailureDetection { "fast" => FailureDetection::Fast, "linux" => FailureDetection::Linux });
+FailureDetectionParser: FailureDetection { "fast" => FailureDetection::Fast, "linux" => FailureDetection::Linux });
 words!(/// Loss recovery.
-RecoveryForm: LossRecovery {
+RecoveryParser: LossRecovery {
     "rack" => LossRecovery::RackTlp,
     "sack" => LossRecovery::Sack,
     "newreno" => LossRecovery::NewReno,

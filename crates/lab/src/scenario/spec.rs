@@ -2,9 +2,9 @@
 
 use super::data::{Algorithm, Connection};
 use super::error::{Problem, SCHEDULERS, ScenarioError};
-use super::form::Form;
-use super::kinds::AlgorithmForm;
+use super::kinds::AlgorithmParser;
 use super::setting::CONNECTION;
+use super::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::parameter::{ParameterError, Values};
@@ -27,7 +27,7 @@ impl SchedulerSpec {
     /// If it is not a name with `key=value` after colons.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let text = text.trim();
-        match AlgorithmForm::read(text) {
+        match AlgorithmParser::read(text) {
             Ok(algorithm) => Ok(SchedulerSpec { text: text.to_owned(), algorithm }),
             Err(wrong) => {
                 let (part, value) = wrong.part.unwrap_or_else(|| ("scheduler".into(), text.to_owned()));

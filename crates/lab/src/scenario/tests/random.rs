@@ -4,7 +4,7 @@ use super::*;
 use crate::scenario::read::known_keys;
 use proptest::prelude::*;
 
-/// Values of every form, and wrong ones.
+/// Values for every parser, and wrong ones.
 const VALUES: &[&str] = &[
     "\"8Mbps\"",
     "\"unlimited\"",

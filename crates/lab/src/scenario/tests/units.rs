@@ -1,7 +1,9 @@
 //! How quantities are written.
 
-use crate::scenario::form::{BitsPerSecond, Bool, Form, Number, PositiveTime, Share, Size, Text, Time, Whole};
-use crate::scenario::kinds::{QueueForm, ReceiveBufferForm};
+use crate::scenario::kinds::{QueueParser, ReceiveBufferParser};
+use crate::scenario::value_parser::{
+    BitsPerSecond, Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole,
+};
 use pathweave_units::{Bitrate, Duration, Probability};
 
 #[test]
@@ -69,12 +71,12 @@ fn other_forms() {
 #[test]
 fn what_is_written_is_read_again() {
     for text in ["100packets", "150KB", "50ms", "codel:target=5ms:interval=100ms:limit=1000packets:ecn=true"] {
-        assert_eq!(QueueForm::write(&QueueForm::parse(text).expect("it is right")), text);
+        assert_eq!(QueueParser::write(&QueueParser::parse(text).expect("it is right")), text);
     }
     for text in ["0", "0.01", "100%"] {
         assert_eq!(Share::write(&Share::parse(text).expect("it is right")), text);
     }
     for text in ["60KB", "auto 128KiB..6MiB"] {
-        assert_eq!(ReceiveBufferForm::write(&ReceiveBufferForm::parse(text).expect("it is right")), text);
+        assert_eq!(ReceiveBufferParser::write(&ReceiveBufferParser::parse(text).expect("it is right")), text);
     }
 }

@@ -1,4 +1,4 @@
-//! How values are written: each form reads a text, writes it back, and says what it allows.
+//! How values are written: each parser reads a text, writes it back, and says what it allows.
 
 use super::choice::Kind;
 use core::fmt::Display;
@@ -7,7 +7,7 @@ use pathweave_proto::parameter::parse_time;
 use pathweave_units::{Bitrate, Duration, Probability};
 use schemars::{Schema, json_schema};
 
-/// Why a text is not of a form.
+/// Why a parser does not accept a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// The part of a compound value that is wrong, and its text.
@@ -23,7 +23,7 @@ impl Wrong {
 }
 
 /// A way to write values.
-pub(crate) trait Form {
+pub(crate) trait ValueParser {
     /// What is written.
     type Value;
     /// What is allowed, in words.
@@ -34,13 +34,13 @@ pub(crate) trait Form {
     fn read(text: &str) -> Result<Self::Value, Wrong> {
         Self::parse(text).ok_or_else(|| Wrong::new(Self::allowed()))
     }
-    /// The text from which [`Form::read`] makes the same value.
+    /// The text from which [`ValueParser::read`] makes the same value.
     fn write(value: &Self::Value) -> String;
     /// JSON Schema of the values in a file.
     fn schema() -> Schema {
         json_schema!({ "type": "string" })
     }
-    /// Values as they may be written, each of which [`Form::read`] takes.
+    /// Values as they may be written, each of which [`ValueParser::read`] takes.
     fn examples() -> &'static [&'static str];
     /// The kinds of a value that has kinds with parts.
     fn kinds() -> &'static [Kind] {
@@ -69,7 +69,7 @@ fn whole(x: f64) -> Option<u64> {
 /// Any text but the empty one.
 pub(crate) struct Text;
 
-impl Form for Text {
+impl ValueParser for Text {
     type Value = String;
     fn examples() -> &'static [&'static str] {
         &["a line of text"]
@@ -88,7 +88,7 @@ impl Form for Text {
 /// A name: letters, digits and `-_`, so that it can stand in `--set` and in file names.
 pub(crate) struct Name;
 
-impl Form for Name {
+impl ValueParser for Name {
     type Value = String;
     fn examples() -> &'static [&'static str] {
         &["wlan"]
@@ -111,7 +111,7 @@ impl Form for Name {
 /// `true` or `false`.
 pub(crate) struct Bool;
 
-impl Form for Bool {
+impl ValueParser for Bool {
     type Value = bool;
     fn examples() -> &'static [&'static str] {
         &["true", "false"]
@@ -133,7 +133,7 @@ impl Form for Bool {
 /// A whole number from `MIN` to `MAX`, which a `T` can hold.
 pub(crate) struct Whole<const MIN: u32, const MAX: u32, T = u32>(PhantomData<T>);
 
-impl<const MIN: u32, const MAX: u32, T: TryFrom<u32> + Display> Form for Whole<MIN, MAX, T> {
+impl<const MIN: u32, const MAX: u32, T: TryFrom<u32> + Display> ValueParser for Whole<MIN, MAX, T> {
     type Value = T;
     fn examples() -> &'static [&'static str] {
         &[]
@@ -155,7 +155,7 @@ impl<const MIN: u32, const MAX: u32, T: TryFrom<u32> + Display> Form for Whole<M
 /// A number that is not negative.
 pub(crate) struct Number;
 
-impl Form for Number {
+impl ValueParser for Number {
     type Value = f64;
     fn examples() -> &'static [&'static str] {
         &["2.5"]
@@ -178,7 +178,7 @@ impl Form for Number {
 /// A time, zero included, of at most about a hundred days: whole nanoseconds then fit exactly into a double.
 pub(crate) struct Time;
 
-impl Form for Time {
+impl ValueParser for Time {
     type Value = Duration;
     fn examples() -> &'static [&'static str] {
         &["10ms", "1.5s", "0s"]
@@ -201,7 +201,7 @@ impl Form for Time {
 /// A time above zero.
 pub(crate) struct PositiveTime;
 
-impl Form for PositiveTime {
+impl ValueParser for PositiveTime {
     type Value = Duration;
     fn examples() -> &'static [&'static str] {
         &["10ms", "1.5s"]
@@ -223,7 +223,7 @@ impl Form for PositiveTime {
 /// A rate, zero included.
 pub(crate) struct BitsPerSecond;
 
-impl Form for BitsPerSecond {
+impl ValueParser for BitsPerSecond {
     type Value = Bitrate;
     fn examples() -> &'static [&'static str] {
         &["8Mbps", "500kbps"]
@@ -253,7 +253,7 @@ impl Form for BitsPerSecond {
 /// A rate above zero.
 pub(crate) struct PositiveRate;
 
-impl Form for PositiveRate {
+impl ValueParser for PositiveRate {
     type Value = Bitrate;
     fn examples() -> &'static [&'static str] {
         &["8Mbps", "500kbps"]
@@ -275,7 +275,7 @@ impl Form for PositiveRate {
 /// A number of bytes, at least one.
 pub(crate) struct Size;
 
-impl Form for Size {
+impl ValueParser for Size {
     type Value = u64;
     fn examples() -> &'static [&'static str] {
         &["200KB", "128KiB", "1500B"]
@@ -313,7 +313,7 @@ impl Form for Size {
 /// A probability.
 pub(crate) struct Share;
 
-impl Form for Share {
+impl ValueParser for Share {
     type Value = Probability;
     fn examples() -> &'static [&'static str] {
         &["1%", "0.01", "0"]
@@ -342,13 +342,13 @@ impl Form for Share {
     }
 }
 
-/// A form for an enum of words: `words!(Form: Type { "word" => Type::Variant, ... })`.
+/// A parser for an enum of words: `words!(ValueParser: Type { "word" => Type::Variant, ... })`.
 macro_rules! words {
-    ($(#[$doc:meta])* $form:ident: $type:ty { $($word:literal => $value:path),+ $(,)? }) => {
+    ($(#[$doc:meta])* $parser:ident: $type:ty { $($word:literal => $value:path),+ $(,)? }) => {
         $(#[$doc])*
-        pub(crate) struct $form;
+        pub(crate) struct $parser;
 
-        impl $crate::scenario::form::Form for $form {
+        impl $crate::scenario::value_parser::ValueParser for $parser {
             type Value = $type;
             fn examples() -> &'static [&'static str] {
                 &[$($word),+]
