@@ -2,6 +2,7 @@
 //! data waits for the end of an instant.
 
 use super::Host;
+#[cfg(feature = "host-linux")]
 use super::linux::LinuxConnection;
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
@@ -29,6 +30,7 @@ impl Written {
 #[derive(Debug)]
 pub(crate) enum ConnectionHost {
     Rfc,
+    #[cfg(feature = "host-linux")]
     Linux(LinuxConnection),
 }
 
@@ -36,6 +38,7 @@ impl ConnectionHost {
     pub(crate) fn new(host: &Host) -> Self {
         match host {
             Host::Rfc => ConnectionHost::Rfc,
+            #[cfg(feature = "host-linux")]
             Host::Linux(linux) => ConnectionHost::Linux(LinuxConnection::new(linux)),
         }
     }
@@ -43,6 +46,7 @@ impl ConnectionHost {
     /// The send buffer in force, of at most `max` bytes. `subflows`: what their own are in sum.
     pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes => linux.send_buffer(mptcp, subflows()),
             _ => max,
         }
@@ -52,6 +56,7 @@ impl ConnectionHost {
     /// rest of so many bytes.
     pub(crate) fn send_memory(&self, written: &Written, queued: impl FnOnce(u64) -> u64) -> u64 {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes && written.bytes() > 0 => linux.send_memory(written, queued),
             _ => written.bytes(),
         }
@@ -69,6 +74,7 @@ impl ConnectionHost {
     ) -> u64 {
         let free = limit.saturating_sub(memory);
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes && free > 0 => {
                 linux.writable(written, memory, limit, is_out, fills)
             }
@@ -79,6 +85,7 @@ impl ConnectionHost {
     /// Whether a writer that waits is told of room now; of less room than `worth` bytes nobody is told.
     pub(crate) fn tells_writer(&self, memory: u64, limit: u64, writable: u64, worth: u64) -> bool {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes => 3 * memory <= 2 * limit,
             _ => writable >= worth,
         }
@@ -88,6 +95,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn append(&mut self, end: DataSeq, bytes: u64, unsent: bool) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes => linux.fragments.append(end, bytes, unsent),
             _ => {}
         }
@@ -96,6 +104,7 @@ impl ConnectionHost {
     /// A writer has been given all the room there was: once that is sent it looks again before it waits.
     pub(crate) fn writer_found_no_more(&mut self) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.writer_looks_again = linux.tunes,
             ConnectionHost::Rfc => {}
         }
@@ -104,6 +113,7 @@ impl ConnectionHost {
     /// Whether the writer looks again now.
     pub(crate) fn writer_looks_again(&mut self) -> bool {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => core::mem::take(&mut linux.writer_looks_again),
             ConnectionHost::Rfc => false,
         }
@@ -113,6 +123,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn acknowledge(&mut self, una: DataSeq) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.fragments.acknowledge(una),
             ConnectionHost::Rfc => {}
         }
@@ -122,6 +133,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn fragment_ends(&self) -> Option<&VecDeque<DataSeq>> {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes => Some(linux.fragments.ends()),
             _ => None,
         }
@@ -132,6 +144,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn delegates(&self, queues: bool) -> bool {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegates && queues,
             ConnectionHost::Rfc => false,
         }
@@ -141,6 +154,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn push_due(&self) -> Option<Instant> {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.due(),
             ConnectionHost::Rfc => None,
         }
@@ -149,6 +163,7 @@ impl ConnectionHost {
     /// Nothing waits any more.
     pub(crate) fn clear_pushes(&mut self) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.clear(),
             ConnectionHost::Rfc => {}
         }
@@ -158,6 +173,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn begin_acknowledgement(&mut self, subflow: SubflowId, queues: bool) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.delegates && queues => linux.delegation.acknowledging = Some(subflow),
             _ => {}
         }
@@ -166,6 +182,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn end_acknowledgement(&mut self) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.acknowledging = None,
             ConnectionHost::Rfc => {}
         }
@@ -175,6 +192,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn acknowledging(&self) -> Option<SubflowId> {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.acknowledging,
             ConnectionHost::Rfc => None,
         }
@@ -184,6 +202,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn picked(&self) -> Option<SubflowId> {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.picked(),
             ConnectionHost::Rfc => None,
         }
@@ -192,6 +211,7 @@ impl ConnectionHost {
     /// Lets `to` push at the end of the instant.
     pub(crate) fn let_wait(&mut self, now: Instant, to: SubflowId) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.let_wait(now, to),
             ConnectionHost::Rfc => {}
         }
@@ -200,6 +220,7 @@ impl ConnectionHost {
     /// Something is pushed to `subflow`, which may have been picked.
     pub(crate) fn unpick(&mut self, subflow: SubflowId) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.unpick(subflow),
             ConnectionHost::Rfc => {}
         }
@@ -208,6 +229,7 @@ impl ConnectionHost {
     /// The next subflow whose wait is over: what the scheduler picks for it goes there now.
     pub(crate) fn next_pushed(&mut self) -> Option<SubflowId> {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.next_pushed(),
             ConnectionHost::Rfc => None,
         }
@@ -216,6 +238,7 @@ impl ConnectionHost {
     /// A burst up to `end` was decided.
     pub(crate) fn note_burst(&mut self, end: DataSeq) {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.note_burst(end),
             ConnectionHost::Rfc => {}
         }
@@ -224,6 +247,7 @@ impl ConnectionHost {
     /// Where the data ends that a picked subflow gets from `start` on: the rest of the last burst, or at least of a fragment.
     pub(crate) fn burst_end(&self, start: DataSeq) -> DataSeq {
         match self {
+            #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.burst_end(start),
             ConnectionHost::Rfc => start + 1,
         }

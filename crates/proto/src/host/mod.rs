@@ -5,8 +5,13 @@
 //! [`Host`] is the setting, [`SubflowHost`] is asked by a subflow, [`ConnectionHost`] by the sending and [`WindowHost`] by the
 //! receiving half of a connection. Each of the three is an enum with one variant for each host.
 
+// What only a host asks for is left over without that host.
+#![cfg_attr(not(feature = "host-linux"), allow(dead_code, unused_variables))]
+
 mod connection;
+#[cfg(feature = "host-linux")]
 pub mod linux;
+mod rfc;
 mod subflow;
 mod window;
 
@@ -14,6 +19,7 @@ pub(crate) use connection::{ConnectionHost, Written};
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, WindowHost, WindowSetting};
 
+#[cfg(feature = "host-linux")]
 use linux::LinuxHost;
 use pathweave_units::{Duration, Instant};
 
@@ -24,22 +30,19 @@ pub enum Host {
     #[default]
     Rfc,
     /// A Linux kernel's.
+    #[cfg(feature = "host-linux")]
     Linux(LinuxHost),
 }
 
 impl Host {
-    /// The settings of a Linux host, where it is one.
-    fn linux(&self) -> Option<&LinuxHost> {
-        match self {
-            Host::Rfc => None,
-            Host::Linux(linux) => Some(linux),
-        }
-    }
-
     /// The send buffer follows the subflows' windows, and its memory is counted.
     #[inline]
     pub fn tunes_send_buffer(&self) -> bool {
-        self.linux().is_some_and(|linux| linux.send_buffer_tuning)
+        match self {
+            Host::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            Host::Linux(linux) => linux.send_buffer_tuning,
+        }
     }
 
     /// When a timer fires that is set now for `wait`.
@@ -47,6 +50,7 @@ impl Host {
     pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
         match self {
             Host::Rfc => now + wait,
+            #[cfg(feature = "host-linux")]
             Host::Linux(linux) => linux::wheel::expiry(linux.timer_tick, now, wait),
         }
     }

@@ -1,8 +1,13 @@
 //! What a host adds to one subflow: which segments leave together, what they take of its memory, when timers fire.
 
 use super::Host;
-use super::linux::send_memory::{self, BufferSize};
-use super::linux::{LinuxHost, LinuxSubflow, wheel};
+#[cfg(feature = "host-linux")]
+use super::linux::{
+    LinuxHost, LinuxSubflow,
+    send_memory::{self, BufferSize},
+    wheel,
+};
+use super::rfc::RfcSubflow;
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
@@ -43,22 +48,31 @@ pub(crate) struct Left {
 /// What a host remembers of one subflow.
 #[derive(Debug)]
 pub(crate) enum SubflowHost {
+    #[cfg_attr(feature = "host-linux", expect(dead_code, reason = "the plain host still has the kernel's habits"))]
+    Rfc(RfcSubflow),
+    #[cfg(feature = "host-linux")]
     Linux(LinuxSubflow),
 }
 
 impl SubflowHost {
     /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
     pub(crate) fn new(host: &Host, cwnd: u32, mss: u32) -> Self {
-        SubflowHost::Linux(match host {
-            Host::Rfc => LinuxSubflow::new(&LinuxHost::NO_HABIT, cwnd, mss),
-            Host::Linux(linux) => LinuxSubflow::new(linux, cwnd, mss),
-        })
+        match host {
+            #[cfg(feature = "host-linux")]
+            Host::Rfc => SubflowHost::Linux(LinuxSubflow::new(&LinuxHost::NO_HABIT, cwnd, mss)),
+            #[cfg(not(feature = "host-linux"))]
+            Host::Rfc => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
+            #[cfg(feature = "host-linux")]
+            Host::Linux(linux) => SubflowHost::Linux(LinuxSubflow::new(linux, cwnd, mss)),
+        }
     }
 
     /// When a timer fires that is set now for `wait`.
     #[inline]
     pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
         match self {
+            SubflowHost::Rfc(_) => now + wait,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => wheel::expiry(linux.timer_tick, now, wait),
         }
     }
@@ -67,14 +81,19 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn look_again(&mut self) {
         match self {
+            SubflowHost::Rfc(_) => {}
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.bursts.look_again(),
         }
     }
 
-    /// Whether the next segment leaves with the one before: [`SubflowHost::begin_burst`] need not be asked.
+    /// Whether the next segment may leave without a question, as it does with the one before: else
+    /// [`SubflowHost::begin_burst`] is asked.
     #[inline]
     pub(crate) fn is_in_burst(&self) -> bool {
         match self {
+            SubflowHost::Rfc(_) => true,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => !linux.bursts.is_over(),
         }
     }
@@ -82,6 +101,8 @@ impl SubflowHost {
     /// Begins a burst with the first unsent segment, for which the windows have room; false where the host holds it back.
     pub(crate) fn begin_burst(&mut self, now: Instant, sending: &Sending<'_>) -> bool {
         match self {
+            SubflowHost::Rfc(_) => true,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.bursts.begin(now, sending, &linux.pacing),
         }
     }
@@ -90,6 +111,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn sent(&mut self) -> Left {
         match self {
+            SubflowHost::Rfc(_) => Left { first: true, last: true },
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => {
                 let first = linux.bursts.sent();
                 let last = linux.bursts.is_over();
@@ -103,6 +126,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn pushes_burst(&self) -> bool {
         match self {
+            SubflowHost::Rfc(_) => false,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.bursts.was_long(),
         }
     }
@@ -110,8 +135,11 @@ impl SubflowHost {
     /// How often the window restarts where `queue` begins to be sent after an idle time (RFC 2861).
     pub(crate) fn restarts(&self, queue: &SendQueue, queues: bool) -> u32 {
         match self {
+            SubflowHost::Rfc(_) => 1,
             // The kernel looks at this for each buffer that is queued while nothing is out.
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) if queues => queue.unsent_buffers(),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => 1,
         }
     }
@@ -119,6 +147,8 @@ impl SubflowHost {
     /// The handshake has settled the data bytes of a full segment, without Multipath TCP's options.
     pub(crate) fn set_plain_mss(&mut self, bytes: u32) {
         match self {
+            SubflowHost::Rfc(rfc) => rfc.set_mss(bytes),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.pacing.set_plain_mss(bytes),
         }
     }
@@ -127,6 +157,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn update_pacing(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>) {
         match self {
+            SubflowHost::Rfc(rfc) => rfc.update_pacing(cwnd, srtt),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.pacing.update(cwnd, ssthresh, packets_out, srtt),
         }
     }
@@ -135,6 +167,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn pacing_rate(&self) -> f64 {
         match self {
+            SubflowHost::Rfc(rfc) => rfc.pacing_rate(),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.pacing.bytes_per_second(),
         }
     }
@@ -143,14 +177,19 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn acknowledged(&mut self, cwnd: u32) {
         match self {
+            SubflowHost::Rfc(rfc) => rfc.acknowledged(cwnd),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.memory.acknowledged(cwnd),
         }
     }
 
-    /// The send buffer may have become too small for the window: see [`send_memory::SendMemory::grow`].
+    /// The send buffer may have become too small for the window, where a writer waits for room. `idle`: nothing more goes out
+    /// now. Says whether it grew.
     #[inline]
     pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool, cwnd: u32, in_flight: u32) -> bool {
         match self {
+            SubflowHost::Rfc(_) => false,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.memory.grow(writer_waits, idle, cwnd, in_flight),
         }
     }
@@ -159,6 +198,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn send_buffer(&self, max: u64) -> u64 {
         match self {
+            SubflowHost::Rfc(rfc) => rfc.send_buffer(max),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.memory.limit(max),
         }
     }
@@ -167,6 +208,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn memory(&self, queue: &SendQueue) -> u64 {
         match self {
+            SubflowHost::Rfc(_) => queue.queued_bytes(),
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => send_memory::queued(queue),
         }
     }
@@ -174,6 +217,8 @@ impl SubflowHost {
     /// What `queue` takes of it once `bytes` more are queued, which go on where its last segment ends, or not.
     pub(crate) fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
+            SubflowHost::Rfc(_) => queue.queued_bytes() + bytes,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).memory_with(queue, goes_on, bytes),
         }
     }
@@ -181,6 +226,8 @@ impl SubflowHost {
     /// What `bytes` that are not queued yet take of it.
     pub(crate) fn memory_of(&self, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
+            SubflowHost::Rfc(_) => bytes,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).memory_of(bytes),
         }
     }
@@ -188,6 +235,8 @@ impl SubflowHost {
     /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
     pub(crate) fn fills(&self, unassigned: u64, free: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
+            SubflowHost::Rfc(_) => free,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).fills(unassigned, free),
         }
     }
@@ -196,6 +245,8 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn buffer_segments(&self, mss: u32, peer_window: u64) -> u32 {
         match self {
+            SubflowHost::Rfc(_) => 1,
+            #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).segments(),
         }
     }

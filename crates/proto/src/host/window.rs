@@ -2,8 +2,8 @@
 //! window opens.
 
 use super::Host;
-use super::linux::LinuxHost;
-use super::linux::window::Shares;
+#[cfg(feature = "host-linux")]
+use super::linux::{LinuxHost, window::Shares};
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -38,20 +38,29 @@ pub(crate) struct Arrived {
 /// A host's rules for one connection's window. Sizes are bytes of data.
 #[derive(Debug)]
 pub(crate) enum WindowHost {
+    #[cfg_attr(feature = "host-linux", expect(dead_code, reason = "the plain host still has the kernel's habits"))]
+    Rfc,
+    #[cfg(feature = "host-linux")]
     Linux(Shares),
 }
 
 impl WindowHost {
     pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
-        WindowHost::Linux(match host {
-            Host::Rfc => Shares::new(&LinuxHost::NO_HABIT, setting),
-            Host::Linux(linux) => Shares::new(linux, setting),
-        })
+        match host {
+            #[cfg(feature = "host-linux")]
+            Host::Rfc => WindowHost::Linux(Shares::new(&LinuxHost::NO_HABIT, setting)),
+            #[cfg(not(feature = "host-linux"))]
+            Host::Rfc => WindowHost::Rfc,
+            #[cfg(feature = "host-linux")]
+            Host::Linux(linux) => WindowHost::Linux(Shares::new(linux, setting)),
+        }
     }
 
     /// The window of a SYN.
     pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
         match self {
+            WindowHost::Rfc => buffer,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.of_syn(buffer),
         }
     }
@@ -59,6 +68,8 @@ impl WindowHost {
     /// What a subflow may offer at first.
     pub(crate) fn first(&self, buffer: u64) -> u64 {
         match self {
+            WindowHost::Rfc => buffer,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.first(buffer),
         }
     }
@@ -66,6 +77,8 @@ impl WindowHost {
     /// What is read in the first round trip is nothing new up to this.
     pub(crate) fn first_space(&self, setting: &WindowSetting) -> u64 {
         match self {
+            WindowHost::Rfc => 10 * setting.full_segment,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.first_space(setting),
         }
     }
@@ -74,6 +87,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
         match self {
+            WindowHost::Rfc => buffer,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.opened(buffer, limit, clamp, arrived, occupied),
         }
     }
@@ -82,6 +97,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn offered_of(&self, bytes: u64) -> u64 {
         match self {
+            WindowHost::Rfc => bytes,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.offered_of(bytes),
         }
     }
@@ -90,6 +107,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
         match self {
+            WindowHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.received(buffer, at, len),
         }
     }
@@ -98,6 +117,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn read_to(&mut self, position: DataSeq) {
         match self {
+            WindowHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.read_to(position),
         }
     }
@@ -107,6 +128,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
         match self {
+            WindowHost::Rfc => bytes + held,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.occupied(buffer, bytes, held, mptcp),
         }
     }
@@ -115,6 +138,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn distrusts_new_subflows(&self) -> bool {
         match self {
+            WindowHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.counts_memory(),
         }
     }
@@ -123,6 +148,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn note_new_subflows(&mut self, distrusted: bool) {
         match self {
+            WindowHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.set_cautious(distrusted),
         }
     }
@@ -130,6 +157,8 @@ impl WindowHost {
     /// The buffer of at most `max` bytes that is made for `wanted` bytes, and the window that subflows may open to.
     pub(crate) fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
         match self {
+            WindowHost::Rfc => (wanted, wanted),
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.grown(wanted, max),
         }
     }
@@ -138,6 +167,8 @@ impl WindowHost {
     #[inline]
     pub(crate) fn reading_takes(&self) -> Option<Duration> {
         match self {
+            WindowHost::Rfc => None,
+            #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.reading_takes(),
         }
     }

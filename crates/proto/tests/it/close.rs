@@ -25,7 +25,7 @@ fn ends_in_order(pair: &mut Pair) {
 /// Bad-input row 36.
 #[test]
 fn either_side_first_or_both_at_once() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         for order in [vec![Client, Server], vec![Server, Client], vec![]] {
             let mut pair = Pair::new(&[10, 20], config.clone());
             pair.connect();
@@ -49,7 +49,7 @@ fn either_side_first_or_both_at_once() {
 /// Bad-input row 36.
 #[test]
 fn a_half_closed_connection_still_carries_the_other_direction() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10, 20], config);
         pair.connect();
         pair.send_all(Client, 1000);
@@ -63,7 +63,7 @@ fn a_half_closed_connection_still_carries_the_other_direction() {
 
 #[test]
 fn closing_right_after_opening() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10, 20], config);
         pair.open();
         pair.close(Client);
@@ -75,7 +75,7 @@ fn closing_right_after_opening() {
 
 #[test]
 fn any_segment_of_the_close_may_be_lost() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         for n in 0..14 {
             let mut pair = Pair::new(&[10, 20], config.clone());
             pair.connect();
@@ -122,7 +122,7 @@ fn one_dead_path_does_not_stop_the_close() {
 
 #[test]
 fn all_paths_dead_is_one_error_after_the_close_timeout() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10, 20], ConnectionConfig { close_timeout: secs(20), ..config });
         pair.connect();
         pair.write(Client, 100_000);
@@ -143,7 +143,7 @@ fn all_paths_dead_is_one_error_after_the_close_timeout() {
 
 #[test]
 fn a_connection_may_be_idle_for_hours() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10, 20], config);
         pair.connect();
         pair.write(Client, 1000);
@@ -157,7 +157,7 @@ fn a_connection_may_be_idle_for_hours() {
 
 #[test]
 fn abort_tells_the_peer_at_once() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10, 20], config);
         pair.connect();
         pair.write(Client, 1000);
@@ -247,7 +247,7 @@ fn without_a_data_fin_the_connection_ends_only_after_a_timeout() {
 
 #[test]
 fn what_came_before_a_failure_can_still_be_read() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10], config);
         pair.apps[1].reads = false;
         pair.connect();
@@ -370,7 +370,7 @@ fn the_end_of_a_subflow_by_fins_is_told_at_once() {
 
 #[test]
 fn who_gives_up_says_so_to_a_peer_that_is_there_after_all() {
-    for config in [tcp_config(), config()] {
+    for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(20), ..config });
         pair.connect();
         pair.write(Client, 1000);

@@ -11,8 +11,10 @@ fn strip(packet: &mut Packet) {
 /// After this both ends are plain TCP, with all data delivered in both directions, whoever writes first.
 #[track_caller]
 fn falls_back(rule: fn(&Packet) -> bool) {
-    for first in [Client, Server] {
-        let mut pair = Pair::new(&[10, 20], config());
+    for (first, config) in
+        [Client, Server].into_iter().flat_map(|first| on_each_host(config()).into_iter().map(move |c| (first, c)))
+    {
+        let mut pair = Pair::new(&[10, 20], config);
         pair.script(move |p| {
             if rule(p) {
                 strip(p);

@@ -40,8 +40,8 @@ fn the_joiner_sends_no_data_before_the_fourth_ack() {
 
 #[test]
 fn any_one_segment_of_the_join_may_be_lost() {
-    for n in 0..4 {
-        let mut pair = Pair::new(&[10, 20], config());
+    for (n, config) in (0..4).flat_map(|n| on_each_host(config()).into_iter().map(move |config| (n, config))) {
+        let mut pair = Pair::new(&[10, 20], config);
         let mut seen = 0;
         pair.script(move |p| {
             if p.path != 1 {

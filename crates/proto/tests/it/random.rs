@@ -21,6 +21,8 @@ fn run(seed: u64) {
     config.tcp.timestamps = random.chance(0.7);
     config.tcp.window_scaling = random.chance(0.7);
     config.tcp.recovery = [LossRecovery::RackTlp, LossRecovery::Sack, LossRecovery::NewReno][random.below(3) as usize];
+    let hosts = on_each_host(config);
+    let config = hosts[random.below(hosts.len() as u64) as usize].clone();
     let delays: Vec<u64> = (0..1 + random.below(3)).map(|_| 1 + random.below(80)).collect();
     let (loss, late, twice) = (random.unit() * 0.06, random.unit() * 0.1, random.unit() * 0.05);
     let mut fates = Random::substream(seed, "fates");

@@ -15,11 +15,13 @@ fn busy(config: ConnectionConfig) -> Pair {
 
 #[test]
 fn a_dead_path_stalls_the_stream_at_most_a_second() {
-    for dead in [0, 1] {
-        let mut pair = busy(config());
-        pair.kill(dead);
-        pair.run_until_received(Server, 3_000_001, secs(5));
-        assert!(pair.the(Client).counters().reinjected_segments > 0);
+    for config in on_each_host(config()) {
+        for dead in [0, 1] {
+            let mut pair = busy(config.clone());
+            pair.kill(dead);
+            pair.run_until_received(Server, 3_000_001, secs(5));
+            assert!(pair.the(Client).counters().reinjected_segments > 0);
+        }
     }
 }
 
@@ -28,14 +30,16 @@ fn small_windows_do_not_stop_reinjection() {
     // The last piece of the window is shorter than a segment; it must not wait for more window.
     for buffer in [3000, 5000, 6500, 10_000, 20_001] {
         for dead in [0, 1] {
-            let mut pair =
-                Pair::new(&[10, 20], ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(buffer), ..config() });
-            pair.connect_with_subflows(2);
-            pair.write(Client, 4_000_000);
-            pair.run_for(ms(333));
-            pair.kill(dead);
-            let before = pair.received(Server);
-            pair.run_until("the stream goes on", secs(2), |p| p.received(Server) > before + 50_000);
+            let config = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(buffer), ..config() };
+            for config in on_each_host(config) {
+                let mut pair = Pair::new(&[10, 20], config);
+                pair.connect_with_subflows(2);
+                pair.write(Client, 4_000_000);
+                pair.run_for(ms(333));
+                pair.kill(dead);
+                let before = pair.received(Server);
+                pair.run_until("the stream goes on", secs(2), |p| p.received(Server) > before + 50_000);
+            }
         }
     }
 }

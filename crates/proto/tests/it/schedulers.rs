@@ -15,8 +15,10 @@ use pathweave_wire::{Flags, Payload};
 #[test]
 fn a_reset_in_the_middle_of_scheduling_leaves_no_trace_of_its_subflow() {
     for factory in Registry::builtin().schedulers() {
-        for after in [1, 15, 60, 61, 95] {
-            let mut pair = Pair::new(&[10, 25, 15], with_scheduler(config(), factory.name()));
+        let configs = on_each_host(with_scheduler(config(), factory.name()));
+        for (after, config) in [1, 15, 60, 61, 95].into_iter().flat_map(|t| configs.iter().map(move |c| (t, c.clone())))
+        {
+            let mut pair = Pair::new(&[10, 25, 15], config);
             pair.connect_with_subflows(3);
             pair.write(Client, 600_000);
             pair.run_for(ms(after));

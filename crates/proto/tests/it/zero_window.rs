@@ -50,8 +50,8 @@ fn a_lost_window_update_is_probed_for() {
 
 #[test]
 fn a_closed_window_may_last_for_hours() {
-    for mptcp in [false, true] {
-        let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 100_000);
+    for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(with_buffer(30_000, mptcp))) {
+        let mut pair = full(config, &[10, 20], 100_000);
         pair.run_for(secs(7200));
         let probes = pair.sent(Client).filter(|p| p.at > at_ms(10_000)).count();
         // At most once a minute on each subflow after the first minutes.
@@ -65,13 +65,14 @@ fn a_closed_window_may_last_for_hours() {
 
 #[test]
 fn a_closed_window_of_a_dead_peer_ends_in_an_error() {
-    for mptcp in [false, true] {
-        let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 100_000);
+    for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(with_buffer(30_000, mptcp))) {
+        let (mptcp, host) = (config.mptcp, config.host);
+        let mut pair = full(config, &[10, 20], 100_000);
         pair.kill(0);
         pair.kill(1);
         pair.run_for(secs(200));
         let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
-        assert!(failed.is_some(), "{mptcp}");
+        assert!(failed.is_some(), "{mptcp}, {host:?}");
     }
 }
 

@@ -5,7 +5,7 @@ mod packet;
 mod settings;
 
 pub(crate) use packet::{Fate, Packet};
-pub(crate) use settings::{config, tcp_config, with_scheduler};
+pub(crate) use settings::{config, on_each_host, tcp_config, with_scheduler};
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_proto::config::ConnectionConfig;

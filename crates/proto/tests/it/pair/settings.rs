@@ -4,6 +4,8 @@ use super::secs;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::Host;
+#[cfg(feature = "host-linux")]
+use pathweave_proto::host::linux::LinuxHost;
 
 /// A connection's settings: `minrtt`, `reno`, large buffers, all else as by default.
 pub(crate) fn config() -> ConnectionConfig {
@@ -28,6 +30,16 @@ pub(crate) fn config() -> ConnectionConfig {
         close_timeout: secs(60),
         max_subflows: 8,
     }
+}
+
+/// These settings with each host that there is.
+pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
+    let hosts = [
+        Host::Rfc,
+        #[cfg(feature = "host-linux")]
+        Host::Linux(LinuxHost::default()),
+    ];
+    hosts.into_iter().map(|host| ConnectionConfig { host, ..config.clone() }).collect()
 }
 
 /// The same without Multipath TCP.
