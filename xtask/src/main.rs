@@ -186,6 +186,10 @@ fn test(steps: &mut Steps) {
     });
     steps.step("specs", |_| specs::check());
     steps.step("tests", |counts| count_tests(&mut cargo("test --workspace --all-features --no-fail-fast"), counts));
+    // Features that differ are built anew: the engine alone, with what its tests need.
+    steps.step("engine without hosts", |counts| {
+        count_tests(&mut cargo("test --package pathweave-proto --no-default-features --no-fail-fast"), counts)
+    });
     determinism::check(steps);
     steps.step("validation against Linux", |_| validation::check());
     let mut table = None;
