@@ -12,6 +12,7 @@ const STANDSTILLS: u64 = 3;
 
 impl Connection {
     /// When the next timer is due.
+    #[inline(always)]
     pub fn poll_timeout(&self) -> Option<Instant> {
         // Asked after every segment: one pass, and the test that looks at more only where it can matter.
         let mut next = Instant::FAR_FUTURE;
@@ -49,6 +50,7 @@ impl Connection {
     }
 
     /// When we give the connection up because no answer has come.
+    #[inline]
     fn death_deadline(&self) -> Option<Instant> {
         let waiting = self.life.connected
             && self.life.error.is_none()

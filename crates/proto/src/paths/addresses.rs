@@ -114,6 +114,7 @@ impl AddressBook {
     }
 
     /// Whether there is anything to announce or to echo.
+    #[inline]
     pub(crate) fn has_announcement(&self) -> bool {
         !self.announce.is_empty()
     }
@@ -142,8 +143,10 @@ impl AddressBook {
     }
 
     /// When the next announcement that was not echoed is sent again.
+    #[inline]
     pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.unechoed.iter().filter_map(|u| u.again).min()
+        // Asked after every segment, and mostly there is none.
+        if self.unechoed.is_empty() { None } else { self.unechoed.iter().filter_map(|u| u.again).min() }
     }
 
     /// Sends announcements again whose echo did not come, a bounded number of times.

@@ -34,6 +34,7 @@ pub(crate) enum Health {
 
 impl Health {
     /// The subflow can carry data. Returns whether that is news.
+    #[inline]
     pub(crate) fn open(&mut self) -> bool {
         let is_new = *self == Health::Opening;
         if is_new {
@@ -60,6 +61,7 @@ impl Health {
     }
 
     /// The path has answered. Returns whether it was stale.
+    #[inline]
     pub(crate) fn answer(&mut self) -> bool {
         let was_stale = self.is_stale();
         *self = match *self {
@@ -78,16 +80,19 @@ impl Health {
     }
 
     /// Others send again what it carries.
+    #[inline]
     pub(crate) fn is_late(self) -> bool {
         matches!(self, Health::Late | Health::Stale { late: true } | Health::Down { late: true })
     }
 
     /// It gets no new data while another subflow is alive.
+    #[inline]
     pub(crate) fn is_stale(self) -> bool {
         matches!(self, Health::Stale { .. })
     }
 
     /// The subflow is over.
+    #[inline]
     pub(crate) fn is_down(self) -> bool {
         matches!(self, Health::Down { .. })
     }

@@ -36,6 +36,7 @@ impl JoinPlan {
     }
 
     /// Whether the path manager has been asked to look.
+    #[inline]
     pub(crate) fn is_requested(&self) -> bool {
         self.wanted
     }
@@ -61,6 +62,7 @@ impl JoinPlan {
     }
 
     /// When joins are tried again.
+    #[inline]
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         self.retry_at
     }

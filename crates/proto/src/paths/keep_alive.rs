@@ -43,11 +43,13 @@ impl Subflow {
     /// When the next probe goes out.
     //= RFC 9293 §3.8.4: "they MUST default to off"
     //= tests: keep_alive::off_there_is_no_probe, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
+    #[inline]
     pub(crate) fn next_probe(&self, interval: Duration) -> Option<Instant> {
         match self.keep_alive.probe {
+            None if interval.is_zero() => None,
             _ if self.tcp.in_time_wait() => None,
             Some(probe) => Some(probe.next),
-            None if interval.is_zero() || !self.tcp.is_established() => None,
+            None if !self.tcp.is_established() => None,
             None => Some(self.keep_alive.heard_at + interval),
         }
     }

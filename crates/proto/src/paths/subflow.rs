@@ -92,6 +92,7 @@ impl Subflow {
     }
 
     /// Whether it runs between these addresses.
+    #[inline]
     pub(crate) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
         crate::address_pair::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
     }

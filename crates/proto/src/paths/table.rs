@@ -21,21 +21,25 @@ pub(crate) struct SubflowTable {
 
 impl SubflowTable {
     /// The subflow called `id`.
+    #[inline]
     pub(crate) fn get(&self, id: SubflowId) -> Option<&Subflow> {
         self.places.get(id.index())?.as_ref()
     }
 
     /// The subflow called `id`, to change it.
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
         self.places.get_mut(id.index())?.as_mut()
     }
 
     /// All subflows that exist, in order of their names.
+    #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Subflow> {
         self.places.iter().flatten()
     }
 
     /// The same, to change them.
+    #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.places.iter_mut().flatten()
     }
@@ -46,26 +50,31 @@ impl SubflowTable {
     }
 
     /// The subflows that data may be assigned to.
+    #[inline]
     pub(crate) fn usable(&self) -> impl Iterator<Item = &Subflow> {
         self.iter().filter(|s| s.usable())
     }
 
     /// The same, to change them.
+    #[inline]
     pub(crate) fn usable_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.iter_mut().filter(|s| s.usable())
     }
 
     /// The subflows whose TCP is not over.
+    #[inline]
     pub(crate) fn open(&self) -> impl Iterator<Item = &Subflow> {
         self.iter().filter(|s| !s.tcp.is_closed())
     }
 
     /// The subflows whose TCP handshake is complete and that are not over.
+    #[inline]
     pub(crate) fn established(&self) -> impl Iterator<Item = &Subflow> {
         self.iter().filter(|s| s.tcp.is_established())
     }
 
     /// The same, to change them.
+    #[inline]
     pub(crate) fn established_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.iter_mut().filter(|s| s.tcp.is_established())
     }
@@ -76,6 +85,7 @@ impl SubflowTable {
     }
 
     /// The name after `id`, in a circle.
+    #[inline]
     pub(crate) fn after(&self, id: SubflowId) -> SubflowId {
         if id.index() + 1 < self.places.len() { SubflowId(id.0 + 1) } else { SubflowId(0) }
     }
@@ -109,6 +119,7 @@ impl SubflowTable {
     }
 
     /// Whether `id` is the subflow between these addresses.
+    #[inline]
     pub(crate) fn is_between(&self, id: SubflowId, local: &SocketAddr, remote: &SocketAddr) -> bool {
         if id == LATE_JOIN {
             return self.has_late_join(local, remote);

@@ -37,22 +37,27 @@ impl Receiver {
     }
 
     /// The first byte that is missing.
+    #[inline]
     pub(crate) fn next(&self) -> DataSeq {
         self.queue.next()
     }
     /// What is in order and not read.
+    #[inline]
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.queue.ready_bytes()
     }
     /// What waits for something before it.
+    #[inline]
     pub(crate) fn held_bytes(&self) -> u64 {
         self.queue.held_bytes()
     }
     /// See [`Reassembly::has_end`].
+    #[inline]
     pub(crate) fn has_end(&self) -> bool {
         self.queue.has_end()
     }
     /// See [`Reassembly::complete`].
+    #[inline]
     pub(crate) fn complete(&self) -> bool {
         self.queue.complete()
     }
@@ -69,6 +74,7 @@ impl Receiver {
         self.duplicate_bytes
     }
     /// What our DATA_ACK says: the next byte expected, and the octet of a DATA_FIN that was reached.
+    #[inline]
     pub(crate) fn acknowledged_position(&self) -> u64 {
         self.next().0 + u64::from(self.complete())
     }
@@ -81,6 +87,7 @@ impl Receiver {
     }
 
     /// Puts data into its place in the stream; returns how many of its bytes are new.
+    #[inline]
     pub(crate) fn insert(&mut self, at: DataSeq, payload: Payload, mptcp: bool) -> u64 {
         let len = u64::from(payload.len());
         // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
@@ -124,6 +131,7 @@ impl Receiver {
 
     /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is
     /// unread, and what waits for earlier data.
+    #[inline]
     pub(crate) fn occupied(&self, held: u64, mptcp: bool) -> u64 {
         self.window.occupied(self.ready_bytes() + self.held_bytes(), held, mptcp)
     }

@@ -34,6 +34,7 @@ impl Sender {
 
     /// Whether data is waiting and the peer's window has no room for it: either none at all, or so little that silly window
     /// avoidance holds the segment back.
+    #[inline]
     pub(crate) fn window_is_full(&self, subflows: &SubflowTable) -> bool {
         if self.map.unassigned_bytes() == 0 {
             return false;

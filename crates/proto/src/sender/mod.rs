@@ -63,6 +63,7 @@ impl Sender {
     }
 
     /// The peer has acknowledged everything before `ack` at the data level. Returns how many bytes of that are new.
+    #[inline]
     pub(crate) fn acknowledge(&mut self, now: Instant, ack: DataSeq) -> u64 {
         let newly = self.map.acknowledge(ack);
         if newly > 0 {
@@ -83,6 +84,7 @@ impl Sender {
     }
 
     /// Nothing is written, out, or waiting for a window. A side that only receives is asked this with each segment.
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.map.unassigned_bytes() + self.map.assigned_bytes() == 0
             && self.reinjection.is_empty()
