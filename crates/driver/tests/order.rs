@@ -4,8 +4,7 @@ use core::convert::Infallible;
 use core::net::SocketAddr;
 use pathweave_algorithms::Registry;
 use pathweave_driver::{Applications, Driver, HostPacket, Observed, Observer, PacketIo, Received};
-use pathweave_proto::config::{Chosen, ConnectionConfig};
-use pathweave_proto::parameter::Values;
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
@@ -111,14 +110,9 @@ fn stray(to: usize) -> (usize, Segment) {
 /// Both hosts have begun to connect, so both have a timer for their SYN at the same time.
 fn connecting(driver: &mut Driver<Observed<Device, Logged>, Programs>) -> Instant {
     let registry = Registry::builtin();
-    let scheduler = registry.scheduler("minrtt").expect("minrtt is built in").clone();
-    let controller = registry.controller("reno").expect("reno is built in").clone();
-    let values = |parameters| Values::parse(parameters, &[]).expect("the defaults are right");
-    let (scheduler_values, controller_values) = (values(scheduler.parameters), values(controller.parameters));
-    let config = ConnectionConfig::new(
-        Chosen { entry: scheduler, values: scheduler_values },
-        Chosen { entry: controller, values: controller_values },
-    );
+    let scheduler = registry.choose_scheduler("minrtt", &[]).expect("minrtt is built in");
+    let controller = registry.choose_controller("reno", &[]).expect("reno is built in");
+    let config = ConnectionConfig::new(scheduler, controller);
     for host in 0..2 {
         let own = [LocalAddress { address: address(host).ip(), meta: Default::default() }];
         let opened =

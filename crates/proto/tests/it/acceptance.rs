@@ -70,7 +70,7 @@ fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_agai
         change(&mut forged);
         pair.inject(Server, forged);
         pair.run_for(ms(1));
-        pair.unchecked = true;
+        pair.driver.applications.unchecked = true;
         let mut honest = next.clone();
         honest.payload = bytes(&pair, 1000, 600);
         pair.inject(Server, honest);
@@ -120,7 +120,7 @@ fn in_syn_sent_only_a_reset_that_acknowledges_the_syn_counts() {
             let mut pair = Pair::new(&[10], config.clone());
             pair.script(|p| if p.number == 0 { Fate::Drop } else { Fate::Pass });
             pair.open();
-            let syn = pair.log[0].segment.clone();
+            let syn = pair.driver.io.log[0].segment.clone();
             let mut reset = Segment::new(syn.dst, syn.src);
             (reset.flags, reset.ack) = (flags, syn.seq.wrapping_add(ack));
             pair.inject(Client, reset);
@@ -145,12 +145,12 @@ fn in_syn_received_only_a_reset_at_the_exact_number_counts() {
             pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
             pair.open();
             pair.run_for(ms(25));
-            assert_eq!(pair.hosts[1].connections(), 1);
-            let syn = pair.log[0].segment.clone();
+            assert_eq!(pair.driver.endpoints[1].connections(), 1);
+            let syn = pair.driver.io.log[0].segment.clone();
             let mut reset = Segment::new(syn.src, syn.dst);
             (reset.flags, reset.seq) = (Flags::RST, syn.seq.wrapping_add(offset));
             pair.inject(Server, reset);
-            assert_eq!(pair.hosts[1].connections() == 0, ends, "{offset}");
+            assert_eq!(pair.driver.endpoints[1].connections() == 0, ends, "{offset}");
         }
     }
 }

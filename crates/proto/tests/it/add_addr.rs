@@ -27,7 +27,7 @@ fn an_announced_address_is_echoed_and_joined_whoever_sends() {
         for ipv6 in [false, true] {
             let new = if ipv6 { Pair::ipv6 } else { Pair::new };
             let mut pair = new(&[10, 20], config_by_announcement());
-            pair.apps[writer as usize].pending = 100_000;
+            pair.driver.applications.apps[writer as usize].pending = 100_000;
             pair.open();
             pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
             pair.run_for(secs(5));
@@ -56,7 +56,7 @@ fn without_an_echo_announcing_ends() {
     pair.run_for(secs(2000));
     let n = pair.sent(Server).filter(|p| announcement(p)).count();
     assert_eq!(n, 8);
-    assert_eq!(pair.next_event(), None);
+    assert_eq!(pair.driver.poll_timeout(), None);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_full_mesh_joins_every_pair_that_has_a_route() {
 
 /// The keys of client and server.
 fn keys(pair: &Pair) -> (Key, Key) {
-    let found = pair.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+    let found = pair.driver.io.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
         MptcpOption::Capable(c) => match c.content {
             CapableContent::Ack { sender, receiver, .. } => Some((sender, receiver)),
             _ => None,
@@ -124,13 +124,13 @@ fn addresses_that_nobody_else_has_are_ignored_without_an_echo() {
     pair.connect();
     pair.write(Client, 1000);
     pair.run_for(secs(1));
-    let own = pair.paths[0].addresses[0].to_string();
+    let own = pair.driver.io.paths[0].addresses[0].to_string();
     for address in ["127.0.0.1", "224.0.0.5", "0.0.0.0", "::1", "ff02::1", "::", own.as_str()] {
         let forged = announce(&pair, 5, address.parse().expect("an address"));
-        let sent = pair.log.len();
+        let sent = pair.driver.io.log.len();
         pair.inject(Client, forged);
         pair.run_for(secs(1));
-        assert_eq!(pair.log.len(), sent, "{address}");
+        assert_eq!(pair.driver.io.log.len(), sent, "{address}");
     }
     // The same with an address that is one is echoed.
     let forged = announce(&pair, 5, "10.9.9.9".parse().expect("an address"));
@@ -170,8 +170,8 @@ fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
         n += 1;
         if p.is_data() && n.is_multiple_of(7) { Fate::Drop } else { Fate::Pass }
     });
-    pair.apps[0].pending = 300_000;
-    pair.apps[1].pending = 300_000;
+    pair.driver.applications.apps[0].pending = 300_000;
+    pair.driver.applications.apps[1].pending = 300_000;
     pair.connect();
     pair.run_until("joined", secs(3), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
     let id = pair.subflow(Server, 0).id;
@@ -195,5 +195,5 @@ fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
     assert_eq!(announced.len(), 11);
     let priorities = pair.sent(Server).filter(|p| p.has_option(|o| matches!(o, MptcpOption::Priority { .. }))).count();
     assert!(priorities >= 2, "{priorities}");
-    assert!(pair.log.iter().any(|p| p.segment.options.wire_len() == 40));
+    assert!(pair.driver.io.log.iter().any(|p| p.segment.options.wire_len() == 40));
 }

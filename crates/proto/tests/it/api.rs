@@ -15,16 +15,16 @@ fn a_full_send_buffer_blocks_and_room_is_told() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10], ConnectionConfig { send_buffer: 10_000, ..config });
         pair.connect();
-        let (handle, now) = (pair.apps[0].handle.expect("it is open"), pair.now);
+        let (handle, now) = (pair.driver.applications.apps[0].handle.expect("it is open"), pair.now);
         assert_eq!(pair.the(Client).writable(), 10_000);
-        assert_eq!(pair.hosts[0].write(now, handle, bytes(8000)), Ok(8000));
-        assert_eq!(pair.hosts[0].write(now, handle, bytes(8000)), Ok(2000));
-        assert_eq!(pair.hosts[0].write(now, handle, bytes(8000)), Err(WriteError::Blocked));
-        assert_eq!(pair.hosts[0].write(now, handle, bytes(0)), Ok(0));
+        assert_eq!(pair.driver.endpoints[0].write(now, handle, bytes(8000)), Ok(8000));
+        assert_eq!(pair.driver.endpoints[0].write(now, handle, bytes(8000)), Ok(2000));
+        assert_eq!(pair.driver.endpoints[0].write(now, handle, bytes(8000)), Err(WriteError::Blocked));
+        assert_eq!(pair.driver.endpoints[0].write(now, handle, bytes(0)), Ok(0));
         assert_eq!(pair.the(Client).writable(), 0);
-        pair.unchecked = true;
+        pair.driver.applications.unchecked = true;
         pair.run_until("there is room", secs(1), |p| p.happened(Client, |e| *e == ConnectionEvent::Writable).is_some());
-        assert_eq!(pair.hosts[0].write(pair.now, handle, bytes(1)), Ok(1));
+        assert_eq!(pair.driver.endpoints[0].write(pair.now, handle, bytes(1)), Ok(1));
     }
 }
 
@@ -32,22 +32,22 @@ fn a_full_send_buffer_blocks_and_room_is_told() {
 fn who_has_closed_writes_nothing_more_and_reads_on() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10], config);
-        pair.apps[0].reads = false;
+        pair.driver.applications.apps[0].reads = false;
         pair.connect();
         pair.write(Client, 1000);
         pair.close(Client);
-        let client = pair.apps[0].handle.expect("it is open");
-        assert_eq!(pair.hosts[0].write(pair.now, client, bytes(1)), Err(WriteError::Closed));
+        let client = pair.driver.applications.apps[0].handle.expect("it is open");
+        assert_eq!(pair.driver.endpoints[0].write(pair.now, client, bytes(1)), Err(WriteError::Closed));
         assert_eq!(pair.the(Client).writable(), 0);
-        assert_eq!(pair.hosts[0].read(pair.now, client, 10), Err(ReadError::Blocked));
+        assert_eq!(pair.driver.endpoints[0].read(pair.now, client, 10), Err(ReadError::Blocked));
         pair.run_for(secs(1));
         pair.send_all(Server, 10);
         pair.run_for(ms(15));
-        assert_eq!(pair.hosts[0].read(pair.now, client, 6).map(|p| p.len()), Ok(6));
-        assert_eq!(pair.hosts[0].read(pair.now, client, 6).map(|p| p.len()), Ok(4));
-        assert_eq!(pair.hosts[0].read(pair.now, client, 6), Err(ReadError::Finished));
+        assert_eq!(pair.driver.endpoints[0].read(pair.now, client, 6).map(|p| p.len()), Ok(6));
+        assert_eq!(pair.driver.endpoints[0].read(pair.now, client, 6).map(|p| p.len()), Ok(4));
+        assert_eq!(pair.driver.endpoints[0].read(pair.now, client, 6), Err(ReadError::Finished));
         pair.run_for(secs(100));
-        assert_eq!(pair.hosts[0].read(pair.now, client, 6), Err(ReadError::UnknownConnection), "it is over");
+        assert_eq!(pair.driver.endpoints[0].read(pair.now, client, 6), Err(ReadError::UnknownConnection), "it is over");
     }
 }
 
@@ -55,17 +55,21 @@ fn who_has_closed_writes_nothing_more_and_reads_on() {
 fn a_failure_is_told_by_every_command() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10], config);
-        pair.apps[1].reads = false;
+        pair.driver.applications.apps[1].reads = false;
         pair.connect();
         pair.write(Client, 1000);
         pair.run_for(secs(1));
         pair.command(Client, |c, now| c.abort(now));
         pair.run_for(secs(1));
-        let server = pair.apps[1].handle.expect("it was accepted");
+        let server = pair.driver.applications.apps[1].handle.expect("it was accepted");
         let reset = ConnectionError::Reset;
-        assert_eq!(pair.hosts[1].write(pair.now, server, bytes(1)), Err(WriteError::Failed(reset)));
-        assert_eq!(pair.hosts[1].read(pair.now, server, u64::MAX).map(|p| p.len()), Ok(1000), "it came before");
-        assert_eq!(pair.hosts[1].read(pair.now, server, 1), Err(ReadError::Failed(reset)));
+        assert_eq!(pair.driver.endpoints[1].write(pair.now, server, bytes(1)), Err(WriteError::Failed(reset)));
+        assert_eq!(
+            pair.driver.endpoints[1].read(pair.now, server, u64::MAX).map(|p| p.len()),
+            Ok(1000),
+            "it came before"
+        );
+        assert_eq!(pair.driver.endpoints[1].read(pair.now, server, 1), Err(ReadError::Failed(reset)));
     }
 }
 
@@ -73,9 +77,9 @@ fn a_failure_is_told_by_every_command() {
 fn a_connection_that_is_gone_is_unknown() {
     let mut pair = Pair::new(&[10], config());
     pair.connect();
-    let client = pair.apps[0].handle.expect("it is open");
+    let client = pair.driver.applications.apps[0].handle.expect("it is open");
     pair.command(Client, |c, now| c.abort(now));
-    let (now, host) = (pair.now, &mut pair.hosts[0]);
+    let (now, host) = (pair.now, &mut pair.driver.endpoints[0]);
     assert!(host.connection(client).is_none());
     assert_eq!(host.write(now, client, bytes(1)), Err(WriteError::UnknownConnection));
     assert_eq!(host.write_message(now, client, bytes(1)), Err(WriteError::UnknownConnection));
@@ -103,7 +107,7 @@ fn a_refused_connection_is_told_from_one_that_breaks_and_from_silence() {
             Fate::Pass
         });
         pair.run_for(secs(1));
-        assert!(failed(&pair, ConnectionError::Refused), "{:?}", pair.apps[0].events);
+        assert!(failed(&pair, ConnectionError::Refused), "{:?}", pair.driver.applications.apps[0].events);
 
         let mut pair = Pair::new(&[10], config);
         pair.connect();
@@ -112,7 +116,7 @@ fn a_refused_connection_is_told_from_one_that_breaks_and_from_silence() {
         reset.flags = pathweave_wire::Flags::RST;
         pair.inject(Client, reset);
         pair.run_for(secs(100));
-        assert!(!failed(&pair, ConnectionError::Refused), "{:?}", pair.apps[0].events);
+        assert!(!failed(&pair, ConnectionError::Refused), "{:?}", pair.driver.applications.apps[0].events);
     }
 }
 
@@ -120,7 +124,7 @@ fn a_refused_connection_is_told_from_one_that_breaks_and_from_silence() {
 fn addresses_are_those_of_the_first_subflow() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
-    let at = |path: usize, host: usize, port| SocketAddr::new(pair.paths[path].addresses[host], port);
+    let at = |path: usize, host: usize, port| SocketAddr::new(pair.driver.io.paths[path].addresses[host], port);
     assert_eq!(pair.the(Client).local_address(), at(0, 0, 49_152));
     assert_eq!(pair.the(Client).remote_address(), at(0, 1, 80));
     assert_eq!(pair.the(Server).local_address(), at(0, 1, 80));

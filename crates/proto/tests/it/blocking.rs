@@ -55,8 +55,8 @@ fn traced_over(
     pair.write(Client, bytes);
     let mut trace = Vec::new();
     pair.run_until("all has arrived", secs(120), |p| p.received(Server) == 40_001 + bytes);
-    let handle = pair.apps[0].handle.expect("it is connected");
-    while let Some(entry) = pair.hosts[0].poll_trace(handle) {
+    let handle = pair.driver.applications.apps[0].handle.expect("it is connected");
+    while let Some(entry) = pair.driver.endpoints[0].poll_trace(handle) {
         trace.push(entry);
     }
     trace

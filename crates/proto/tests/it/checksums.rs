@@ -42,25 +42,25 @@ fn they_are_used_if_either_side_asks() {
         pair.run_until_received(Server, 200_000, secs(5));
         pair.run_until_received(Client, 200_000, secs(5));
         let used = client || server;
-        let all = pair.log.iter().filter(|p| p.is_data() || p.is_data_fin());
+        let all = pair.driver.io.log.iter().filter(|p| p.is_data() || p.is_data_fin());
         assert!(all.clone().count() > 200 && all.clone().all(|p| checksum(p).is_some() == used));
         // The third ACK says what was agreed.
-        let third = pair.log[2].segment.options.mptcp.first();
+        let third = pair.driver.io.log[2].segment.options.mptcp.first();
         assert!(matches!(third, Some(MptcpOption::Capable(c)) if c.flags.checksum_required == used), "{third:?}");
         pair.run_for(secs(100));
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
     }
 }
 
 #[test]
 fn virtual_data_counts_as_zeros() {
     let mut pair = Pair::new(&[10, 20], with_checksums());
-    pair.virtual_payload = true;
-    pair.apps[1].reads = false;
+    pair.driver.io.virtual_payload = true;
+    pair.driver.applications.apps[1].reads = false;
     pair.connect();
-    let client = pair.apps[0].handle.expect("open");
+    let client = pair.driver.applications.apps[0].handle.expect("open");
     let all = Payload::Virtual { start: 0, len: 100_001 };
-    assert_eq!(pair.hosts[0].write(pair.now, client, all), Ok(100_001));
+    assert_eq!(pair.driver.endpoints[0].write(pair.now, client, all), Ok(100_001));
     pair.settle();
     pair.run_until("all came", secs(2), |p| p.the(Server).received_bytes() == 100_001);
 }
@@ -100,7 +100,7 @@ fn a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing
 fn a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping() {
     for lost in [None, Some(Server), Some(Client)] {
         let mut pair = Pair::new(&[10], with_checksums());
-        pair.unchecked = true;
+        pair.driver.applications.unchecked = true;
         pair.connect();
         pair.write(Client, 20_000);
         pair.write(Server, 20_000);
@@ -127,11 +127,15 @@ fn a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mappin
         assert_eq!(pair.data(Client).filter(infinite).count(), 1, "{lost:?}");
         pair.send_all(Server, 50_000);
         pair.run_until("all came", secs(5), |p| p.received(Server) == 120_000 && p.received(Client) == 70_000);
-        let changed =
-            pair.apps[1].received.iter().enumerate().filter(|(i, b)| **b != byte_at(Client, *i as u64)).count();
+        let changed = pair.driver.applications.apps[1]
+            .received
+            .iter()
+            .enumerate()
+            .filter(|(i, b)| **b != byte_at(Client, *i as u64))
+            .count();
         assert_eq!(changed, 1);
         pair.run_for(secs(100));
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
     }
 }
 

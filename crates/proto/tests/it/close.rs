@@ -5,7 +5,7 @@ use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
 
 fn all_gone(pair: &Pair) -> bool {
-    pair.hosts.iter().all(|h| h.connections() == 0)
+    pair.driver.endpoints.iter().all(|h| h.connections() == 0)
 }
 
 /// Both ends close in order, and forget the connection after TIME_WAIT.
@@ -19,7 +19,7 @@ fn ends_in_order(pair: &mut Pair) {
         assert_eq!(pair.happened(side, |e| matches!(e, ConnectionEvent::Failed(_))), None, "{side:?}");
     }
     pair.run_for(secs(1));
-    assert_eq!(pair.next_event(), None);
+    assert_eq!(pair.driver.poll_timeout(), None);
 }
 
 /// Bad-input row 36.
@@ -136,7 +136,11 @@ fn all_paths_dead_is_one_error_after_the_close_timeout() {
             p.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead)).is_some()
         });
         assert_eq!(pair.now.since(start), secs(20));
-        let errors = pair.apps[0].events.iter().filter(|(_, e)| matches!(e, ConnectionEvent::Failed(_))).count();
+        let errors = pair.driver.applications.apps[0]
+            .events
+            .iter()
+            .filter(|(_, e)| matches!(e, ConnectionEvent::Failed(_)))
+            .count();
         assert_eq!(errors, 1);
     }
 }
@@ -242,14 +246,14 @@ fn without_a_data_fin_the_connection_ends_only_after_a_timeout() {
     assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Closed), None);
     let failed = pair.happened(Server, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
     assert_eq!(failed.expect("it ended").since(start), secs(20));
-    assert_eq!(pair.hosts[1].connections(), 0);
+    assert_eq!(pair.driver.endpoints[1].connections(), 0);
 }
 
 #[test]
 fn what_came_before_a_failure_can_still_be_read() {
     for config in [tcp_config(), config()].into_iter().flat_map(on_each_host) {
         let mut pair = Pair::new(&[10], config);
-        pair.apps[1].reads = false;
+        pair.driver.applications.apps[1].reads = false;
         pair.connect();
         pair.write(Client, 50_000);
         pair.run_for(secs(1));
@@ -257,19 +261,19 @@ fn what_came_before_a_failure_can_still_be_read() {
         pair.run_for(secs(100));
         assert_eq!(pair.the(Server).error(), Some(ConnectionError::Reset));
         assert_eq!(pair.read(Server, 20_000), 20_000);
-        assert_eq!(pair.hosts[1].connections(), 1);
+        assert_eq!(pair.driver.endpoints[1].connections(), 1);
         assert_eq!(pair.read(Server, 50_000), 30_000);
-        assert_eq!(pair.hosts[1].connections(), 0, "all is read");
+        assert_eq!(pair.driver.endpoints[1].connections(), 0, "all is read");
 
         let mut pair = Pair::new(&[10], pair.config.clone());
-        pair.apps[1].reads = false;
+        pair.driver.applications.apps[1].reads = false;
         pair.connect();
         pair.write(Client, 50_000);
         pair.run_for(secs(1));
         pair.command(Client, |c, now| c.abort(now));
         pair.run_for(secs(1));
         pair.close(Server);
-        assert_eq!(pair.hosts[1].connections(), 0, "the application wants no more of it");
+        assert_eq!(pair.driver.endpoints[1].connections(), 0, "the application wants no more of it");
     }
 }
 
@@ -331,7 +335,11 @@ fn a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_wh
         for side in [Client, Server] {
             assert_eq!(pair.the(side).error(), None);
             let down = |e: &ConnectionEvent| matches!(e, ConnectionEvent::SubflowDown(_));
-            assert_eq!(pair.apps[side as usize].events.iter().filter(|(_, e)| down(e)).count(), 2, "{side:?}");
+            assert_eq!(
+                pair.driver.applications.apps[side as usize].events.iter().filter(|(_, e)| down(e)).count(),
+                2,
+                "{side:?}"
+            );
         }
         let start = pair.now;
         if comes_back {

@@ -57,7 +57,7 @@ fn out_of_order_segments_and_filled_holes_are_acknowledged_at_once() {
 fn data_in_return_carries_the_acknowledgement() {
     let mut pair = Pair::new(&[10], delayed(0));
     // A reader that takes pushed data is acknowledged for at once, as in the kernel.
-    pair.apps[1].reads = false;
+    pair.driver.applications.apps[1].reads = false;
     pair.connect();
     pair.run_for(secs(1));
     pair.clear_log();

@@ -17,10 +17,10 @@ fn it_is_asked_for_and_agreed_on_in_the_handshake() {
         pair.connect();
         pair.write(Client, 20_000);
         pair.run_until_received(Server, 20_000, secs(1));
-        assert_eq!(pair.log[0].segment.flags.contains(Flags::ECE | Flags::CWR), client);
-        assert_eq!(pair.log[1].segment.flags.contains(Flags::ECE), agreed);
+        assert_eq!(pair.driver.io.log[0].segment.flags.contains(Flags::ECE | Flags::CWR), client);
+        assert_eq!(pair.driver.io.log[1].segment.flags.contains(Flags::ECE), agreed);
         assert_eq!(pair.data(Client).all(|p| p.ecn == Ecn::Ect0), agreed);
-        assert!(pair.log.iter().filter(|p| !p.is_data()).all(|p| p.ecn == Ecn::NotEct));
+        assert!(pair.driver.io.log.iter().filter(|p| !p.is_data()).all(|p| p.ecn == Ecn::NotEct));
     }
 }
 

@@ -21,7 +21,7 @@ fn falls_back(rule: fn(&Packet) -> bool) {
             }
             Fate::Pass
         });
-        pair.apps[first as usize].pending = 80_000;
+        pair.driver.applications.apps[first as usize].pending = 80_000;
         pair.open();
         pair.run_until_received(first.other(), 80_000, secs(5));
         pair.send_all(first.other(), 80_000);
@@ -31,8 +31,8 @@ fn falls_back(rule: fn(&Packet) -> bool) {
         let ends = [Client, Server].map(|s| pair.connection(s).map(|c| c.is_mptcp()));
         assert!(!ends.contains(&Some(true)), "{first:?} writes first");
         pair.run_for(secs(100));
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
-        assert!(pair.log.iter().all(|p| !p.is_rst()));
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
+        assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
     }
 }
 
@@ -94,13 +94,13 @@ fn options_lost_on_the_first_data_after_an_announcement() {
             }
             Fate::Pass
         });
-        pair.apps[from as usize].pending = 80_000;
+        pair.driver.applications.apps[from as usize].pending = 80_000;
         pair.open();
         pair.run_until_received(from.other(), 80_000, secs(5));
         pair.run_for(secs(5));
         assert!(!pair.the(Server).is_mptcp() && !pair.the(Client).is_mptcp(), "{from:?}");
         assert_eq!((pair.received(from.other()), pair.usable(Client), pair.usable(Server)), (80_000, 1, 1), "{from:?}");
-        assert!(pair.log.iter().all(|p| p.path == 1 || !p.is_rst()), "{from:?}");
+        assert!(pair.driver.io.log.iter().all(|p| p.path == 1 || !p.is_rst()), "{from:?}");
     }
 }
 
@@ -173,7 +173,7 @@ fn options_lost_on_one_segment_of_the_only_subflow() {
     pair.run_for(secs(100));
     pair.write(Client, 50_000);
     pair.run_until_received(Server, 150_000, secs(2));
-    assert!(pair.the(Server).is_mptcp() && pair.log.iter().all(|p| !p.is_rst()));
+    assert!(pair.the(Server).is_mptcp() && pair.driver.io.log.iter().all(|p| !p.is_rst()));
 }
 
 /// "Once this is detected (by the subflow-level receive buffer filling up, since there is no mapping available in order to
@@ -248,7 +248,7 @@ fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
     pair.send_all(Server, 50_000);
     pair.run_until_received(Client, 50_000, secs(3));
     pair.run_for(secs(100));
-    assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+    assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
 }
 
 /// Who may have fallen back gets no data again under another mapping: without its options it would be new data.

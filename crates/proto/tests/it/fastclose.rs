@@ -6,7 +6,7 @@ use pathweave_wire::mptcp::{CapableContent, Key, MptcpOption};
 use pathweave_wire::{Flags, Segment};
 
 fn failure(pair: &Pair, side: Side) -> Option<ConnectionError> {
-    pair.apps[side as usize].events.iter().find_map(|(_, e)| match e {
+    pair.driver.applications.apps[side as usize].events.iter().find_map(|(_, e)| match e {
         ConnectionEvent::Failed(error) => Some(*error),
         _ => None,
     })
@@ -24,8 +24,11 @@ fn it_carries_the_receivers_key_and_ends_all_subflows() {
     pair.run_for(ms(30));
     assert_eq!(failure(&pair, Client), Some(ConnectionError::Aborted));
     assert_eq!(failure(&pair, Server), Some(ConnectionError::Reset));
-    assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
-    assert_eq!(pair.apps[1].events.iter().filter(|(_, e)| matches!(e, ConnectionEvent::Failed(_))).count(), 1);
+    assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
+    assert_eq!(
+        pair.driver.applications.apps[1].events.iter().filter(|(_, e)| matches!(e, ConnectionEvent::Failed(_))).count(),
+        1
+    );
 }
 
 /// Bad-input row 26, with the option on an acknowledgement: "Host B answers on the same subflow with a TCP RST and tears down
@@ -34,7 +37,7 @@ fn it_carries_the_receivers_key_and_ends_all_subflows() {
 fn on_an_acknowledgement_it_is_answered_by_resets() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
-    let key = pair.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+    let key = pair.driver.io.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
         MptcpOption::Capable(c) => match c.content {
             CapableContent::SynAck { sender } => Some(sender),
             _ => None,
@@ -47,7 +50,7 @@ fn on_an_acknowledgement_it_is_answered_by_resets() {
     assert_eq!(failure(&pair, Server), Some(ConnectionError::Reset));
     let paths: Vec<usize> = pair.sent(Server).filter(|p| p.is_rst()).map(|p| p.path).collect();
     assert_eq!(paths, [0, 1]);
-    assert_eq!(pair.hosts[1].connections(), 0);
+    assert_eq!(pair.driver.endpoints[1].connections(), 0);
 }
 
 /// Bad-input row 26.
@@ -75,7 +78,7 @@ fn a_lost_fast_close_is_answered_by_resets_later() {
     pair.command(Client, |c, now| c.abort(now));
     pair.write(Server, 1000);
     pair.run_until("the server learns", secs(2), |p| failure(p, Server) == Some(ConnectionError::Reset));
-    assert_eq!(pair.hosts[1].connections(), 0);
+    assert_eq!(pair.driver.endpoints[1].connections(), 0);
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn a_syn_in_an_open_connection_is_challenged() {
     pair.connect();
     pair.write(Client, 1000);
     pair.run_for(ms(500));
-    let syn = pair.log[0].segment.clone();
+    let syn = pair.driver.io.log[0].segment.clone();
     pair.clear_log();
     let mut later = syn.clone();
     later.seq = later.seq.wrapping_add(5000);

@@ -9,7 +9,7 @@ use pathweave_wire::Flags;
 fn three_segments_open_a_connection_in_one_and_a_half_round_trips() {
     let mut pair = Pair::new(&[10], tcp_config());
     pair.connect();
-    let seen: Vec<_> = pair.log.iter().map(|p| (p.at, p.from, p.segment.flags)).collect();
+    let seen: Vec<_> = pair.driver.io.log.iter().map(|p| (p.at, p.from, p.segment.flags)).collect();
     assert_eq!(
         seen,
         [(at_ms(0), Client, Flags::SYN), (at_ms(10), Server, Flags::SYN | Flags::ACK), (at_ms(20), Client, Flags::ACK),]
@@ -24,9 +24,9 @@ fn three_segments_open_a_connection_in_one_and_a_half_round_trips() {
 fn options_are_offered_and_agreed() {
     let mut pair = Pair::new(&[10], tcp_config());
     pair.connect();
-    let syn = &pair.log[0].segment.options;
+    let syn = &pair.driver.io.log[0].segment.options;
     assert_eq!((syn.mss, syn.sack_permitted, syn.window_scale), (Some(1460), true, Some(5)));
-    let syn_ack = &pair.log[1].segment.options;
+    let syn_ack = &pair.driver.io.log[1].segment.options;
     assert_eq!((syn_ack.mss, syn_ack.sack_permitted, syn_ack.window_scale), (Some(1460), true, Some(5)));
     // RFC 7323 §3.2: the SYN/ACK echoes the SYN's timestamp.
     assert_eq!(syn_ack.timestamps.map(|t| t.echo), syn.timestamps.map(|t| t.value));
@@ -40,7 +40,7 @@ fn what_the_peer_does_not_offer_is_not_used() {
     pair.connect();
     pair.write(Client, 100_000);
     pair.run_until_received(Server, 100_000, secs(5));
-    assert!(pair.log.iter().skip(1).all(|p| p.segment.options.timestamps.is_none()));
+    assert!(pair.driver.io.log.iter().skip(1).all(|p| p.segment.options.timestamps.is_none()));
     // Without timestamps a segment is 12 bytes larger.
     assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1460));
     assert!(pair.sent(Client).filter(|p| !p.is_syn()).all(|p| p.segment.options.window_scale.is_none()));
@@ -78,14 +78,14 @@ fn a_handshake_that_is_never_answered_fails() {
     let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::ConnectTimeout));
     // 1 + 2 + 4 + 8 + 16 + 32 + 64 s: six retransmissions.
     assert_eq!(failed, Some(at_ms(127_000)));
-    assert_eq!(pair.hosts[0].connections(), 0);
-    assert_eq!(pair.next_event(), None);
+    assert_eq!(pair.driver.endpoints[0].connections(), 0);
+    assert_eq!(pair.driver.poll_timeout(), None);
 }
 
 #[test]
 fn a_closed_port_refuses() {
     let mut pair = Pair::new(&[10], config());
-    pair.hosts[1] = pathweave_proto::Endpoint::new(pathweave_units::random::Random::substream(1, "other"));
+    pair.driver.endpoints[1] = pathweave_proto::Endpoint::new(pathweave_units::random::Random::substream(1, "other"));
     pair.open();
     pair.run_for(secs(1));
     let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
@@ -106,7 +106,7 @@ fn the_third_ack_may_be_lost_before_data_of_either_side() {
                 Fate::Pass
             });
             pair.open();
-            pair.apps[1].pending = if writer == Server { 50_000 } else { 0 };
+            pair.driver.applications.apps[1].pending = if writer == Server { 50_000 } else { 0 };
             if writer == Client {
                 pair.write(Client, 50_000);
             }
@@ -124,7 +124,7 @@ fn data_sent_with_the_third_ack_may_overtake_it() {
         pair.script(
             |p| if p.from == Client && p.is_pure_ack() && p.number < 5 { Fate::Late(ms(15)) } else { Fate::Pass },
         );
-        pair.apps[0].pending = 20_000;
+        pair.driver.applications.apps[0].pending = 20_000;
         pair.open();
         pair.run_until_received(Server, 20_000, secs(1));
         assert_eq!(pair.the(Server).is_mptcp(), pair.config.mptcp);
@@ -136,11 +136,13 @@ fn data_sent_with_the_third_ack_may_overtake_it() {
 fn both_ends_may_open_at_once() {
     for config in [tcp_config(), config()] {
         let mut pair = Pair::new(&[10], config.clone());
-        let [client, server] = pair.paths[0].addresses;
+        let [client, server] = pair.driver.io.paths[0].addresses;
         let (client, server) = (core::net::SocketAddr::new(client, 1000), core::net::SocketAddr::new(server, 2000));
         let now = pair.now;
-        pair.apps[0].handle = Some(pair.hosts[0].connect(now, client, server, config.clone(), &[]).expect("valid"));
-        pair.apps[1].handle = Some(pair.hosts[1].connect(now, server, client, config, &[]).expect("valid"));
+        pair.driver.applications.apps[0].handle =
+            Some(pair.driver.endpoints[0].connect(now, client, server, config.clone(), &[]).expect("valid"));
+        pair.driver.applications.apps[1].handle =
+            Some(pair.driver.endpoints[1].connect(now, server, client, config, &[]).expect("valid"));
         pair.settle();
         pair.run_until("both are open", secs(2), |p| p.the(Client).is_connected() && p.the(Server).is_connected());
         // MP_CAPABLE has no rule for crossing SYNs: plain TCP.
@@ -149,7 +151,7 @@ fn both_ends_may_open_at_once() {
         pair.send_all(Server, 20_000);
         pair.run_until("both have all", secs(2), |p| p.received(Server) == 30_000 && p.received(Client) == 20_000);
         pair.run_for(secs(130));
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
     }
 }
 
@@ -158,11 +160,11 @@ fn a_duplicated_syn_does_no_harm() {
     for late in [1, 15, 25, 500] {
         let mut pair = Pair::new(&[10], config());
         pair.script(move |p| if p.is_syn() { Fate::Twice(ms(late)) } else { Fate::Pass });
-        pair.apps[0].pending = 100_000;
+        pair.driver.applications.apps[0].pending = 100_000;
         pair.connect();
         pair.run_until_received(Server, 100_000, secs(2));
         assert!(pair.the(Server).is_mptcp());
-        assert!(pair.log.iter().all(|p| !p.is_rst()));
+        assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
     }
 }
 
@@ -170,7 +172,7 @@ fn a_duplicated_syn_does_no_harm() {
 fn addresses_of_version_6_take_20_bytes_more() {
     let mut pair = Pair::ipv6(&[10], tcp_config());
     pair.connect();
-    assert_eq!(pair.log[0].segment.options.mss, Some(1440));
+    assert_eq!(pair.driver.io.log[0].segment.options.mss, Some(1440));
     pair.write(Client, 100_000);
     pair.run_until_received(Server, 100_000, secs(2));
     assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1428));
@@ -181,7 +183,7 @@ fn a_wrong_acknowledgement_of_the_syn_is_reset() {
     // RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset".
     let mut pair = Pair::new(&[10], tcp_config());
     pair.open();
-    let syn = pair.log[0].segment.clone();
+    let syn = pair.driver.io.log[0].segment.clone();
     let mut answer = pathweave_wire::Segment::new(syn.dst, syn.src);
     answer.flags = Flags::SYN | Flags::ACK;
     answer.ack = syn.seq.wrapping_add(100);
@@ -200,7 +202,7 @@ fn a_server_that_gives_a_handshake_up_resets_it() {
     pair.run_for(secs(200));
     let last = pair.sent(Server).next_back().expect("sent");
     assert!(last.is_rst() && last.at == at_ms(127_010), "{last:?}");
-    assert_eq!(pair.hosts[1].connections(), 0);
+    assert_eq!(pair.driver.endpoints[1].connections(), 0);
 }
 
 #[test]
@@ -227,7 +229,7 @@ fn an_old_segment_does_not_complete_the_handshake() {
         pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
         pair.open();
         pair.run_for(ms(25));
-        let mut old = pair.log[2].segment.clone();
+        let mut old = pair.driver.io.log[2].segment.clone();
         old.seq = old.seq.wrapping_sub(1);
         pair.inject(Server, old);
         assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Connected), None);
@@ -246,7 +248,7 @@ fn only_the_acknowledgement_of_the_syn_ack_completes_the_handshake() {
             pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
             pair.open();
             pair.run_for(ms(25));
-            let mut guess = pair.log[2].segment.clone();
+            let mut guess = pair.driver.io.log[2].segment.clone();
             guess.ack = guess.ack.wrapping_add(off_by);
             pair.clear_log();
             pair.inject(Server, guess.clone());

@@ -85,7 +85,7 @@ fn segments_with_anything_changed_in_them_end_nothing_but_their_connection() {
         let base = with_scheduler(base, schedulers[seed as usize % schedulers.len()].name());
         let config = ConnectionConfig { checksum, close_timeout: secs(10), keep_alive: secs(30), ..base };
         let mut pair = Pair::new(&[10, 15], config);
-        pair.unchecked = true;
+        pair.driver.applications.unchecked = true;
         let mut random = Random::substream(seed, "hostile");
         let rate = 5 + seed % 300;
         pair.script(move |p| {
@@ -97,10 +97,10 @@ fn segments_with_anything_changed_in_them_end_nothing_but_their_connection() {
             }
             if below(&mut random, 20) == 0 { Fate::Twice(ms(3)) } else { Fate::Pass }
         });
-        pair.apps[0].pending = 60_000;
-        pair.apps[1].pending = 60_000;
-        pair.apps[0].close_after_writing = true;
-        pair.apps[1].close_after_writing = true;
+        pair.driver.applications.apps[0].pending = 60_000;
+        pair.driver.applications.apps[1].pending = 60_000;
+        pair.driver.applications.apps[0].close_after_writing = true;
+        pair.driver.applications.apps[1].close_after_writing = true;
         pair.open();
         pair.run_for(secs(20));
         for side in [Client, Server] {
@@ -109,7 +109,7 @@ fn segments_with_anything_changed_in_them_end_nothing_but_their_connection() {
         pair.no_script();
         pair.run_for(secs(400));
         assert_eq!(
-            (pair.hosts[0].connections(), pair.hosts[1].connections()),
+            (pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()),
             (0, 0),
             "seed {seed}\n{}",
             pair.describe()

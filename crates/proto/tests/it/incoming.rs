@@ -18,8 +18,8 @@ fn asking(config: ConnectionConfig) -> (Pair, ListenerHandle) {
 /// The server listens there, and nowhere else.
 fn ask(pair: &mut Pair, at: SocketAddr) -> ListenerHandle {
     let before = pair.listener.take().expect("the pair listens");
-    assert_eq!(pair.hosts[1].unlisten(before), Ok(()));
-    pair.hosts[1].listen(at).expect("nobody else listens")
+    assert_eq!(pair.driver.endpoints[1].unlisten(before), Ok(()));
+    pair.driver.endpoints[1].listen(at).expect("nobody else listens")
 }
 
 /// The client's SYN arrives.
@@ -27,11 +27,14 @@ fn knock(pair: &mut Pair) -> Incoming {
     pair.open();
     pair.run_for(ms(11));
     assert!(pair.sent(Server).next().is_none(), "nobody has decided yet");
-    pair.hosts[1].poll_incoming().expect("the SYN is there")
+    pair.driver.endpoints[1].poll_incoming().expect("the SYN is there")
 }
 
 fn failed(pair: &Pair) -> Option<ConnectionError> {
-    pair.apps[0].events.iter().find_map(|(_, e)| if let ConnectionEvent::Failed(e) = e { Some(*e) } else { None })
+    pair.driver.applications.apps[0]
+        .events
+        .iter()
+        .find_map(|(_, e)| if let ConnectionEvent::Failed(e) = e { Some(*e) } else { None })
 }
 
 #[test]
@@ -44,9 +47,9 @@ fn an_incoming_connection_tells_who_wants_what() {
         let (mut pair, listener) = asking(config);
         let incoming = knock(&mut pair);
         assert_eq!((incoming.multipath, incoming.checksum, incoming.listener), (multipath, checksum, listener));
-        assert_eq!(incoming.local, SocketAddr::new(pair.paths[0].addresses[1], PORT));
-        assert_eq!(incoming.remote, SocketAddr::new(pair.paths[0].addresses[0], 49_152));
-        assert!(pair.hosts[1].poll_incoming().is_none(), "it is told once");
+        assert_eq!(incoming.local, SocketAddr::new(pair.driver.io.paths[0].addresses[1], PORT));
+        assert_eq!(incoming.remote, SocketAddr::new(pair.driver.io.paths[0].addresses[0], 49_152));
+        assert!(pair.driver.endpoints[1].poll_incoming().is_none(), "it is told once");
     }
 }
 
@@ -57,17 +60,17 @@ fn the_application_accepts_with_settings_and_addresses_of_its_own() {
         let incoming = knock(&mut pair);
         // It may take its time: the SYN comes again meanwhile, and is the same wish.
         pair.run_for(ms(1500));
-        assert!(pair.hosts[1].poll_incoming().is_none());
+        assert!(pair.driver.endpoints[1].poll_incoming().is_none());
         let (now, addresses) = (pair.now, pair.local_addresses(Server));
-        let handle = pair.hosts[1].accept(now, incoming, own.clone(), &addresses).expect("it waits");
-        pair.apps[1].handle = Some(handle);
+        let handle = pair.driver.endpoints[1].accept(now, incoming, own.clone(), &addresses).expect("it waits");
+        pair.driver.applications.apps[1].handle = Some(handle);
         pair.settle();
         pair.write(Client, 50_000);
         pair.run_until_received(Server, 50_000, secs(5));
         assert_eq!(pair.the(Server).is_mptcp(), own.mptcp);
         assert_eq!(pair.the(Server).config().checksum, own.checksum);
         assert!(pair.happened(Server, |e| *e == ConnectionEvent::Connected).is_some());
-        assert!(pair.hosts[1].poll_accept().is_none(), "the application knows it already");
+        assert!(pair.driver.endpoints[1].poll_accept().is_none(), "the application knows it already");
         pair.run_for(secs(1));
         assert_eq!(pair.usable(Client), subflows);
     }
@@ -78,11 +81,11 @@ fn a_refused_connection_gets_a_reset() {
     for config in [tcp_config(), config()] {
         let (mut pair, _) = asking(config);
         let incoming = knock(&mut pair);
-        pair.hosts[1].refuse(incoming);
+        pair.driver.endpoints[1].refuse(incoming);
         pair.settle();
         pair.run_for(ms(11));
         assert_eq!(failed(&pair), Some(ConnectionError::Refused));
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].footprint()), (0, 0));
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].footprint()), (0, 0));
     }
 }
 
@@ -90,12 +93,12 @@ fn a_refused_connection_gets_a_reset() {
 fn an_ignored_connection_gets_nothing_and_may_ask_again() {
     let (mut pair, _) = asking(config());
     let incoming = knock(&mut pair);
-    pair.hosts[1].ignore(incoming);
+    pair.driver.endpoints[1].ignore(incoming);
     pair.run_for(ms(900));
-    assert!(pair.hosts[1].poll_incoming().is_none());
-    assert_eq!(pair.hosts[1].footprint(), 0);
+    assert!(pair.driver.endpoints[1].poll_incoming().is_none());
+    assert_eq!(pair.driver.endpoints[1].footprint(), 0);
     pair.run_for(ms(200));
-    let again = pair.hosts[1].poll_incoming().expect("the SYN was repeated");
+    let again = pair.driver.endpoints[1].poll_incoming().expect("the SYN was repeated");
     assert_eq!(again.remote.port(), 49_152);
     assert!(pair.sent(Server).next().is_none());
 }
@@ -103,14 +106,14 @@ fn an_ignored_connection_gets_nothing_and_may_ask_again() {
 #[test]
 fn who_waits_too_long_is_forgotten() {
     let (mut pair, _) = asking(config());
-    pair.hosts[1].set_incoming_limits(10, secs(5));
+    pair.driver.endpoints[1].set_incoming_limits(10, secs(5));
     let incoming = knock(&mut pair);
     pair.script(|_| Fate::Drop);
     pair.run_for(ms(4998));
-    assert_eq!(pair.hosts[1].footprint(), 1);
+    assert_eq!(pair.driver.endpoints[1].footprint(), 1);
     pair.run_for(ms(2));
-    assert_eq!(pair.hosts[1].footprint(), 0);
-    let accepted = pair.hosts[1].accept(pair.now, incoming, config(), &[]);
+    assert_eq!(pair.driver.endpoints[1].footprint(), 0);
+    let accepted = pair.driver.endpoints[1].accept(pair.now, incoming, config(), &[]);
     assert_eq!(accepted, Err(AcceptError::Gone));
     assert!(pair.sent(Server).next().is_none());
 }
@@ -118,7 +121,7 @@ fn who_waits_too_long_is_forgotten() {
 #[test]
 fn so_many_wait_at_most_and_the_oldest_gives_way() {
     let (mut pair, _) = asking(config());
-    pair.hosts[1].set_incoming_limits(3, secs(60));
+    pair.driver.endpoints[1].set_incoming_limits(3, secs(60));
     let first = knock(&mut pair);
     let syn = pair.sent(Client).next().expect("the SYN").segment.clone();
     for port in 1..=5 {
@@ -126,10 +129,11 @@ fn so_many_wait_at_most_and_the_oldest_gives_way() {
         other.src.set_port(port);
         pair.inject(Server, other);
     }
-    assert_eq!(pair.hosts[1].footprint(), 3);
-    let told: Vec<u16> = core::iter::from_fn(|| pair.hosts[1].poll_incoming()).map(|i| i.remote.port()).collect();
+    assert_eq!(pair.driver.endpoints[1].footprint(), 3);
+    let told: Vec<u16> =
+        core::iter::from_fn(|| pair.driver.endpoints[1].poll_incoming()).map(|i| i.remote.port()).collect();
     assert_eq!(told, [3, 4, 5]);
-    assert_eq!(pair.hosts[1].accept(pair.now, first, config(), &[]), Err(AcceptError::Gone));
+    assert_eq!(pair.driver.endpoints[1].accept(pair.now, first, config(), &[]), Err(AcceptError::Gone));
 }
 
 #[test]
@@ -143,20 +147,20 @@ fn a_peer_can_take_its_wish_back_and_nobody_else_can() {
         reset.seq = seq;
         pair.inject(Server, reset.clone());
     }
-    assert_eq!(pair.hosts[1].footprint(), 1, "the number is not the next");
+    assert_eq!(pair.driver.endpoints[1].footprint(), 1, "the number is not the next");
     reset.seq = reset.seq.wrapping_sub(1);
     pair.inject(Server, reset);
-    assert_eq!(pair.hosts[1].footprint(), 0);
-    assert_eq!(pair.hosts[1].accept(pair.now, incoming, config(), &[]), Err(AcceptError::Gone));
+    assert_eq!(pair.driver.endpoints[1].footprint(), 0);
+    assert_eq!(pair.driver.endpoints[1].accept(pair.now, incoming, config(), &[]), Err(AcceptError::Gone));
 }
 
 #[test]
 fn who_stops_listening_refuses_those_that_wait_and_keeps_what_was_accepted() {
     let (mut pair, listener) = asking(config());
     let waiting = knock(&mut pair);
-    assert_eq!(pair.hosts[1].unlisten(listener), Ok(()));
-    assert_eq!(pair.hosts[1].unlisten(listener), Err(UnknownListener));
-    assert_eq!(pair.hosts[1].accept(pair.now, waiting, config(), &[]), Err(AcceptError::Gone));
+    assert_eq!(pair.driver.endpoints[1].unlisten(listener), Ok(()));
+    assert_eq!(pair.driver.endpoints[1].unlisten(listener), Err(UnknownListener));
+    assert_eq!(pair.driver.endpoints[1].accept(pair.now, waiting, config(), &[]), Err(AcceptError::Gone));
     pair.settle();
     pair.run_for(ms(11));
     assert_eq!(failed(&pair), Some(ConnectionError::Refused));
@@ -164,7 +168,7 @@ fn who_stops_listening_refuses_those_that_wait_and_keeps_what_was_accepted() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect();
     let listener = pair.listener.take().expect("the pair listens");
-    assert_eq!(pair.hosts[1].unlisten(listener), Ok(()));
+    assert_eq!(pair.driver.endpoints[1].unlisten(listener), Ok(()));
     pair.write(Client, 1000);
     pair.run_until("others join all the same", secs(2), |p| p.usable(Client) == 2);
     pair.run_until_received(Server, 1000, secs(2));
@@ -175,8 +179,8 @@ fn a_listener_at_one_address_takes_what_comes_to_it_alone() {
     for ipv6 in [false, true] {
         let new = if ipv6 { Pair::ipv6 } else { Pair::new };
         let any = |v6: bool| if v6 { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) };
-        let own = new(&[10, 20], config()).paths[0].addresses[1];
-        let other = new(&[10, 20], config()).paths[1].addresses[1];
+        let own = new(&[10, 20], config()).driver.io.paths[0].addresses[1];
+        let other = new(&[10, 20], config()).driver.io.paths[1].addresses[1];
         // Where is listened, and whether a SYN to `own` finds somebody.
         let cases = [(own, true), (other, false), (any(true), true), (any(false), !ipv6)];
         for (address, found) in cases {
@@ -184,14 +188,14 @@ fn a_listener_at_one_address_takes_what_comes_to_it_alone() {
             ask(&mut pair, SocketAddr::new(address, PORT));
             pair.open();
             pair.run_for(ms(25));
-            assert_eq!(pair.hosts[1].poll_incoming().is_some(), found, "{address} {own}");
+            assert_eq!(pair.driver.endpoints[1].poll_incoming().is_some(), found, "{address} {own}");
             assert_eq!(failed(&pair) == Some(ConnectionError::Refused), !found);
         }
         // The one that names the address goes before the others, whichever was there first.
         let mut pair = new(&[10, 20], config());
         ask(&mut pair, SocketAddr::new(any(true), PORT));
-        let named = pair.hosts[1].listen(SocketAddr::new(own, PORT)).expect("nobody else listens");
-        pair.hosts[1].listen(SocketAddr::new(any(false), PORT)).expect("nobody else listens");
+        let named = pair.driver.endpoints[1].listen(SocketAddr::new(own, PORT)).expect("nobody else listens");
+        pair.driver.endpoints[1].listen(SocketAddr::new(any(false), PORT)).expect("nobody else listens");
         assert_eq!(knock(&mut pair).listener, named);
     }
 }
@@ -200,9 +204,9 @@ fn a_listener_at_one_address_takes_what_comes_to_it_alone() {
 fn one_listener_an_address_and_port() {
     let (mut pair, _) = asking(config());
     let at = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT);
-    assert_eq!(pair.hosts[1].listen(at), Err(ListenError::AddressInUse));
-    assert_eq!(pair.hosts[1].listen_and_accept(at, config(), &[]), Err(ListenError::AddressInUse));
-    assert_eq!(pair.hosts[1].listen(SocketAddr::new(at.ip(), 0)), Err(ListenError::NoPort));
+    assert_eq!(pair.driver.endpoints[1].listen(at), Err(ListenError::AddressInUse));
+    assert_eq!(pair.driver.endpoints[1].listen_and_accept(at, config(), &[]), Err(ListenError::AddressInUse));
+    assert_eq!(pair.driver.endpoints[1].listen(SocketAddr::new(at.ip(), 0)), Err(ListenError::NoPort));
 }
 
 #[test]
@@ -211,43 +215,47 @@ fn who_accepts_by_itself_tells_listener_and_peer() {
     let listener = pair.listener.expect("the pair listens");
     pair.open();
     pair.script(|_| Fate::Pass);
-    while pair.hosts[1].connections() == 0
-        || !pair.hosts[0].connection(pair.apps[0].handle.expect("open")).expect("open").is_connected()
+    while pair.driver.endpoints[1].connections() == 0
+        || !pair.driver.endpoints[0]
+            .connection(pair.driver.applications.apps[0].handle.expect("open"))
+            .expect("open")
+            .is_connected()
     {
         assert!(pair.step(pair.now + secs(1)));
     }
     // The third ACK is on its way; the engine alone takes it.
     let ack = pair.sent(Client).last().expect("the third ACK").segment.clone();
-    assert_eq!(pair.hosts[1].poll_accept(), None);
-    pair.hosts[1].handle_segment(pair.now + ms(10), pathweave_wire::Ecn::NotEct, &mut ack.clone());
-    let accepted = pair.hosts[1].poll_accept().expect("it is connected");
+    assert_eq!(pair.driver.endpoints[1].poll_accept(), None);
+    pair.driver.endpoints[1].handle_segment(pair.now + ms(10), pathweave_wire::Ecn::NotEct, &mut ack.clone());
+    let accepted = pair.driver.endpoints[1].poll_accept().expect("it is connected");
     assert_eq!((accepted.listener, accepted.local, accepted.remote), (listener, ack.dst, ack.src));
-    assert!(pair.hosts[1].connection(accepted.connection).is_some());
+    assert!(pair.driver.endpoints[1].connection(accepted.connection).is_some());
 }
 
 /// The application has the handle of what it accepted: it hears that nothing comes of it.
 #[test]
 fn an_accepted_handshake_that_newer_ones_push_out_is_told_as_failed() {
     let (mut pair, _) = asking(config());
-    pair.hosts[1].set_half_open_limit(1);
+    pair.driver.endpoints[1].set_half_open_limit(1);
     let first = knock(&mut pair);
     let mut other = pair.sent(Client).next().expect("the SYN").segment.clone();
     other.src.set_port(1);
     pair.inject(Server, other);
-    let second = pair.hosts[1].poll_incoming().expect("another");
-    let handle = pair.hosts[1].accept(pair.now, first, config(), &[]).expect("it waits");
-    assert!(pair.hosts[1].accept(pair.now, second, config(), &[]).is_ok());
-    assert_eq!(pair.hosts[1].connections(), 1);
+    let second = pair.driver.endpoints[1].poll_incoming().expect("another");
+    let handle = pair.driver.endpoints[1].accept(pair.now, first, config(), &[]).expect("it waits");
+    assert!(pair.driver.endpoints[1].accept(pair.now, second, config(), &[]).is_ok());
+    assert_eq!(pair.driver.endpoints[1].connections(), 1);
     let failed = ConnectionEvent::Failed(ConnectionError::ConnectTimeout);
-    assert_eq!(pair.hosts[1].poll_event(), Some((handle, failed)));
+    assert_eq!(pair.driver.endpoints[1].poll_event(), Some((handle, failed)));
 }
 
 #[test]
 fn addresses_that_are_taken_and_ports_that_are_used_up_are_told() {
     use pathweave_proto::ConnectError;
     let mut pair = Pair::new(&[10], tcp_config());
-    let (from, to) = (pair.paths[0].addresses[0], SocketAddr::new(pair.paths[0].addresses[1], PORT));
-    let (now, host) = (pair.now, &mut pair.hosts[0]);
+    let (from, to) =
+        (pair.driver.io.paths[0].addresses[0], SocketAddr::new(pair.driver.io.paths[0].addresses[1], PORT));
+    let (now, host) = (pair.now, &mut pair.driver.endpoints[0]);
     host.connect(now, SocketAddr::new(from, 5000), to, tcp_config(), &[]).expect("it is free");
     let again = host.connect(now, SocketAddr::new(from, 5000), to, tcp_config(), &[]);
     assert_eq!(again, Err(ConnectError::AddressInUse));

@@ -37,7 +37,7 @@ fn without_an_answer_on_any_subflow_the_connection_ends() {
         pair.connect();
         pair.write(Client, 1000);
         pair.run_for(secs(5));
-        let heard = pair.log.last().expect("sent").at;
+        let heard = pair.driver.io.log.last().expect("sent").at;
         pair.kill(0);
         pair.kill(1);
         pair.run_for(secs(100));
@@ -45,7 +45,7 @@ fn without_an_answer_on_any_subflow_the_connection_ends() {
         let after = failed.expect("it ended").since(heard);
         // 30 s idle, 20 s of probes, looked at once a second.
         assert!(after >= secs(50) && after <= secs(52), "{after}");
-        assert_eq!(pair.hosts[0].connections(), 0);
+        assert_eq!(pair.driver.endpoints[0].connections(), 0);
     }
 }
 
@@ -68,5 +68,5 @@ fn off_there_is_no_probe() {
     pair.run_for(secs(5));
     pair.clear_log();
     pair.run_for(secs(100_000));
-    assert!(pair.log.is_empty());
+    assert!(pair.driver.io.log.is_empty());
 }

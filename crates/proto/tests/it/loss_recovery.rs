@@ -260,7 +260,7 @@ fn heavy_loss_both_ways_ends_with_all_data() {
 /// Pure acknowledgements of the server since `from`.
 fn acks(pair: &Pair, from: pathweave_units::Instant) -> Vec<pathweave_units::Duration> {
     let since = |p: &Packet| p.at.since(from);
-    pair.log.iter().filter(|p| p.from == Server && p.is_pure_ack() && p.at > from).map(since).collect()
+    pair.driver.io.log.iter().filter(|p| p.from == Server && p.is_pure_ack() && p.at > from).map(since).collect()
 }
 
 #[test]

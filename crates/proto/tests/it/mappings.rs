@@ -116,7 +116,7 @@ fn a_mapping_that_comes_after_its_data_is_taken() {
     pair.write(Client, 100_000);
     pair.run_until_received(Server, 100_001, ms(300));
     pair.run_for(secs(3));
-    assert!(pair.log.iter().all(|p| !p.is_rst()));
+    assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
     assert_eq!(pair.the(Client).counters().reinjected_segments, 0);
 }
 
@@ -165,7 +165,7 @@ fn a_mapping_that_contradicts_a_known_one_is_rejected() {
     });
     pair.write(Client, 100_000);
     pair.run_until_received(Server, 100_001, ms(300));
-    assert!(pair.log.iter().all(|p| !p.is_rst()));
+    assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
 }
 
 /// Bad-input row 17.
@@ -207,7 +207,7 @@ fn data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again() {
         assert_eq!(pair.subflow(Client, 1).in_flight, 0);
         assert_eq!(pair.the(Client).acked_bytes(), pair.received(Server));
         pair.run_until_received(Server, 30_001, secs(2));
-        assert!(pair.log.iter().all(|p| !p.is_rst()));
+        assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
     }
 }
 

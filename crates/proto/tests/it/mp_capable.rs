@@ -20,10 +20,12 @@ fn keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again() {
     pair.connect();
     pair.write(Client, 5_000);
     pair.run_until_received(Server, 5_000, secs(1));
-    assert_eq!(capable(&pair.log[0]), Some(CapableContent::Syn));
-    let Some(CapableContent::SynAck { sender: server }) = capable(&pair.log[1]) else { panic!("{:?}", pair.log[1]) };
-    let Some(CapableContent::Ack { sender, receiver, data_len: None, .. }) = capable(&pair.log[2]) else {
-        panic!("{:?}", pair.log[2])
+    assert_eq!(capable(&pair.driver.io.log[0]), Some(CapableContent::Syn));
+    let Some(CapableContent::SynAck { sender: server }) = capable(&pair.driver.io.log[1]) else {
+        panic!("{:?}", pair.driver.io.log[1])
+    };
+    let Some(CapableContent::Ack { sender, receiver, data_len: None, .. }) = capable(&pair.driver.io.log[2]) else {
+        panic!("{:?}", pair.driver.io.log[2])
     };
     assert_eq!(receiver, server);
     let first = pair.data(Client).next().expect("data was sent");
@@ -52,7 +54,7 @@ fn a_server_without_the_third_ack_takes_data_only_with_the_keys() {
         let lost = p.from == Client && !p.is_syn() && capable(p).is_some() && p.at < at_ms(100);
         if lost { Fate::Drop } else { Fate::Pass }
     });
-    pair.apps[0].pending = 50_000;
+    pair.driver.applications.apps[0].pending = 50_000;
     pair.open();
     pair.run_until_received(Server, 50_000, secs(5));
     assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
@@ -66,7 +68,14 @@ fn a_server_that_does_not_speak_it_gets_plain_tcp() {
     pair.send_all(Client, 50_000);
     pair.run_until_received(Server, 50_000, secs(5));
     assert!(!pair.the(Client).is_mptcp());
-    assert!(pair.log.iter().skip(1).all(|p| p.segment.options.mptcp.is_empty() && p.segment.options.dss.is_none()));
+    assert!(
+        pair.driver
+            .io
+            .log
+            .iter()
+            .skip(1)
+            .all(|p| p.segment.options.mptcp.is_empty() && p.segment.options.dss.is_none())
+    );
     assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1448));
 }
 
@@ -87,7 +96,7 @@ fn nothing_is_announced_on_plain_tcp() {
     pair.connect();
     pair.write(Client, 10_000);
     pair.run_for(secs(1));
-    assert!(pair.log.iter().all(|p| p.segment.options.mptcp.is_empty()));
+    assert!(pair.driver.io.log.iter().all(|p| p.segment.options.mptcp.is_empty()));
 }
 
 /// What the client's SYN says is changed on the way; returns whether the connection is Multipath TCP, once data has come.
@@ -107,7 +116,7 @@ fn with_syn(change: fn(&mut CapableFlags)) -> bool {
     pair.connect();
     pair.write(Client, 50_000);
     pair.run_until_received(Server, 50_000, secs(2));
-    let answer = pair.log[1].segment.options.mptcp.first();
+    let answer = pair.driver.io.log[1].segment.options.mptcp.first();
     match answer {
         Some(MptcpOption::Capable(c)) => assert_eq!(c.flags.version, 1),
         None => {}
@@ -172,7 +181,7 @@ fn a_syn_that_also_joins_is_plain_tcp() {
         Fate::Pass
     });
     pair.connect();
-    assert_eq!(pair.log[1].segment.options.mptcp, []);
+    assert_eq!(pair.driver.io.log[1].segment.options.mptcp, []);
     pair.write(Client, 50_000);
     pair.run_until_received(Server, 50_000, secs(2));
     assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
@@ -194,8 +203,10 @@ fn an_echoed_key_that_is_not_the_servers_is_plain_tcp_and_its_token_is_forgotten
     pair.write(Client, 50_000);
     pair.run_until_received(Server, 50_000, secs(2));
     assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
-    let Some(CapableContent::SynAck { sender }) = capable(&pair.log[1]) else { panic!("{:?}", pair.log[1]) };
-    let mut syn = pair.log[0].segment.clone();
+    let Some(CapableContent::SynAck { sender }) = capable(&pair.driver.io.log[1]) else {
+        panic!("{:?}", pair.driver.io.log[1])
+    };
+    let mut syn = pair.driver.io.log[0].segment.clone();
     syn.src.set_port(1);
     let join = MpJoin::Syn { backup: false, address_id: AddressId(1), token: crypto::token(sender), nonce: 1 };
     syn.options.mptcp = vec![MptcpOption::Join(join)];
@@ -213,11 +224,11 @@ fn a_segment_that_is_not_acceptable_ends_no_handshake() {
     pair.open();
     pair.run_for(ms(15));
     // The server has answered; without options this would be the third ACK of plain TCP.
-    let mut forged = pair.log[0].segment.clone();
+    let mut forged = pair.driver.io.log[0].segment.clone();
     forged.flags = pathweave_wire::Flags::ACK;
     forged.options = Default::default();
     forged.seq = forged.seq.wrapping_add(1 << 30);
-    forged.ack = pair.log[1].segment.seq.wrapping_add(1);
+    forged.ack = pair.driver.io.log[1].segment.seq.wrapping_add(1);
     pair.inject(Server, forged);
     pair.write(Client, 10_000);
     pair.run_until_received(Server, 10_000, secs(2));
@@ -228,9 +239,9 @@ fn a_segment_that_is_not_acceptable_ends_no_handshake() {
 #[test]
 fn a_flood_of_syns_takes_bounded_memory_and_a_legitimate_one_succeeds() {
     let mut pair = Pair::new(&[10], config());
-    pair.hosts[1].set_half_open_limit(256);
+    pair.driver.endpoints[1].set_half_open_limit(256);
     pair.connect();
-    let like = pair.log[0].segment.clone();
+    let like = pair.driver.io.log[0].segment.clone();
     let mut most = 0;
     for n in 0..10_000u32 {
         // 5 in each ms: 100 in a round trip.
@@ -239,21 +250,21 @@ fn a_flood_of_syns_takes_bounded_memory_and_a_legitimate_one_succeeds() {
             pair.clear_log();
         }
         if n == 5_000 {
-            pair.apps = Default::default();
-            pair.apps[1].reads = true;
+            pair.driver.applications.apps = Default::default();
+            pair.driver.applications.apps[1].reads = true;
             pair.open();
         }
         let mut syn = like.clone();
         syn.src.set_port(10_000 + (n % 50_000) as u16);
         syn.seq = n;
         let now = pair.now;
-        pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut syn);
-        while pair.hosts[1].poll_transmit(now).is_some() {}
-        most = most.max(pair.hosts[1].connections());
+        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut syn);
+        while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
+        most = most.max(pair.driver.endpoints[1].connections());
     }
     assert_eq!(most, 256 + 2, "so many wait, and two are open");
     pair.write(Client, 10_000);
     pair.run_until("the legitimate one is open", secs(1), |p| p.the(Client).acked_bytes() == 10_000);
     pair.run_for(secs(300));
-    assert_eq!(pair.hosts[1].connections(), 2, "the others are given up");
+    assert_eq!(pair.driver.endpoints[1].connections(), 2, "the others are given up");
 }

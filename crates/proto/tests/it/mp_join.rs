@@ -16,7 +16,7 @@ fn join(packet: &Packet) -> Option<MpJoin> {
 fn four_segments_join_a_subflow() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
-    let joins: Vec<_> = pair.log.iter().filter(|p| p.path == 1).collect();
+    let joins: Vec<_> = pair.driver.io.log.iter().filter(|p| p.path == 1).collect();
     assert!(matches!(join(joins[0]), Some(MpJoin::Syn { .. })));
     assert!(matches!(join(joins[1]), Some(MpJoin::SynAck { .. })));
     assert!(matches!(join(joins[2]), Some(MpJoin::Ack { .. })));
@@ -30,7 +30,7 @@ fn four_segments_join_a_subflow() {
 #[test]
 fn the_joiner_sends_no_data_before_the_fourth_ack() {
     let mut pair = Pair::new(&[10, 20], config());
-    pair.apps[0].pending = 2_000_000;
+    pair.driver.applications.apps[0].pending = 2_000_000;
     pair.connect();
     pair.run_until_received(Server, 2_000_000, secs(10));
     let fourth = pair.sent(Server).filter(|p| p.path == 1).nth(1).expect("there is a fourth ACK").at;
@@ -212,14 +212,14 @@ fn an_answer_without_mp_join_is_refused() {
 
 /// A SYN with MP_JOIN for the server's connection, from another port.
 fn join_syn(pair: &Pair, port: u16) -> Segment {
-    let keys = pair.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
+    let keys = pair.driver.io.log.iter().flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {
         MptcpOption::Capable(c) => match c.content {
             CapableContent::SynAck { sender } => Some(sender),
             _ => None,
         },
         _ => None,
     });
-    let mut syn = pair.log[0].segment.clone();
+    let mut syn = pair.driver.io.log[0].segment.clone();
     syn.src.set_port(port);
     let token = crypto::token(keys.expect("the server's key"));
     let join = MpJoin::Syn { backup: false, address_id: AddressId(9), token, nonce: u32::from(port) };
@@ -277,8 +277,8 @@ fn a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
         assert_eq!(answer(&mut pair, syn), c_flag.then_some(ResetReason::Prohibited));
         // Another address may be joined.
         let mut other = join_syn(&pair, 7001);
-        other.dst.set_ip(pair.paths[1].addresses[1]);
-        other.src.set_ip(pair.paths[1].addresses[0]);
+        other.dst.set_ip(pair.driver.io.paths[1].addresses[1]);
+        other.src.set_ip(pair.driver.io.paths[1].addresses[0]);
         assert_eq!(answer(&mut pair, other), None);
     }
 }
@@ -300,7 +300,8 @@ fn a_join_to_a_port_that_was_not_announced_is_refused() {
 fn a_third_ack_that_comes_again_changes_nothing() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
-    let third = pair.log.iter().find(|p| matches!(join(p), Some(MpJoin::Ack { .. }))).expect("sent").segment.clone();
+    let third =
+        pair.driver.io.log.iter().find(|p| matches!(join(p), Some(MpJoin::Ack { .. }))).expect("sent").segment.clone();
     for spoil in [false, true] {
         let mut again = third.clone();
         if let (true, Some(MptcpOption::Join(MpJoin::Ack { hmac }))) = (spoil, again.options.mptcp.first_mut()) {
@@ -315,7 +316,7 @@ fn a_third_ack_that_comes_again_changes_nothing() {
     }
     pair.write(Client, 100_000);
     pair.run_until_received(Server, 100_001, secs(2));
-    assert!(pair.log.iter().all(|p| !p.is_rst()));
+    assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
 }
 
 /// Bad-input row 14.
@@ -336,8 +337,8 @@ fn a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds() {
         let mut syn = flood.clone();
         syn.src.set_port(1000 + n as u16);
         let now = pair.now;
-        pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut syn);
-        while pair.hosts[1].poll_transmit(now).is_some() {}
+        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut syn);
+        while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
         assert!(pair.the(Server).subflows().count() <= 2);
         if pair.usable(Client) == 2 && pair.usable(Server) == 2 {
             joined.get_or_insert(n);

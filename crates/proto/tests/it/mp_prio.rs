@@ -10,7 +10,7 @@ fn priorities(pair: &Pair) -> Vec<(Side, usize, bool)> {
             _ => None,
         })
     };
-    pair.log.iter().filter_map(of).collect()
+    pair.driver.io.log.iter().filter_map(of).collect()
 }
 
 #[test]

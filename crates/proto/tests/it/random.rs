@@ -46,7 +46,9 @@ fn run(seed: u64) {
     pair.revive(dark);
     pair.run_until(&what, secs(1200), |p| p.received(Server) == up && p.received(Client) == down);
     pair.no_script();
-    pair.run_until(&format!("{what}, released"), secs(200), |p| p.hosts.iter().all(|h| h.connections() == 0));
+    pair.run_until(&format!("{what}, released"), secs(200), |p| {
+        p.driver.endpoints.iter().all(|h| h.connections() == 0)
+    });
     for side in [Client, Server] {
         assert_eq!(pair.happened(side, |e| matches!(e, pathweave_proto::ConnectionEvent::Failed(_))), None, "{what}");
     }

@@ -15,13 +15,13 @@ fn the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order() {
         pair.connect_with_subflows(2);
         pair.write(Client, 500_000);
         pair.run_for(ms(60));
-        let address = pair.paths[1].addresses[owner as usize];
+        let address = pair.driver.io.paths[1].addresses[owner as usize];
         pair.command(owner, |c, now| c.remove_address(now, address));
         pair.run_until_received(Server, 500_001, secs(5));
         pair.run_for(secs(100));
         let removed = pair.sent(owner).find(|p| removal(p)).expect("a removal");
         assert_eq!(removed.path, 0, "it goes over a path that stays");
-        assert!(pair.log.iter().all(|p| !p.is_rst()));
+        assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
         assert_eq!((pair.usable(Client), pair.usable(Server)), (1, 1), "{owner:?}");
         let joins = pair.sent(Client).filter(|p| p.is_syn() && p.path == 1).count();
         assert_eq!(joins, 1, "nobody joins it again");
@@ -36,20 +36,21 @@ fn an_address_that_comes_later_is_announced_and_joined() {
     let only_first = |pair: &Pair, side| pair.local_addresses(side)[..1].to_vec();
     let server = only_first(&pair, Server);
     let before = pair.listener.take().expect("the pair listens");
-    pair.hosts[1].unlisten(before).expect("it listens");
+    pair.driver.endpoints[1].unlisten(before).expect("it listens");
     let anywhere = (core::net::Ipv6Addr::UNSPECIFIED, PORT).into();
-    pair.listener = Some(pair.hosts[1].listen_and_accept(anywhere, config(), &server).expect("nobody listens"));
-    let (client, remote) = (pair.paths[0].addresses[0], pair.paths[0].addresses[1]);
+    pair.listener =
+        Some(pair.driver.endpoints[1].listen_and_accept(anywhere, config(), &server).expect("nobody listens"));
+    let (client, remote) = (pair.driver.io.paths[0].addresses[0], pair.driver.io.paths[0].addresses[1]);
     let local = core::net::SocketAddr::new(client, 0);
     let addresses = pair.local_addresses(Client);
     let to = core::net::SocketAddr::new(remote, PORT);
-    let opened = pair.hosts[0].connect(pair.now, local, to, config(), &addresses);
-    pair.apps[0].handle = Some(opened.expect("the settings are right"));
+    let opened = pair.driver.endpoints[0].connect(pair.now, local, to, config(), &addresses);
+    pair.driver.applications.apps[0].handle = Some(opened.expect("the settings are right"));
     pair.settle();
     pair.write(Client, 1000);
     pair.run_for(secs(1));
     assert_eq!(pair.usable(Client), 1);
-    let address = pair.paths[1].addresses[1];
+    let address = pair.driver.io.paths[1].addresses[1];
     pair.command(Server, |c, _| c.add_address(address, PathMeta::default()));
     pair.run_until("joined", secs(2), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
@@ -62,10 +63,10 @@ fn a_removal_of_an_unknown_address_is_ignored() {
     pair.run_for(ms(500));
     let mut forged = pair.forge(Server, 0);
     forged.options.mptcp.push(MptcpOption::RemoveAddress { ids: AddressIds::one(AddressId(77)) });
-    let sent = pair.log.len();
+    let sent = pair.driver.io.log.len();
     pair.inject(Client, forged);
     pair.run_for(secs(10));
-    assert_eq!(pair.log.len(), sent);
+    assert_eq!(pair.driver.io.log.len(), sent);
     assert_eq!(pair.usable(Client), 2);
 }
 
@@ -83,9 +84,9 @@ fn a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset() {
         if !answers {
             pair.kill(1);
         }
-        let sent = pair.log.len();
+        let sent = pair.driver.io.log.len();
         pair.inject(Client, forged);
-        let probes = pair.log.iter().skip(sent).filter(|p| p.from == Client && p.is_pure_ack()).count();
+        let probes = pair.driver.io.log.iter().skip(sent).filter(|p| p.from == Client && p.is_pure_ack()).count();
         assert_eq!(probes, 2, "each path is probed at once");
         pair.run_for(secs(20));
         // Both addresses are gone for new joins; what answers stays, also as the last path.

@@ -26,8 +26,8 @@ fn one_byte_segments_with_gaps_take_bounded_memory() {
                 forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
             }
             let now = pair.now;
-            pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged);
-            while pair.hosts[1].poll_transmit(now).is_some() {}
+            pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged);
+            while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
         }
         // Twice a window of 1 MiB with its slack of 16 KiB, and 64 KiB more, at 257 bytes a piece.
         let held = pair.subflow(Server, 0).held_bytes;
@@ -53,8 +53,8 @@ fn gaps_at_the_data_level_take_bounded_memory() {
         forged.payload = Payload::Bytes(vec![byte_at(Client, at)].into());
         forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
         let now = pair.now;
-        pair.hosts[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged.clone());
-        while pair.hosts[1].poll_transmit(now).is_some() {}
+        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged.clone());
+        while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
         forged.seq = forged.seq.wrapping_add(1);
     }
     assert_eq!(pair.the(Server).out_of_order_bytes(), (2 * (1 << 20) + (64 << 10)) / 257 + 1);
@@ -66,15 +66,15 @@ fn gaps_at_the_data_level_take_bounded_memory() {
 fn open_and_close(pair: &mut Pair, n: usize) -> usize {
     let handles: Vec<_> = (0..n)
         .map(|_| {
-            pair.apps[0].handle = None;
+            pair.driver.applications.apps[0].handle = None;
             pair.open();
-            pair.apps[0].handle.expect("open")
+            pair.driver.applications.apps[0].handle.expect("open")
         })
         .collect();
     pair.run_for(secs(1));
     let now = pair.now;
     for handle in &handles {
-        let written = pair.hosts[0].with(*handle, |c: &mut Connection| {
+        let written = pair.driver.endpoints[0].with(*handle, |c: &mut Connection| {
             assert!(c.is_connected());
             let taken = c.write(now, Payload::Virtual { start: 0, len: 2000 });
             c.close(now);
@@ -84,12 +84,12 @@ fn open_and_close(pair: &mut Pair, n: usize) -> usize {
     }
     pair.settle();
     pair.run_for(secs(1));
-    let most = pair.hosts[1].connections();
-    for (handle, _) in core::mem::take(&mut pair.all_events) {
-        while pair.hosts[1].read(pair.now, handle, u64::MAX).is_ok() {}
+    let most = pair.driver.endpoints[1].connections();
+    for (handle, _) in core::mem::take(&mut pair.driver.applications.all_events) {
+        while pair.driver.endpoints[1].read(pair.now, handle, u64::MAX).is_ok() {}
         let now = pair.now;
         // A connection may be over by the time that its events are looked at.
-        pair.hosts[1]
+        pair.driver.endpoints[1]
             .with(handle, |c: &mut Connection| {
                 if c.at_end() {
                     assert_eq!(c.received_bytes(), 2000);
@@ -108,15 +108,15 @@ fn open_and_close(pair: &mut Pair, n: usize) -> usize {
 #[test]
 fn ten_thousand_connections_a_thousand_at_once_leave_nothing_behind() {
     let mut pair = Pair::new(&[5, 8], config());
-    pair.virtual_payload = true;
-    pair.apps[1].reads = false;
-    pair.apps[0].reads = false;
-    pair.collect_events = true;
+    pair.driver.io.virtual_payload = true;
+    pair.driver.applications.apps[1].reads = false;
+    pair.driver.applications.apps[0].reads = false;
+    pair.driver.applications.collect_events = true;
     let mut sizes = Vec::new();
     for _ in 0..10 {
         assert_eq!(open_and_close(&mut pair, 1000), 1000);
-        assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
-        sizes.push([pair.hosts[0].footprint(), pair.hosts[1].footprint()]);
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
+        sizes.push([pair.driver.endpoints[0].footprint(), pair.driver.endpoints[1].footprint()]);
     }
     assert!(sizes.iter().all(|s| *s == sizes[0]), "{sizes:?}");
 }

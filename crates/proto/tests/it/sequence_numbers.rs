@@ -9,16 +9,17 @@ use pathweave_wire::Payload;
 /// Sends `len` virtual bytes from client to server and checks their order.
 fn transfer(config: ConnectionConfig, delays: &[u64], len: u64, start: Instant) -> u64 {
     let mut pair = Pair::new(delays, config);
-    pair.virtual_payload = true;
+    pair.driver.io.virtual_payload = true;
     pair.now = start;
-    pair.apps[1].reads = false;
+    pair.driver.applications.apps[1].reads = false;
     pair.connect();
-    let (client, mut received, mut written) = (pair.apps[0].handle.expect("open"), 0, 0);
+    let (client, mut received, mut written) = (pair.driver.applications.apps[0].handle.expect("open"), 0, 0);
     while received < len {
         while written < len {
             let piece = (len - written).min(1 << 30) as u32;
-            let taken =
-                pair.hosts[0].write(pair.now, client, Payload::Virtual { start: written, len: piece }).unwrap_or(0);
+            let taken = pair.driver.endpoints[0]
+                .write(pair.now, client, Payload::Virtual { start: written, len: piece })
+                .unwrap_or(0);
             written += taken;
             if taken < u64::from(piece) {
                 break;
@@ -27,8 +28,8 @@ fn transfer(config: ConnectionConfig, delays: &[u64], len: u64, start: Instant) 
         pair.settle();
         pair.clear_log();
         assert!(pair.step(pair.now + secs(5)), "nothing happens at {received}\n{}", pair.describe());
-        let server = pair.apps[1].handle.expect("open");
-        while let Ok(Payload::Virtual { start, len }) = pair.hosts[1].read(pair.now, server, u64::MAX) {
+        let server = pair.driver.applications.apps[1].handle.expect("open");
+        while let Ok(Payload::Virtual { start, len }) = pair.driver.endpoints[1].read(pair.now, server, u64::MAX) {
             assert_eq!(start, received);
             received += u64::from(len);
         }
@@ -75,11 +76,11 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
     let mut handles = Vec::new();
     for _ in 0..200 {
         pair.open();
-        handles.push(pair.apps[0].handle.expect("open"));
+        handles.push(pair.driver.applications.apps[0].handle.expect("open"));
     }
     pair.run_for(ms(100));
     for handle in &handles {
-        let written = pair.hosts[0].with(*handle, |c: &mut Connection| {
+        let written = pair.driver.endpoints[0].with(*handle, |c: &mut Connection| {
             assert!(c.is_connected());
             let bytes: Vec<u8> = (0..20_000).map(|i| byte_at(Client, i)).collect();
             let taken = c.write(at_ms(100), Payload::Bytes(bytes.into()));
@@ -88,12 +89,12 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
         });
         assert_eq!(written, Ok(Ok(20_000)));
     }
-    pair.apps[1].reads = false;
+    pair.driver.applications.apps[1].reads = false;
     let mut servers = Vec::new();
-    pair.collect_events = true;
+    pair.driver.applications.collect_events = true;
     pair.settle();
     pair.run_for(secs(5));
-    for (handle, event) in core::mem::take(&mut pair.all_events) {
+    for (handle, event) in core::mem::take(&mut pair.driver.applications.all_events) {
         if event == ConnectionEvent::Readable && !servers.contains(&handle) {
             servers.push(handle);
         }
@@ -101,7 +102,7 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
     assert_eq!(servers.len(), 200);
     for handle in &servers {
         let mut got = 0;
-        while let Ok(Payload::Bytes(bytes)) = pair.hosts[1].read(pair.now, *handle, u64::MAX) {
+        while let Ok(Payload::Bytes(bytes)) = pair.driver.endpoints[1].read(pair.now, *handle, u64::MAX) {
             for byte in &bytes {
                 assert_eq!(*byte, byte_at(Client, got));
                 got += 1;
@@ -109,9 +110,9 @@ fn many_connections_with_initial_numbers_all_over_the_range() {
         }
         assert_eq!(got, 20_000);
         let now = pair.now;
-        assert_eq!(pair.hosts[1].close(now, *handle), Ok(()));
+        assert_eq!(pair.driver.endpoints[1].close(now, *handle), Ok(()));
     }
     pair.settle();
     pair.run_for(secs(200));
-    assert_eq!((pair.hosts[0].connections(), pair.hosts[1].connections()), (0, 0));
+    assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
 }

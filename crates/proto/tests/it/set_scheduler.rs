@@ -260,7 +260,7 @@ fn the_new_scheduler_is_told_of_subflows_and_of_a_full_window() {
     let settings = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(20_000), ..config() };
     let mut pair = Pair::new(&[10, 20, 30], with_scheduler(settings, "minrtt"));
     pair.connect_with_subflows(3);
-    pair.apps[Server as usize].reads = false;
+    pair.driver.applications.apps[Server as usize].reads = false;
     pair.write(Client, 100_000);
     pair.run_for(ms(12));
     let (factory, _, seen) = Patient::new(1);
@@ -300,10 +300,10 @@ fn a_pick_that_waits_for_the_end_of_the_instant_is_forgotten() {
         });
         if pair.received(Server) < 2_000_001 {
             picks += 1;
-            let sent = pair.log.len();
+            let sent = pair.driver.io.log.len();
             pair.set_scheduler(Client, chosen("single"));
             assert_ne!(pair.the(Client).poll_timeout(), Some(pair.now), "nothing waits any more");
-            let pushed = pair.log[sent..].iter().filter(|p| p.path == 1).count();
+            let pushed = pair.driver.io.log[sent..].iter().filter(|p| p.path == 1).count();
             assert_eq!(pushed, 0, "the new scheduler gives nothing to the second subflow");
             pair.run_for(ms(1));
             pair.set_scheduler(Client, chosen("linux"));

@@ -11,7 +11,7 @@ fn plain(buffer: u64) -> ConnectionConfig {
 
 /// The window field that stands for `bytes`, from the server.
 fn field(pair: &Pair, bytes: u64) -> u16 {
-    (bytes >> pair.log[1].segment.options.window_scale.expect("scaling")) as u16
+    (bytes >> pair.driver.io.log[1].segment.options.window_scale.expect("scaling")) as u16
 }
 
 /// The end of what the client has sent, relative to its SYN, among the packets of the log.
@@ -136,8 +136,8 @@ fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
 fn what_lies_beyond_the_edge_is_cut_off_before_it_is_acknowledged() {
     for fin in [false, true] {
         let mut pair = Pair::new(&[10], plain(30_000));
-        pair.apps[1].reads = false;
-        pair.unchecked = true;
+        pair.driver.applications.apps[1].reads = false;
+        pair.driver.applications.unchecked = true;
         pair.connect();
         pair.run_for(secs(1));
         let mut long = pair.forge(Client, 0);

@@ -12,7 +12,7 @@ fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
 #[track_caller]
 fn full(config: ConnectionConfig, delays: &[u64], len: u64) -> Pair {
     let mut pair = Pair::new(delays, config);
-    pair.apps[1].reads = false;
+    pair.driver.applications.apps[1].reads = false;
     pair.connect();
     pair.write(Client, len);
     pair.run_for(ms(900));
@@ -56,7 +56,7 @@ fn a_closed_window_may_last_for_hours() {
         let probes = pair.sent(Client).filter(|p| p.at > at_ms(10_000)).count();
         // At most once a minute on each subflow after the first minutes.
         assert!((100..=600).contains(&probes), "{probes}");
-        pair.apps[1].reads = true;
+        pair.driver.applications.apps[1].reads = true;
         pair.read(Server, 30_000);
         pair.run_until_received(Server, 100_000, secs(61));
         assert_eq!(pair.the(Client).error(), None);
@@ -114,9 +114,9 @@ fn scaled_windows_are_rounded_but_kept() {
             let mut pair = full(with_buffer(bytes, mptcp), &[10], 6_000_000);
             pair.run_for(secs(2));
             let got = pair.the(Server).received_bytes();
-            let step = 1 << pair.log[1].segment.options.window_scale.expect("scaling");
+            let step = 1 << pair.driver.io.log[1].segment.options.window_scale.expect("scaling");
             assert!(got <= bytes + step && got + step + 2 * 1448 >= bytes, "{got} of {bytes}, step {step}");
-            pair.apps[1].reads = true;
+            pair.driver.applications.apps[1].reads = true;
             pair.read(Server, u64::MAX);
             pair.run_until_received(Server, 6_000_000, secs(20));
         }
@@ -127,12 +127,15 @@ fn scaled_windows_are_rounded_but_kept() {
 fn zero_length_writes_and_reads_do_nothing() {
     let mut pair = Pair::new(&[10], config());
     pair.connect();
-    let sent = pair.log.len();
-    let handle = pair.apps[0].handle.expect("open");
-    assert_eq!(pair.hosts[0].write(pair.now, handle, pathweave_wire::Payload::Bytes(Default::default())), Ok(0));
-    assert_eq!(pair.hosts[0].read(pair.now, handle, 0), Err(pathweave_proto::ReadError::Blocked));
+    let sent = pair.driver.io.log.len();
+    let handle = pair.driver.applications.apps[0].handle.expect("open");
+    assert_eq!(
+        pair.driver.endpoints[0].write(pair.now, handle, pathweave_wire::Payload::Bytes(Default::default())),
+        Ok(0)
+    );
+    assert_eq!(pair.driver.endpoints[0].read(pair.now, handle, 0), Err(pathweave_proto::ReadError::Blocked));
     pair.run_for(secs(1));
-    assert_eq!(pair.log.iter().skip(sent).filter(|p| p.is_data()).count(), 0);
+    assert_eq!(pair.driver.io.log.iter().skip(sent).filter(|p| p.is_data()).count(), 0);
 }
 
 #[test]
@@ -176,6 +179,6 @@ fn a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses() {
         pair.write(Client, 600_000);
         pair.run_until_received(Server, 601_000, secs(60));
         assert_eq!((pair.the(Client).error(), pair.the(Server).error()), (None, None));
-        assert!(pair.log.iter().all(|p| !p.is_rst()));
+        assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
     }
 }

@@ -7,7 +7,7 @@ use pathweave_wire::mptcp::{CapableContent, MptcpOption};
 impl Pair {
     /// Packets of one end, since the start.
     pub(crate) fn sent(&self, from: Side) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
-        self.log.iter().filter(move |p| p.from == from)
+        self.driver.io.log.iter().filter(move |p| p.from == from)
     }
 
     /// Data segments of one end.
@@ -17,22 +17,22 @@ impl Pair {
 
     /// Forgets all packets so far.
     pub(crate) fn clear_log(&mut self) {
-        self.log.clear();
+        self.driver.io.log.clear();
     }
 
     /// Sequence number of a segment relative to its subflow's newest SYN.
     pub(crate) fn relative(&self, packet: &Packet) -> u32 {
-        packet.segment.seq.wrapping_sub(self.isns[packet.path][packet.from as usize])
+        packet.segment.seq.wrapping_sub(self.driver.io.isns[packet.path][packet.from as usize])
     }
 
     /// Acknowledgement number of a segment relative to the newest SYN of the other side.
     pub(crate) fn relative_ack(&self, packet: &Packet) -> u32 {
-        packet.segment.ack.wrapping_sub(self.isns[packet.path][packet.from.other() as usize])
+        packet.segment.ack.wrapping_sub(self.driver.io.isns[packet.path][packet.from.other() as usize])
     }
 
     /// The newest initial sequence number of one end on a path.
     pub(crate) fn isn(&self, side: Side, path: usize) -> u32 {
-        self.isns[path][side as usize]
+        self.driver.io.isns[path][side as usize]
     }
 
     /// The initial data sequence number of one end, from the key that its handshake showed.
@@ -57,7 +57,7 @@ impl Pair {
     pub(crate) fn describe(&self) -> String {
         use core::fmt::Write;
         let mut out = format!("at {}; last packets:\n", self.now);
-        for p in self.log.iter().rev().take(400).rev() {
+        for p in self.driver.io.log.iter().rev().take(400).rev() {
             let s = &p.segment;
             let _ = writeln!(
                 out,
@@ -91,7 +91,8 @@ impl Pair {
                     let _ = writeln!(out, "    {s:?}");
                 }
             } else {
-                let _ = writeln!(out, "{side:?}: gone; events {:?}", self.apps[side as usize].events);
+                let _ =
+                    writeln!(out, "{side:?}: gone; events {:?}", self.driver.applications.apps[side as usize].events);
             }
         }
         out

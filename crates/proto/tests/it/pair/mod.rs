@@ -1,20 +1,23 @@
 //! Two endpoints joined by simple links: a delay each way, and a script that says what happens to each packet.
 
+mod links;
 mod log;
 mod packet;
+mod programs;
 mod settings;
 
+pub(crate) use links::{Links, Path};
 pub(crate) use packet::{Fate, Packet};
+pub(crate) use programs::{App, Programs, byte_at};
 pub(crate) use settings::{config, on_each_host, tcp_config, with_scheduler};
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use pathweave_driver::Driver;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::{PathMeta, SubflowInfo};
-use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, ListenerHandle, LocalAddress};
+use pathweave_proto::{Connection, ConnectionEvent, Endpoint, ListenerHandle, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, Payload, Segment};
-use std::collections::BTreeMap;
 
 /// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,11 @@ pub(crate) enum Side {
 pub(crate) use Side::{Client, Server};
 
 impl Side {
+    /// The side with this number.
+    pub(crate) fn of(number: usize) -> Side {
+        [Client, Server][number]
+    }
+
     pub(crate) fn other(self) -> Side {
         match self {
             Client => Server,
@@ -45,67 +53,20 @@ pub(crate) fn at_ms(n: u64) -> Instant {
     Instant::ZERO + ms(n)
 }
 
-type Script = Box<dyn FnMut(&mut Packet) -> Fate>;
-
-struct Flying {
-    to: Side,
-    path: usize,
-    ecn: Ecn,
-    segment: Segment,
-}
-
-pub(crate) struct Path {
-    pub(crate) addresses: [IpAddr; 2],
-    pub(crate) delay: Duration,
-    pub(crate) up: bool,
-}
-
-/// What an application knows of one end.
-#[derive(Default)]
-pub(crate) struct App {
-    pub(crate) handle: Option<ConnectionHandle>,
-    pub(crate) received: Vec<u8>,
-    pub(crate) events: Vec<(Instant, ConnectionEvent)>,
-    /// Written so far, and still to be written.
-    pub(crate) written: u64,
-    pub(crate) pending: u64,
-    pub(crate) close_after_writing: bool,
-    /// Reads whenever it can.
-    pub(crate) reads: bool,
-}
-
-pub(crate) struct Pair {
-    pub(crate) now: Instant,
-    pub(crate) hosts: [Endpoint; 2],
-    pub(crate) apps: [App; 2],
-    pub(crate) paths: Vec<Path>,
-    pub(crate) config: ConnectionConfig,
-    /// By the time of arrival and their numbers.
-    flying: BTreeMap<(Instant, usize), Flying>,
-    script: Script,
-    pub(crate) log: Vec<Packet>,
-    /// Data without contents.
-    pub(crate) virtual_payload: bool,
-    /// Bytes that were changed on the way are no failure.
-    pub(crate) unchecked: bool,
-    /// Whether the server's events are kept for the test.
-    pub(crate) collect_events: bool,
-    pub(crate) all_events: Vec<(ConnectionHandle, ConnectionEvent)>,
-    isns: Vec<[u32; 2]>,
-    /// The server's listener; without one a test makes its own.
-    pub(crate) listener: Option<ListenerHandle>,
-}
-
-/// The byte at a place of the test stream.
-pub(crate) fn byte_at(side: Side, at: u64) -> u8 {
-    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ side as u8
-}
-
 fn v4(path: usize, host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, path as u8 + 1, host))
 }
 fn v6(path: usize, host: u16) -> IpAddr {
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, path as u16 + 1, 0, 0, 0, host))
+}
+
+/// Two endpoints, the links between them, the applications behind them, and a clock.
+pub(crate) struct Pair {
+    pub(crate) now: Instant,
+    pub(crate) driver: Driver<Links, Programs>,
+    pub(crate) config: ConnectionConfig,
+    /// The server's listener; without one a test makes its own.
+    pub(crate) listener: Option<ListenerHandle>,
 }
 
 impl Pair {
@@ -127,20 +88,13 @@ impl Pair {
         for (i, host) in hosts.iter_mut().enumerate() {
             host.set_routes(paths.iter().map(|p| (p.addresses[i], p.addresses[1 - i])));
         }
+        let app = || App { reads: true, ..App::default() };
+        let programs = Programs { apps: [app(), app()], ..Programs::default() };
+        let links = Links::new(paths, config.tcp.mtu);
         let mut pair = Pair {
             now: Instant::ZERO,
-            hosts,
-            apps: [App { reads: true, ..App::default() }, App { reads: true, ..App::default() }],
-            paths,
+            driver: Driver::new(hosts.into(), links, programs),
             config: config.clone(),
-            flying: BTreeMap::new(),
-            script: Box::new(|_| Fate::Pass),
-            log: Vec::new(),
-            virtual_payload: false,
-            unchecked: false,
-            collect_events: false,
-            all_events: Vec::new(),
-            isns: vec![[0; 2]; delays.len()],
             listener: None,
         };
         pair.listen(config);
@@ -151,29 +105,30 @@ impl Pair {
     pub(crate) fn listen(&mut self, config: ConnectionConfig) {
         let addresses = self.local_addresses(Server);
         if let Some(before) = self.listener.take() {
-            self.hosts[1].unlisten(before).expect("it listens");
+            self.driver.endpoints[1].unlisten(before).expect("it listens");
         }
         let anywhere = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT);
-        self.listener = Some(self.hosts[1].listen_and_accept(anywhere, config, &addresses).expect("nobody listens"));
+        self.listener =
+            Some(self.driver.endpoints[1].listen_and_accept(anywhere, config, &addresses).expect("nobody listens"));
     }
 
     pub(crate) fn local_addresses(&self, side: Side) -> Vec<LocalAddress> {
         let local = |p: &Path| LocalAddress { address: p.addresses[side as usize], meta: PathMeta::default() };
-        self.paths.iter().map(local).collect()
+        self.driver.io.paths.iter().map(local).collect()
     }
 
     /// The client's SYN goes out.
     pub(crate) fn open(&mut self) {
-        let (local, remote) = (self.paths[0].addresses[0], self.paths[0].addresses[1]);
+        let (local, remote) = (self.driver.io.paths[0].addresses[0], self.driver.io.paths[0].addresses[1]);
         let addresses = self.local_addresses(Client);
-        let handle = self.hosts[0].connect(
+        let handle = self.driver.endpoints[0].connect(
             self.now,
             SocketAddr::new(local, 0),
             SocketAddr::new(remote, PORT),
             self.config.clone(),
             &addresses,
         );
-        self.apps[0].handle = Some(handle.expect("the settings are right"));
+        self.driver.applications.apps[0].handle = Some(handle.expect("the settings are right"));
         self.settle();
     }
 
@@ -196,7 +151,7 @@ impl Pair {
     }
 
     pub(crate) fn connection(&self, side: Side) -> Option<&Connection> {
-        self.hosts[side as usize].connection(self.apps[side as usize].handle?)
+        self.driver.endpoints[side as usize].connection(self.driver.applications.apps[side as usize].handle?)
     }
 
     #[track_caller]
@@ -207,7 +162,7 @@ impl Pair {
     /// The subflow of one end that runs over a path.
     #[track_caller]
     pub(crate) fn subflow(&self, side: Side, path: usize) -> SubflowInfo {
-        let local = self.paths[path].addresses[side as usize];
+        let local = self.driver.io.paths[path].addresses[side as usize];
         let found = self.the(side).subflows().filter(|s| s.local.ip() == local).last();
         found.expect("there is a subflow on that path")
     }
@@ -218,37 +173,22 @@ impl Pair {
 
     /// Writes as many bytes of the test stream, as fast as the send buffer takes them.
     pub(crate) fn write(&mut self, side: Side, len: u64) {
-        self.apps[side as usize].pending += len;
+        self.driver.applications.apps[side as usize].pending += len;
         self.push(side);
         self.settle();
     }
 
     /// Writes and then closes.
     pub(crate) fn send_all(&mut self, side: Side, len: u64) {
-        self.apps[side as usize].pending += len;
-        self.apps[side as usize].close_after_writing = true;
+        self.driver.applications.apps[side as usize].pending += len;
+        self.driver.applications.apps[side as usize].close_after_writing = true;
         self.push(side);
         self.settle();
     }
 
     fn push(&mut self, side: Side) {
-        let app = &mut self.apps[side as usize];
-        let Some(handle) = app.handle else { return };
-        let host = &mut self.hosts[side as usize];
-        while app.pending > 0 {
-            let len = app.pending.min(50_000);
-            let bytes: Vec<u8> = (app.written..app.written + len).map(|i| byte_at(side, i)).collect();
-            let taken = host.write(self.now, handle, Payload::Bytes(bytes.into())).unwrap_or(0);
-            app.written += taken;
-            app.pending -= taken;
-            if taken < len {
-                return;
-            }
-        }
-        if app.close_after_writing {
-            app.close_after_writing = false;
-            host.close(self.now, handle).ok();
-        }
+        let Driver { endpoints, applications, .. } = &mut self.driver;
+        applications.push(self.now, side, &mut endpoints[side as usize]);
     }
 
     pub(crate) fn close(&mut self, side: Side) {
@@ -257,8 +197,8 @@ impl Pair {
 
     pub(crate) fn command(&mut self, side: Side, command: impl FnOnce(&mut Connection, Instant)) {
         let now = self.now;
-        if let Some(handle) = self.apps[side as usize].handle {
-            self.hosts[side as usize].with(handle, |c| command(c, now)).ok();
+        if let Some(handle) = self.driver.applications.apps[side as usize].handle {
+            self.driver.endpoints[side as usize].with(handle, |c| command(c, now)).ok();
         }
         self.settle();
     }
@@ -266,137 +206,41 @@ impl Pair {
     /// The application reads at most `max` bytes now, also where it does not read by itself.
     pub(crate) fn read(&mut self, side: Side, max: u64) -> u64 {
         let mut left = max;
-        let Some(handle) = self.apps[side as usize].handle else { return 0 };
+        let Some(handle) = self.driver.applications.apps[side as usize].handle else { return 0 };
         while left > 0 {
-            let Ok(payload) = self.hosts[side as usize].read(self.now, handle, left) else { break };
+            let Ok(payload) = self.driver.endpoints[side as usize].read(self.now, handle, left) else { break };
             left -= u64::from(payload.len());
-            self.take(side, &payload);
+            self.driver.applications.take(side, &payload);
         }
         self.settle();
         max - left
     }
 
-    fn take(&mut self, side: Side, payload: &Payload) {
-        let Payload::Bytes(bytes) = payload else { panic!("real bytes became virtual: {payload:?}") };
-        let received = &mut self.apps[side as usize].received;
-        for byte in bytes {
-            let at = received.len() as u64;
-            let right = self.unchecked || *byte == byte_at(side.other(), at);
-            assert!(right, "byte {at} of the stream to {side:?} has changed");
-            received.push(*byte);
-        }
-    }
-
     /// Bytes that the application on this end has read.
     pub(crate) fn received(&self, side: Side) -> u64 {
-        self.apps[side as usize].received.len() as u64
+        self.driver.applications.apps[side as usize].received.len() as u64
     }
 
     pub(crate) fn happened(&self, side: Side, wanted: impl Fn(&ConnectionEvent) -> bool) -> Option<Instant> {
-        self.apps[side as usize].events.iter().find(|(_, e)| wanted(e)).map(|(t, _)| *t)
+        self.driver.applications.apps[side as usize].events.iter().find(|(_, e)| wanted(e)).map(|(t, _)| *t)
     }
 
-    /// Everything that can happen now: applications and departing segments.
+    /// What a command has caused: segments leave, applications act.
     pub(crate) fn settle(&mut self) {
-        loop {
-            let mut idle = true;
-            for side in [Client, Server] {
-                let i = side as usize;
-                while let Some(accepted) = self.hosts[i].poll_accept() {
-                    idle = false;
-                    self.apps[i].handle.get_or_insert(accepted.connection);
-                }
-                while let Some((handle, event)) = self.hosts[i].poll_event() {
-                    idle = false;
-                    if self.collect_events && side == Server {
-                        self.all_events.push((handle, event));
-                    }
-                    if self.apps[i].handle.get_or_insert(handle) == &handle {
-                        self.apps[i].events.push((self.now, event));
-                    }
-                    if self.apps[i].reads
-                        && let ConnectionEvent::Readable = event
-                    {
-                        while let Ok(payload) = self.hosts[i].read(self.now, handle, u64::MAX) {
-                            self.take(side, &payload);
-                        }
-                    }
-                    if let ConnectionEvent::Writable | ConnectionEvent::Connected = event {
-                        self.push(side);
-                    }
-                }
-                while let Some(transmit) = self.hosts[i].poll_transmit(self.now) {
-                    idle = false;
-                    self.send(side, transmit.segment, transmit.ecn);
-                }
-            }
-            if idle {
-                return;
-            }
+        for host in 0..2 {
+            let Ok(()) = self.driver.drain(self.now, host);
         }
-    }
-
-    fn send(&mut self, from: Side, segment: Segment, ecn: Ecn) {
-        let number = self.log.len();
-        let ends = [segment.src.ip(), segment.dst.ip()];
-        let i = from as usize;
-        let path = self.paths.iter().position(|p| p.addresses[i] == ends[0] && p.addresses[1 - i] == ends[1]);
-        let Some(path) = path else { panic!("no route for {segment:?}") };
-        if !segment.payload.is_empty() && !self.virtual_payload {
-            let real = matches!(segment.payload, Payload::Bytes(_));
-            assert!(real, "a segment of a stream of real bytes carries real bytes: {segment:?}");
-        }
-        assert!(segment.options.wire_len() <= 40, "options fit: {:?}", segment.options);
-        assert!(
-            segment.ip_len() <= self.config.tcp.mtu,
-            "{} bytes on a path of {}",
-            segment.ip_len(),
-            self.config.tcp.mtu
-        );
-        if segment.flags.contains(Flags::SYN) {
-            self.isns[path][i] = segment.seq;
-        }
-        let mut packet = Packet { at: self.now, from, path, segment, ecn, number };
-        let fate = (self.script)(&mut packet);
-        self.log.push(packet.clone());
-        let base = self.now + self.paths[path].delay;
-        let arrivals = match fate {
-            _ if !self.paths[path].up => vec![],
-            Fate::Pass => vec![base],
-            Fate::Drop => vec![],
-            Fate::Late(extra) => vec![base + extra],
-            Fate::Twice(extra) => vec![base, base + extra],
-        };
-        for at in arrivals {
-            let Packet { ecn, segment, .. } = packet.clone();
-            self.flying.insert((at, number), Flying { to: from.other(), path, ecn, segment });
-        }
-    }
-
-    pub(crate) fn next_event(&self) -> Option<Instant> {
-        let timers = self.hosts.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.flying.keys().map(|(at, _)| *at).take(1)).min()
     }
 
     /// Goes on to the next thing that happens, not beyond `limit`. Returns whether anything was left.
     #[track_caller]
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
-        let Some(next) = self.next_event().filter(|t| *t <= limit) else {
+        let Some(next) = self.driver.poll_timeout().filter(|t| *t <= limit) else {
             self.now = limit;
             return false;
         };
         self.now = self.now.max(next);
-        if let Some(first) = self.flying.first_entry()
-            && first.key().0 <= self.now
-        {
-            let Flying { to, ecn, mut segment, .. } = first.remove();
-            self.hosts[to as usize].handle_segment(self.now, ecn, &mut segment);
-        } else {
-            for host in &mut self.hosts {
-                host.handle_timeout(self.now);
-            }
-        }
-        self.settle();
+        let Ok(_) = self.driver.step(self.now);
         true
     }
 

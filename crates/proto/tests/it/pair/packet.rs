@@ -59,7 +59,7 @@ pub(crate) enum Fate {
 impl Pair {
     /// From now on the script decides about each packet, and may change it.
     pub(crate) fn script(&mut self, script: impl FnMut(&mut Packet) -> Fate + 'static) {
-        self.script = Box::new(script);
+        self.driver.io.script = Box::new(script);
     }
 
     /// From now on every packet arrives.
@@ -86,17 +86,17 @@ impl Pair {
 
     /// A path goes dark, with all that is on it.
     pub(crate) fn kill(&mut self, path: usize) {
-        self.paths[path].up = false;
-        self.flying.retain(|_, f| f.path != path);
+        self.driver.io.paths[path].up = false;
+        self.driver.io.flying.retain(|_, f| f.path != path);
     }
 
     pub(crate) fn revive(&mut self, path: usize) {
-        self.paths[path].up = true;
+        self.driver.io.paths[path].up = true;
     }
 
     /// Puts a segment on the wire towards `to`, arriving now.
     pub(crate) fn inject(&mut self, to: Side, mut segment: Segment) {
-        self.hosts[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
+        self.driver.endpoints[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
         self.settle();
     }
 

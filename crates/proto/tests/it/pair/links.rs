@@ -1,0 +1,119 @@
+//! The paths between the two hosts: what a script says becomes of each packet.
+
+use super::{Packet, Side};
+use core::convert::Infallible;
+use core::net::IpAddr;
+use pathweave_driver::{PacketIo, Received};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment};
+use std::collections::BTreeMap;
+
+use super::packet::Fate;
+
+type Script = Box<dyn FnMut(&mut Packet) -> Fate>;
+
+pub(super) struct Flying {
+    to: Side,
+    pub(super) path: usize,
+    ecn: Ecn,
+    segment: Segment,
+}
+
+pub(crate) struct Path {
+    pub(crate) addresses: [IpAddr; 2],
+    pub(crate) delay: Duration,
+    pub(crate) up: bool,
+}
+
+pub(crate) struct Links {
+    pub(crate) paths: Vec<Path>,
+    /// By the time of arrival and their numbers.
+    pub(super) flying: BTreeMap<(Instant, usize), Flying>,
+    pub(super) script: Script,
+    /// Every packet that was sent, as the script left it.
+    pub(crate) log: Vec<Packet>,
+    /// Data without contents.
+    pub(crate) virtual_payload: bool,
+    /// The most that a packet may have, bytes.
+    pub(super) mtu: u32,
+    /// The newest initial sequence number of each end, by path.
+    pub(super) isns: Vec<[u32; 2]>,
+    place: Segment,
+    /// A packet was handed out in this round: applications act after each one.
+    handed_out: bool,
+}
+
+impl Links {
+    pub(super) fn new(paths: Vec<Path>, mtu: u32) -> Links {
+        Links {
+            flying: BTreeMap::new(),
+            script: Box::new(|_| Fate::Pass),
+            log: Vec::new(),
+            virtual_payload: false,
+            mtu,
+            isns: vec![[0; 2]; paths.len()],
+            paths,
+            place: Segment::default(),
+            handed_out: false,
+        }
+    }
+
+    fn check(&self, segment: &Segment) {
+        if !segment.payload.is_empty() && !self.virtual_payload {
+            let real = matches!(segment.payload, Payload::Bytes(_));
+            assert!(real, "a segment of a stream of real bytes carries real bytes: {segment:?}");
+        }
+        assert!(segment.options.wire_len() <= MAX_OPTION_BYTES, "options fit: {:?}", segment.options);
+        assert!(segment.ip_len() <= self.mtu, "{} bytes on a path of {}", segment.ip_len(), self.mtu);
+    }
+}
+
+impl PacketIo for Links {
+    type Error = Infallible;
+
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Infallible> {
+        let first = self.flying.first_entry().filter(|first| first.key().0 <= now && !self.handed_out);
+        self.handed_out = first.is_some();
+        let Some(Flying { to, ecn, segment, .. }) = first.map(|first| first.remove()) else { return Ok(None) };
+        self.place = segment;
+        Ok(Some(Received { host: to as usize, ecn, segment: &mut self.place }))
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Result<bool, Infallible> {
+        let mut segment = Segment::default();
+        let Some(ecn) = fill(&mut segment) else { return Ok(false) };
+        let ends = [segment.src.ip(), segment.dst.ip()];
+        let path = self.paths.iter().position(|p| p.addresses[host] == ends[0] && p.addresses[1 - host] == ends[1]);
+        let Some(path) = path else { panic!("no route for {segment:?}") };
+        self.check(&segment);
+        if segment.flags.contains(Flags::SYN) {
+            self.isns[path][host] = segment.seq;
+        }
+        let number = self.log.len();
+        let mut packet = Packet { at: now, from: Side::of(host), path, segment, ecn, number };
+        let fate = (self.script)(&mut packet);
+        self.log.push(packet.clone());
+        let base = now + self.paths[path].delay;
+        let arrivals = match fate {
+            _ if !self.paths[path].up => vec![],
+            Fate::Pass => vec![base],
+            Fate::Drop => vec![],
+            Fate::Late(extra) => vec![base + extra],
+            Fate::Twice(extra) => vec![base, base + extra],
+        };
+        for at in arrivals {
+            let Packet { from, ecn, segment, .. } = packet.clone();
+            self.flying.insert((at, number), Flying { to: from.other(), path, ecn, segment });
+        }
+        Ok(true)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.flying.keys().map(|(at, _)| *at).next()
+    }
+}
