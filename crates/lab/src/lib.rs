@@ -3,10 +3,12 @@
 pub mod benefit;
 pub mod explain;
 pub mod gates;
+pub mod middlebox;
 pub mod results;
 mod run;
 pub mod scenario;
 pub mod sim;
 pub mod validation;
+mod value_parser;
 
 pub use run::{RunError, run, run_watched};

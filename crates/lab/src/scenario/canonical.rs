@@ -4,9 +4,9 @@
 use super::Files;
 use super::data::{Connection, Path, Scenario};
 use super::link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource, default_link};
-use super::middlebox::MiddleboxParser;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
-use super::value_parser::ValueParser;
+use crate::middlebox::MiddleboxParser;
+use crate::value_parser::ValueParser;
 use std::fmt::Write as _;
 use xxhash_rust::xxh3::xxh3_128;
 

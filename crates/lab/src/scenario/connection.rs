@@ -7,8 +7,8 @@ use super::link::Rate;
 use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
-use super::value_parser::PositiveTime;
-use super::value_parser::ValueParser;
+use crate::value_parser::PositiveTime;
+use crate::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 use pathweave_proto::parameter::ParameterError;
@@ -376,6 +376,6 @@ fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterEr
     reader.wrong_part(
         key,
         value,
-        super::value_parser::Wrong { part: Some((error.name, error.value)), allowed: error.allowed },
+        crate::value_parser::Wrong { part: Some((error.name, error.value)), allowed: error.allowed },
     )
 }

@@ -1,7 +1,7 @@
 //! A scenario as plain data: its paths and the connections over them. Links are in `link.rs`.
 
 use super::link::Link;
-use super::middlebox::Middlebox;
+use crate::middlebox::Middlebox;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_units::{Bitrate, Duration};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 //! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data,
 //! checked, for one [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a
 //! [`ScenarioError`] with file, line, value and what is allowed. Each setting is declared once, in `setting.rs`;
-//! reading, writing, errors and the JSON Schema follow from there. Values that come in kinds are in `kinds.rs`, middleboxes
-//! ([`Middlebox`]) in `middlebox.rs`.
+//! reading, writing, errors and the JSON Schema follow from there. Values that come in kinds are in `kinds/`, middleboxes in
+//! `crate::middlebox`.
 //!
 //! ```toml
 //! format = 1
@@ -32,8 +32,6 @@
 
 mod builtin;
 mod canonical;
-mod choice;
-mod compound;
 mod config;
 mod connection;
 mod data;
@@ -41,13 +39,11 @@ mod document;
 mod error;
 mod kinds;
 mod link;
-mod middlebox;
 mod read;
 mod reference;
 mod schema;
 mod setting;
 mod spec;
-mod value_parser;
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +54,6 @@ pub use data::{Algorithm, Connection, Direction, HostModel, Node, Path, PathMode
 pub use document::Document;
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
-pub use middlebox::{CoalesceOptions, Middlebox, SplitOptions, StripOn, Way};
 pub use reference::reference;
 pub use schema::schema;
 pub use spec::SchedulerSpec;

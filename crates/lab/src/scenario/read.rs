@@ -4,9 +4,9 @@ use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
-use super::middlebox::{Middlebox, MiddleboxParser};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
-use super::value_parser::{Bool, Name, Time, ValueParser, Wrong};
+use crate::middlebox::{Middlebox, MiddleboxParser};
+use crate::value_parser::{Bool, Name, Time, ValueParser, Wrong};
 use pathweave_units::Duration;
 
 /// Keys of the file itself beside the settings.
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, allowed)
     }
 
-    /// A value as the parser `F` reads it.
+    /// A value of the form `F`.
     pub(crate) fn read<F: ValueParser>(&self, key: &str, value: &Value) -> Result<F::Value> {
         let text = self.text(key, value)?;
         F::read(&text).map_err(|wrong| self.wrong_part(key, value, wrong))

@@ -1,14 +1,14 @@
 //! The reference of scenario files, in Markdown: every setting with its default, what it takes and an example, from the tables that
 //! read them.
 
-use super::choice::Kind;
 use super::connection::default_connection;
 use super::data::{Path, Scenario};
 use super::document::Document;
 use super::link::default_link;
-use super::middlebox::MiddleboxParser;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
-use super::value_parser::ValueParser;
+use crate::middlebox::MiddleboxParser;
+use crate::value_parser::ValueParser;
+use crate::value_parser::choice::Kind;
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = include_str!("reference/introduction.md");

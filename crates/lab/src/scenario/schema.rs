@@ -1,8 +1,8 @@
 //! The JSON Schema of scenario files, for editors.
 
-use super::middlebox::MiddleboxParser;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
-use super::value_parser::{Bool, Name, Time, ValueParser};
+use crate::middlebox::MiddleboxParser;
+use crate::value_parser::{Bool, Name, Time, ValueParser};
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 

@@ -1,14 +1,14 @@
 //! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
 //! come from here.
 
-use super::choice::Kind;
 use super::data::{Connection, Direction, HostModel, Path, PathMode, Scenario, TraceStart};
 use super::kinds::{
     AlgorithmParser, JitterParser, LossParser, PathManagerParser, QueueParser, RateParser, ReceiveBufferParser,
     ReorderParser, TraceParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
-use super::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
+use crate::value_parser::choice::Kind;
+use crate::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};
 use pathweave_proto::config::{FailureDetection, LossRecovery};
 use schemars::Schema;

@@ -4,7 +4,7 @@ use super::data::{Algorithm, Connection};
 use super::error::{Problem, SCHEDULERS, ScenarioError};
 use super::kinds::AlgorithmParser;
 use super::setting::CONNECTION;
-use super::value_parser::ValueParser;
+use crate::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::parameter::{ParameterError, Values};

@@ -1,9 +1,9 @@
 //! From a scenario to a network, hosts and applications.
 
 use super::app::{App, Apps};
-use super::middlebox::Middleboxes;
 use super::pool::Handle;
 use super::wires::Routes;
+use crate::middlebox::Middleboxes;
 use crate::scenario::{self, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
@@ -118,7 +118,8 @@ pub(super) fn build(
         app.start_at(start_of(connection, seed));
         apps.push(app);
     }
-    let middleboxes = Middleboxes::new(&scenario.paths, seed);
+    let middleboxes =
+        Middleboxes::new(scenario.paths.iter().map(|p| (p.name.as_str(), p.middleboxes.as_slice())), seed);
     Ok(World { network, endpoints, routes, host_of_node, apps: Apps::new(apps), middleboxes })
 }
 

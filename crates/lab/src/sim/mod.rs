@@ -7,7 +7,6 @@ mod build;
 mod contents;
 mod digest;
 mod meter;
-mod middlebox;
 mod pool;
 mod processes;
 mod through_bytes;

@@ -2,9 +2,9 @@
 
 use super::build;
 use super::digest::Digest;
-use super::middlebox::{Direction, Middleboxes, Passing};
 use super::pool::{Handle, Pool};
 use super::through_bytes::ThroughBytes;
+use crate::middlebox::{Direction, Middleboxes, Passing};
 use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::{HostPacket as Seen, Observer, PacketIo, Received};

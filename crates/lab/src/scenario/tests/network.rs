@@ -199,14 +199,15 @@ fn middleboxes_stand_in_a_list_from_the_client_on() {
     let text = scenario.to_toml();
     assert!(text.contains(&list), "{text}");
     assert_eq!(read(&text), scenario);
-    let one = |lines: &str| read(&with_path(lines)).paths[0].middleboxes.clone();
-    assert_eq!(one("middlebox = \"isn\""), [Middlebox::Isn]);
+    let shown = |s: &Scenario| s.paths[0].middleboxes.iter().map(|m| m.to_string()).collect::<Vec<_>>();
+    let one = |lines: &str| shown(&read(&with_path(lines)));
+    assert_eq!(one("middlebox = \"isn\""), ["isn"]);
     assert_eq!(one("middlebox = { kind = \"nat\", after = \"5s\" }"), one("middlebox = [\"nat:after=5s\"]"));
-    assert_eq!(one("middlebox = []"), []);
+    assert!(one("middlebox = []").is_empty());
     let mut document = document(&with_path("name = \"a\""));
     document.set("path.a.middlebox", "isn, nat").expect("a right key");
     let set = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("a right scenario");
-    assert_eq!(set.paths[0].middleboxes, [Middlebox::Isn, Middlebox::Nat { after: None }]);
+    assert_eq!(shown(&set), ["isn", "nat"]);
 }
 
 #[test]

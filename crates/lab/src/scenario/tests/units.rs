@@ -1,9 +1,7 @@
 //! How quantities are written.
 
 use crate::scenario::kinds::{QueueParser, ReceiveBufferParser};
-use crate::scenario::value_parser::{
-    BitsPerSecond, Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole,
-};
+use crate::value_parser::{BitsPerSecond, Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole};
 use pathweave_units::{Bitrate, Duration, Probability};
 
 #[test]

@@ -1,12 +1,48 @@
 //! Acknowledges the client's data before the server does (RFC 3135 §3.1.2), without Multipath TCP's options, and passes the data
 //! on. It keeps to the window that the server offers, and keeps no copy: what is lost behind it is lost to the flow.
 
-use super::{Direction, Element, Flows, Passing};
+use super::{Direction, Element, Flows, Passing, Settings, after};
+use crate::value_parser::choice::{Kind, needs, takes};
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{PositiveTime, Time, ValueParser, Wrong};
+use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Segment, Timestamps};
 use std::collections::VecDeque;
 
-pub(super) struct ProactiveAck {
+pub(super) const EXAMPLE: &str = "proactive-ack:delay=5ms";
+pub(super) const KIND: Kind = Kind {
+    name: "proactive-ack",
+    about: "Acknowledges data before the receiver has it",
+    parts: &[
+        needs("delay", "how long after it has seen the data", PositiveTime::schema),
+        takes("after", "from this time on (0s)", Time::schema),
+    ],
+};
+
+/// What is written of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// How long its acknowledgement takes back to the sender.
+    delay: Duration,
+    after: Duration,
+}
+
+pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+    Ok(Written { delay: c.required::<PositiveTime>("delay")?, after: after(c)? })
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        format!("proactive-ack:delay={}:after={}", self.delay, self.after)
+    }
+    fn element(&self, _random: Random) -> Box<dyn Element> {
+        let (delay, from) = (self.delay, Instant::ZERO + self.after);
+        Box::new(ProactiveAck { delay, from, flows: Flows::default(), due: VecDeque::new() })
+    }
+}
+
+struct ProactiveAck {
     delay: Duration,
     from: Instant,
     flows: Flows<Flow>,
@@ -50,12 +86,6 @@ impl Side {
             self.next = self.next.wrapping_add(segment.sequence_len());
         }
         follows && !segment.payload.is_empty() && !segment.flags.intersects(Flags::FIN | Flags::RST)
-    }
-}
-
-impl ProactiveAck {
-    pub(super) fn new(delay: Duration, from: Instant) -> Self {
-        ProactiveAck { delay, from, flows: Flows::default(), due: VecDeque::new() }
     }
 }
 

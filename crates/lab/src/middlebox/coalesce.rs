@@ -3,16 +3,69 @@
 //!
 //! Virtual payload can only be joined where it is one range of the stream.
 
-use super::{Direction, Element, Passing};
-use crate::scenario::CoalesceOptions;
+use super::{DataSize, Direction, Element, Passing, Settings};
+use crate::value_parser::choice::{Kind, needs, takes};
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{PositiveTime, ValueParser, Wrong, words};
 use core::net::SocketAddr;
+use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
-pub(super) struct Coalesce {
-    size: u32,
+pub(super) const EXAMPLE: &str = "coalesce:size=4KB";
+pub(super) const KIND: Kind = Kind {
+    name: "coalesce",
+    about: "Joins segments that follow each other",
+    parts: &[
+        needs("size", "the most data of a joined segment", DataSize::schema),
+        takes("wait", "how long it waits for the next one (1ms)", PositiveTime::schema),
+        takes("options", "any segments, or those whose options are the same (first)", CoalesceOptionsParser::schema),
+    ],
+};
+
+/// What is written of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// The most data of a joined segment, bytes.
+    size: u64,
+    /// How long a segment waits for the next one.
     wait: Duration,
     options: CoalesceOptions,
+}
+
+/// Which segments are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoalesceOptions {
+    /// Any; the options of the first one stay.
+    First,
+    /// Those whose options are the same.
+    Same,
+}
+
+words!(/// Which segments are joined.
+CoalesceOptionsParser: CoalesceOptions { "first" => CoalesceOptions::First, "same" => CoalesceOptions::Same });
+
+pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+    Ok(Written {
+        size: c.required::<DataSize>("size")?,
+        wait: c.optional::<PositiveTime>("wait")?.unwrap_or(Duration::from_millis(1)),
+        options: c.optional::<CoalesceOptionsParser>("options")?.unwrap_or(CoalesceOptions::First),
+    })
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        let Written { size, wait, options } = self;
+        let options = CoalesceOptionsParser::write(options);
+        format!("coalesce:size={}:wait={wait}:options={options}", DataSize::write(size))
+    }
+    fn element(&self, _random: Random) -> Box<dyn Element> {
+        Box::new(Coalesce { written: *self, held: Vec::new() })
+    }
+}
+
+struct Coalesce {
+    written: Written,
     /// At most one of each flow and direction, oldest first.
     held: Vec<Held>,
 }
@@ -24,10 +77,6 @@ struct Held {
 }
 
 impl Coalesce {
-    pub(super) fn new(size: u32, wait: Duration, options: CoalesceOptions) -> Self {
-        Coalesce { size, wait, options, held: Vec::new() }
-    }
-
     fn held_of(&self, flow: (SocketAddr, SocketAddr), direction: Direction) -> Option<usize> {
         self.held.iter().position(|h| h.flow == flow && h.passing.direction == direction)
     }
@@ -35,8 +84,9 @@ impl Coalesce {
     /// Appends `next` to `first`, where that can be.
     fn join(&self, first: &mut Passing, next: &Passing) -> bool {
         let (a, b) = (&mut first.segment, &next.segment);
-        let follows = a.seq.wrapping_add(a.payload.len()) == b.seq && a.payload.len() + b.payload.len() <= self.size;
-        let same = self.options == CoalesceOptions::First || a.options == b.options;
+        let size = self.written.size as u32;
+        let follows = a.seq.wrapping_add(a.payload.len()) == b.seq && a.payload.len() + b.payload.len() <= size;
+        let same = self.written.options == CoalesceOptions::First || a.options == b.options;
         if !follows || !same {
             return false;
         }
@@ -70,7 +120,7 @@ impl Element for Coalesce {
             out.push(held.passing);
         }
         if joins {
-            self.held.push(Held { flow, passing, until: now + self.wait });
+            self.held.push(Held { flow, passing, until: now + self.written.wait });
         } else {
             out.push(passing);
         }

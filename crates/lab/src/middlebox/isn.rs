@@ -1,12 +1,35 @@
 //! Gives every flow initial sequence numbers of its own, in both directions, as firewalls do that randomise them (RFC 8684 §6).
 //! Acknowledgements and SACK blocks are translated with them.
 
-use super::{Direction, Element, Flows, Passing};
+use super::{Direction, Element, Flows, Passing, Settings};
+use crate::value_parser::Wrong;
+use crate::value_parser::choice::Kind;
+use crate::value_parser::compound::Compound;
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::Flags;
 
-pub(super) struct Isn {
+pub(super) const EXAMPLE: &str = "isn";
+pub(super) const KIND: Kind = Kind { name: "isn", about: "Gives each flow other sequence numbers", parts: &[] };
+
+/// Nothing is written of it but its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written;
+
+pub(super) fn read(_c: &mut Compound) -> Result<Written, Wrong> {
+    Ok(Written)
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        "isn".into()
+    }
+    fn element(&self, random: Random) -> Box<dyn Element> {
+        Box::new(Isn { random, flows: Flows::default() })
+    }
+}
+
+struct Isn {
     random: Random,
     flows: Flows<Option<Offsets>>,
 }
@@ -16,12 +39,6 @@ pub(super) struct Isn {
 struct Offsets {
     client: u32,
     server: u32,
-}
-
-impl Isn {
-    pub(super) fn new(random: Random) -> Self {
-        Isn { random, flows: Flows::default() }
-    }
 }
 
 impl Element for Isn {

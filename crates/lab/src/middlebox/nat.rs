@@ -4,15 +4,47 @@
 //! When it forgets its bindings, as after a restart, the next segment of a client gets a new port, and what the server still
 //! sends to the old one is dropped.
 
-use super::{Direction, Element, Passing};
+use super::{Direction, Element, Passing, Settings};
+use crate::value_parser::choice::{Kind, takes};
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{Time, ValueParser, Wrong};
 use core::net::SocketAddr;
-use pathweave_units::Instant;
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::Segment;
+
+pub(super) const EXAMPLE: &str = "nat:after=5s";
+pub(super) const KIND: Kind = Kind {
+    name: "nat",
+    about: "Changes the client's address and port",
+    parts: &[takes("after", "and once more at this time (never)", Time::schema)],
+};
+
+/// What is written of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// When it forgets all its bindings.
+    after: Option<Duration>,
+}
+
+pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+    Ok(Written { after: c.optional::<Time>("after")? })
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        self.after.map_or("nat".into(), |after| format!("nat:after={after}"))
+    }
+    fn element(&self, _random: Random) -> Box<dyn Element> {
+        let forgets = self.after.map(|t| Instant::ZERO + t);
+        Box::new(Nat { forgets, bindings: Vec::new(), next_port: FIRST_PORT })
+    }
+}
 
 /// The first port that it gives away.
 const FIRST_PORT: u16 = 20_000;
 
-pub(super) struct Nat {
+struct Nat {
     forgets: Option<Instant>,
     bindings: Vec<Binding>,
     next_port: u16,
@@ -26,10 +58,6 @@ struct Binding {
 }
 
 impl Nat {
-    pub(super) fn new(forgets: Option<Instant>) -> Self {
-        Nat { forgets, bindings: Vec::new(), next_port: FIRST_PORT }
-    }
-
     fn port_of(&mut self, segment: &Segment) -> u16 {
         let (client, server) = (segment.src, segment.dst);
         if let Some(known) = self.bindings.iter().find(|b| (b.client, b.server) == (client, server)) {

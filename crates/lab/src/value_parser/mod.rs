@@ -1,6 +1,9 @@
 //! How values are written: each parser reads a text, writes it back, and says what it allows.
 
-use super::choice::Kind;
+pub(crate) mod choice;
+pub(crate) mod compound;
+
+use choice::Kind;
 use core::fmt::Display;
 use core::marker::PhantomData;
 use pathweave_proto::parameter::parse_time;
@@ -348,7 +351,7 @@ macro_rules! words {
         $(#[$doc])*
         pub(crate) struct $parser;
 
-        impl $crate::scenario::value_parser::ValueParser for $parser {
+        impl $crate::value_parser::ValueParser for $parser {
             type Value = $type;
             fn examples() -> &'static [&'static str] {
                 &[$($word),+]

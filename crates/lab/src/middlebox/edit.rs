@@ -3,12 +3,47 @@
 //!
 //! A virtual payload counts as zeros everywhere; one that is changed becomes real bytes, zeros but for the changed one.
 
-use super::{Direction, Element, Flows, Passing};
-use crate::scenario::Way;
+use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, direction};
+use crate::value_parser::choice::{Kind, needs, takes};
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{Size, ValueParser, Wrong};
 use pathweave_units::Instant;
+use pathweave_units::random::Random;
 use pathweave_wire::{Flags, Payload};
 
-pub(super) struct Edit {
+pub(super) const EXAMPLE: &str = "edit:at=100KB";
+pub(super) const KIND: Kind = Kind {
+    name: "edit",
+    about: "Changes a byte of the data",
+    parts: &[
+        needs("at", "which byte of the stream", Size::schema),
+        takes("direction", "in which direction (both)", WayParser::schema),
+    ],
+};
+
+/// What is written of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// Which byte: the first byte of a flow's data is number 1.
+    at: u64,
+    direction: Way,
+}
+
+pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+    Ok(Written { at: c.required::<Size>("at")?, direction: direction(c)? })
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        let Written { at, direction } = self;
+        format!("edit:at={}:direction={}", Size::write(at), WayParser::write(direction))
+    }
+    fn element(&self, _random: Random) -> Box<dyn Element> {
+        Box::new(Edit { at: self.at as u32, way: self.direction, flows: Flows::default() })
+    }
+}
+
+struct Edit {
     /// The byte's number in the flow's data, from 1; modulo 2³².
     at: u32,
     way: Way,
@@ -24,12 +59,6 @@ struct Initial {
 
 /// What the byte is combined with: other case for a letter.
 const CHANGE: u8 = 0x20;
-
-impl Edit {
-    pub(super) fn new(at: u64, way: Way) -> Self {
-        Edit { at: at as u32, way, flows: Flows::default() }
-    }
-}
 
 impl Element for Edit {
     fn pass(&mut self, _now: Instant, mut passing: Passing, out: &mut Vec<Passing>) {

@@ -1,30 +1,15 @@
-//! Middleboxes: what changes segments on their way.
-//!
-//! All middleboxes of a path are at its client's end, in the scenario's order, beginning next to the client. What the client sends passes them
-//! before the path's first link; what the server sends passes them, last one first, after the path's last link. They change
-//! typed segments, and make or hold back segments of their own. A path without one costs nothing.
-//!
-//! To add a middlebox, write a file with a type that implements [`Element`], and add a line to [`element`].
+//! Segments on their way through the middleboxes of a path.
 
-mod coalesce;
-mod edit;
-mod isn;
-mod nat;
-mod proactive_ack;
-mod split;
-mod strip;
-
-use crate::scenario;
+use super::{Middlebox, Way};
+use core::net::SocketAddr;
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::{Ecn, Segment};
 use std::collections::{BTreeMap, VecDeque};
 
-use core::net::SocketAddr;
-
 /// The way that a segment goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     /// From the client.
     Up,
     /// To the client.
@@ -32,26 +17,26 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    fn is_of(self, way: scenario::Way) -> bool {
+    pub(super) fn is_of(self, way: Way) -> bool {
         match way {
-            scenario::Way::Both => true,
-            scenario::Way::Up => self == Direction::Up,
-            scenario::Way::Down => self == Direction::Down,
+            Way::Both => true,
+            Way::Up => self == Direction::Up,
+            Way::Down => self == Direction::Down,
         }
     }
 }
 
 /// A segment on its way through a path's middleboxes.
 #[derive(Clone, Debug)]
-pub(super) struct Passing {
-    pub(super) direction: Direction,
-    pub(super) segment: Segment,
-    pub(super) ecn: Ecn,
+pub(crate) struct Passing {
+    pub(crate) direction: Direction,
+    pub(crate) segment: Segment,
+    pub(crate) ecn: Ecn,
 }
 
 impl Passing {
     /// Its flow: the client's address and the server's, as the client's side sees them.
-    fn flow(&self) -> (SocketAddr, SocketAddr) {
+    pub(super) fn flow(&self) -> (SocketAddr, SocketAddr) {
         match self.direction {
             Direction::Up => (self.segment.src, self.segment.dst),
             Direction::Down => (self.segment.dst, self.segment.src),
@@ -60,7 +45,7 @@ impl Passing {
 }
 
 /// One middlebox. Each segment that it puts out has its own direction, which may be back to where another segment came from.
-trait Element {
+pub(crate) trait Element {
     /// Takes a segment.
     fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>);
 
@@ -73,22 +58,9 @@ trait Element {
     fn handle_timeout(&mut self, _now: Instant, _out: &mut Vec<Passing>) {}
 }
 
-fn element(middlebox: scenario::Middlebox, random: Random) -> Box<dyn Element> {
-    use scenario::Middlebox as M;
-    match middlebox {
-        M::Strip { on, after, direction } => Box::new(strip::Strip::new(on, Instant::ZERO + after, direction)),
-        M::Isn => Box::new(isn::Isn::new(random)),
-        M::Nat { after } => Box::new(nat::Nat::new(after.map(|t| Instant::ZERO + t))),
-        M::Split { size, options } => Box::new(split::Split { size: size as u32, options }),
-        M::Coalesce { size, wait, options } => Box::new(coalesce::Coalesce::new(size as u32, wait, options)),
-        M::Edit { at, direction } => Box::new(edit::Edit::new(at, direction)),
-        M::ProactiveAck { delay, after } => Box::new(proactive_ack::ProactiveAck::new(delay, Instant::ZERO + after)),
-    }
-}
-
 /// What an element knows about each flow. It is created when the flow's first segment passes, and kept.
 #[derive(Debug)]
-struct Flows<T>(BTreeMap<(SocketAddr, SocketAddr), T>);
+pub(super) struct Flows<T>(BTreeMap<(SocketAddr, SocketAddr), T>);
 
 impl<T> Default for Flows<T> {
     fn default() -> Self {
@@ -97,7 +69,7 @@ impl<T> Default for Flows<T> {
 }
 
 impl<T: Default> Flows<T> {
-    fn of(&mut self, passing: &Passing) -> &mut T {
+    pub(super) fn of(&mut self, passing: &Passing) -> &mut T {
         self.0.entry(passing.flow()).or_default()
     }
 }
@@ -130,7 +102,7 @@ impl Chain {
 }
 
 /// The middleboxes of all paths.
-pub(super) struct Middleboxes {
+pub(crate) struct Middleboxes {
     /// By path.
     chains: BTreeMap<usize, Chain>,
     /// What has left them towards the server, and towards the client.
@@ -139,24 +111,24 @@ pub(super) struct Middleboxes {
 }
 
 impl Middleboxes {
-    /// Nothing where no path has one.
-    pub(super) fn new(paths: &[scenario::Path], seed: u64) -> Option<Self> {
+    /// Of each path its name and its middleboxes; nothing where no path has one.
+    pub(crate) fn new<'a>(paths: impl Iterator<Item = (&'a str, &'a [Middlebox])>, seed: u64) -> Option<Self> {
         let mut chains = BTreeMap::new();
-        for (i, path) in paths.iter().enumerate().filter(|(_, path)| !path.middleboxes.is_empty()) {
-            let random = |n: usize| Random::substream(seed, &format!("middlebox {n} of path {}", path.name));
-            let elements = path.middleboxes.iter().enumerate().map(|(n, m)| element(*m, random(n))).collect();
+        for (i, (path, middleboxes)) in paths.enumerate().filter(|(_, (_, middleboxes))| !middleboxes.is_empty()) {
+            let random = |n: usize| Random::substream(seed, &format!("middlebox {n} of path {path}"));
+            let elements = middleboxes.iter().enumerate().map(|(n, m)| m.element(random(n))).collect();
             chains.insert(i, Chain { elements });
         }
         (!chains.is_empty()).then(|| Middleboxes { chains, up: VecDeque::new(), down: VecDeque::new() })
     }
 
     /// Whether segments of this path pass any.
-    pub(super) fn are_on(&self, path: usize) -> bool {
+    pub(crate) fn are_on(&self, path: usize) -> bool {
         self.chains.contains_key(&path)
     }
 
     /// Takes a segment that enters them from the client, or from the server.
-    pub(super) fn pass(&mut self, now: Instant, path: usize, passing: Passing) {
+    pub(crate) fn pass(&mut self, now: Instant, path: usize, passing: Passing) {
         let mut done = VecDeque::new();
         if let Some(chain) = self.chains.get_mut(&path) {
             let at = if passing.direction == Direction::Up { 0 } else { chain.elements.len() };
@@ -165,11 +137,11 @@ impl Middleboxes {
         self.sort(done);
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.chains.values().flat_map(|c| &c.elements).filter_map(|e| e.poll_timeout()).min()
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let mut done = VecDeque::new();
         for chain in self.chains.values_mut() {
             for i in 0..chain.elements.len() {
@@ -193,12 +165,12 @@ impl Middleboxes {
     }
 
     /// The next segment for the path's first link.
-    pub(super) fn poll_up(&mut self) -> Option<Passing> {
+    pub(crate) fn poll_up(&mut self) -> Option<Passing> {
         self.up.pop_front()
     }
 
     /// The next segment for a client.
-    pub(super) fn poll_down(&mut self) -> Option<Passing> {
+    pub(crate) fn poll_down(&mut self) -> Option<Passing> {
         self.down.pop_front()
     }
 }

@@ -1,7 +1,7 @@
 //! Values with parts: `name:key=value:key=value`, as schedulers are written; in a file also `{ kind = "name", key =
 //! "value" }`.
 
-use crate::scenario::value_parser::{ValueParser, Wrong};
+use super::{ValueParser, Wrong};
 
 /// A value with parts, being read.
 #[derive(Clone, Debug)]
@@ -60,3 +60,43 @@ impl Compound {
         self.given
     }
 }
+
+/// A parser whose text has a name and parts: `compound!(ValueParser: Type, "allowed", |compound| value, |value| text, examples, kinds)`, and
+/// schemas of what it may be beside a text and a table of a kind.
+macro_rules! compound {
+    ($(#[$doc:meta])* $parser:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
+        $(#[$doc])*
+        pub(crate) struct $parser;
+
+        impl $crate::value_parser::ValueParser for $parser {
+            type Value = $type;
+            fn allowed() -> String {
+                $allowed.into()
+            }
+            fn parse(text: &str) -> Option<$type> {
+                Self::read(text).ok()
+            }
+            fn read(text: &str) -> Result<$type, $crate::value_parser::Wrong> {
+                let read: fn(&mut $crate::value_parser::compound::Compound) -> Result<Option<$type>, $crate::value_parser::Wrong> = $read;
+                let mut compound = $crate::value_parser::compound::Compound::parse(text)?;
+                let Some(value) = read(&mut compound)? else { return Err($crate::value_parser::Wrong::new(Self::allowed())) };
+                compound.finish()?;
+                Ok(value)
+            }
+            fn write(value: &$type) -> String {
+                let write: fn(&$type) -> String = $write;
+                write(value)
+            }
+            fn schema() -> schemars::Schema {
+                $crate::value_parser::choice::one_of(&[$($plain),*], Self::examples(), Self::kinds())
+            }
+            fn examples() -> &'static [&'static str] {
+                &$examples
+            }
+            fn kinds() -> &'static [$crate::value_parser::choice::Kind] {
+                const { &$kinds }
+            }
+        }
+    };
+}
+pub(crate) use compound;

@@ -1,0 +1,155 @@
+//! Middleboxes: what changes segments on their way.
+//!
+//! All middleboxes of a path are at its client's end, in the scenario's order, beginning next to the client. What the client sends
+//! passes them before the path's first link; what the server sends passes them, last one first, after the path's last link. They change
+//! typed segments, and make or hold back segments of their own. A path without one costs nothing.
+//!
+//! A middlebox is a file and a name in [`middleboxes!`]: the file says how a scenario writes it (`KIND`, `EXAMPLE`, `read`), has
+//! a type for what is written ([`Settings`]) and one that does the work ([`Element`]).
+
+mod chain;
+mod coalesce;
+mod edit;
+mod isn;
+mod nat;
+mod proactive_ack;
+mod split;
+mod strip;
+
+use crate::value_parser::choice::Kind;
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{Size, Time, ValueParser, Wrong, words};
+use chain::Flows;
+pub(crate) use chain::{Direction, Element, Middleboxes, Passing};
+use core::fmt;
+use pathweave_units::Duration;
+use pathweave_units::random::Random;
+use std::sync::Arc;
+
+macro_rules! middleboxes {
+    ($($file:ident),+ $(,)?) => {
+        const KINDS: &[Kind] = &[$($file::KIND),+];
+        const EXAMPLES: &[&str] = &[$($file::EXAMPLE),+];
+
+        /// The middlebox that is written; nothing where none has this name.
+        fn read(c: &mut Compound) -> Result<Option<Middlebox>, Wrong> {
+            $(if c.name == $file::KIND.name {
+                return $file::read(c).map(|settings| Some(Middlebox(Arc::new(settings))));
+            })+
+            Ok(None)
+        }
+    };
+}
+
+middleboxes!(strip, isn, nat, split, coalesce, edit, proactive_ack);
+
+/// What a scenario says of a middlebox.
+pub(crate) trait Settings: fmt::Debug + Send + Sync {
+    /// As it would be written, with every part.
+    fn text(&self) -> String;
+
+    /// The middlebox that does it.
+    fn element(&self, random: Random) -> Box<dyn Element>;
+}
+
+/// A middlebox of a path, as a scenario describes it. Shown, it is as a scenario would write it.
+#[derive(Clone, Debug)]
+pub struct Middlebox(Arc<dyn Settings>);
+
+impl Middlebox {
+    fn element(&self, random: Random) -> Box<dyn Element> {
+        self.0.element(random)
+    }
+}
+
+impl fmt::Display for Middlebox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text())
+    }
+}
+
+impl PartialEq for Middlebox {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.text() == other.0.text()
+    }
+}
+
+/// A middlebox in a scenario.
+pub(crate) struct MiddleboxParser;
+
+impl ValueParser for MiddleboxParser {
+    type Value = Middlebox;
+    fn allowed() -> String {
+        match EXAMPLES {
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+            [] => String::new(),
+        }
+    }
+    fn parse(text: &str) -> Option<Middlebox> {
+        Self::read(text).ok()
+    }
+    fn read(text: &str) -> Result<Middlebox, Wrong> {
+        let mut compound = Compound::parse(text)?;
+        let Some(middlebox) = read(&mut compound)? else { return Err(Wrong::new(Self::allowed())) };
+        compound.finish()?;
+        Ok(middlebox)
+    }
+    fn write(value: &Middlebox) -> String {
+        value.to_string()
+    }
+    fn schema() -> schemars::Schema {
+        crate::value_parser::choice::one_of(&[], EXAMPLES, KINDS)
+    }
+    fn examples() -> &'static [&'static str] {
+        EXAMPLES
+    }
+    fn kinds() -> &'static [Kind] {
+        KINDS
+    }
+}
+
+/// One direction of a path, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Both.
+    Both,
+    /// From the client.
+    Up,
+    /// To the client.
+    Down,
+}
+
+words!(/// One direction of a path, or both.
+WayParser: Way { "both" => Way::Both, "up" => Way::Up, "down" => Way::Down });
+
+/// The part `direction`: both where it is left out.
+fn direction(c: &mut Compound) -> Result<Way, Wrong> {
+    Ok(c.optional::<WayParser>("direction")?.unwrap_or(Way::Both))
+}
+
+/// The part `after`, a time of the run: its start where it is left out.
+fn after(c: &mut Compound) -> Result<Duration, Wrong> {
+    Ok(c.optional::<Time>("after")?.unwrap_or(Duration::ZERO))
+}
+
+/// A number of bytes that an IP packet can carry.
+struct DataSize;
+
+impl ValueParser for DataSize {
+    type Value = u64;
+    fn examples() -> &'static [&'static str] {
+        &["500B", "4KB"]
+    }
+    fn schema() -> schemars::Schema {
+        Size::schema()
+    }
+    fn allowed() -> String {
+        "a size from 1B to 60KB".into()
+    }
+    fn parse(text: &str) -> Option<u64> {
+        Size::parse(text).filter(|size| *size <= 60_000)
+    }
+    fn write(value: &u64) -> String {
+        Size::write(value)
+    }
+}

@@ -1,0 +1,115 @@
+//! Takes the options of Multipath TCP out of segments, as firewalls do with options that they do not know (RFC 8684 §6).
+
+use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, after, direction};
+use crate::value_parser::choice::{Kind, needs, takes};
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{Time, ValueParser, Wrong, words};
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Flags, Segment};
+
+pub(super) const EXAMPLE: &str = "strip:on=syn";
+pub(super) const KIND: Kind = Kind {
+    name: "strip",
+    about: "Takes the options of Multipath TCP from segments",
+    parts: &[
+        needs("on", "from which segments", StripOnParser::schema),
+        takes("after", "from this time on (0s)", Time::schema),
+        takes("direction", "in which direction (both)", WayParser::schema),
+    ],
+};
+
+/// What is written of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    on: StripOn,
+    after: Duration,
+    direction: Way,
+}
+
+/// Which segments lose their options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StripOn {
+    /// Every one.
+    All,
+    /// A flow's SYN.
+    Syn,
+    /// Its SYN/ACK.
+    SynAck,
+    /// The first segment of the client that is no SYN, once.
+    ThirdAck,
+    /// The first segment with data of each direction, once.
+    FirstData,
+}
+
+words!(/// Which segments lose their options.
+StripOnParser: StripOn {
+    "all" => StripOn::All,
+    "syn" => StripOn::Syn,
+    "syn-ack" => StripOn::SynAck,
+    "third-ack" => StripOn::ThirdAck,
+    "first-data" => StripOn::FirstData,
+});
+
+pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+    Ok(Written { on: c.required::<StripOnParser>("on")?, after: after(c)?, direction: direction(c)? })
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        let Written { on, after, direction } = self;
+        format!("strip:on={}:after={after}:direction={}", StripOnParser::write(on), WayParser::write(direction))
+    }
+    fn element(&self, _random: Random) -> Box<dyn Element> {
+        Box::new(Strip { written: *self, flows: Flows::default() })
+    }
+}
+
+struct Strip {
+    written: Written,
+    flows: Flows<Seen>,
+}
+
+/// What has passed of a flow.
+#[derive(Debug, Default)]
+struct Seen {
+    third_ack: bool,
+    data_up: bool,
+    data_down: bool,
+}
+
+impl Strip {
+    fn takes(&mut self, passing: &Passing) -> bool {
+        let (direction, flags) = (passing.direction, passing.segment.flags);
+        let seen = self.flows.of(passing);
+        match self.written.on {
+            StripOn::All => true,
+            StripOn::Syn => flags.contains(Flags::SYN) && !flags.contains(Flags::ACK),
+            StripOn::SynAck => flags.contains(Flags::SYN | Flags::ACK),
+            StripOn::ThirdAck => {
+                let is_it = direction == Direction::Up && !flags.intersects(Flags::SYN | Flags::RST);
+                is_it && !core::mem::replace(&mut seen.third_ack, true)
+            }
+            StripOn::FirstData => {
+                let seen = if direction == Direction::Up { &mut seen.data_up } else { &mut seen.data_down };
+                !passing.segment.payload.is_empty() && !core::mem::replace(seen, true)
+            }
+        }
+    }
+}
+
+/// Leaves TCP's own options.
+pub(super) fn strip(segment: &mut Segment) {
+    segment.options.mptcp.clear();
+    segment.options.dss = None;
+}
+
+impl Element for Strip {
+    fn pass(&mut self, now: Instant, mut passing: Passing, out: &mut Vec<Passing>) {
+        let Written { after, direction, .. } = self.written;
+        if now >= Instant::ZERO + after && passing.direction.is_of(direction) && self.takes(&passing) {
+            strip(&mut passing.segment);
+        }
+        out.push(passing);
+    }
+}
