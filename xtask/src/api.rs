@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The libraries that others build on, from the bottom up.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 9] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-proto",
+    "pathweave-algorithms",
+    "pathweave-driver",
     "pathweave-netsim",
     "pathweave-lab",
     "pathweave-report",
