@@ -7,8 +7,9 @@
 //! draft. The threshold is at least 2, as everywhere here. A subflow without a round-trip time sample is left out of
 //! the sums; without one of its own a subflow behaves like Reno.
 
-use super::{FractionalIncrease, coupled_paths};
-use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};
+use super::coupled_paths;
+use super::linked::{Linked, Rule};
+use pathweave_proto::congestion::{Context, ControllerEntry};
 
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "balia",
@@ -16,14 +17,12 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     summary: "balances friendliness to TCP and responsiveness",
     parameters: &[],
     coupled: true,
-    build: |_| Ok(Box::new(Balia::default())),
+    build: |_| Ok(Box::new(Linked::new(Balia))),
 };
 
 /// Balanced linked adaptation.
-#[derive(Debug, Default)]
-pub struct Balia {
-    increase: FractionalIncrease,
-}
+#[derive(Debug)]
+pub struct Balia;
 
 /// This subflow's rate x_r and round-trip time, the largest rate, and the sum of all, per second.
 fn rates(cx: &Context<'_>) -> Option<(f64, f64, f64, f64)> {
@@ -39,26 +38,16 @@ fn rates(cx: &Context<'_>) -> Option<(f64, f64, f64, f64)> {
     own.map(|(rate, rtt)| (rate, rtt, most, sum))
 }
 
-/// The increase for one acknowledged segment.
-fn increase(cx: &Context<'_>) -> f64 {
-    let Some((rate, rtt, most, sum)) = rates(cx) else { return 1.0 / cx.cwnd() };
-    let alpha = most / rate;
-    rate / (rtt * sum * sum) * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
-}
-
-impl Controller for Balia {
-    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.increase.on_ack(cx, ack, increase);
+impl Rule for Balia {
+    fn increase(&self, cx: &Context<'_>) -> f64 {
+        let Some((rate, rtt, most, sum)) = rates(cx) else { return 1.0 / cx.cwnd() };
+        let alpha = most / rate;
+        rate / (rtt * sum * sum) * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
     }
 
-    fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
+    fn after_loss(&mut self, cx: &Context<'_>, window: f64) -> f64 {
         let alpha = rates(cx).map_or(1.0, |(rate, _, most, _)| most / rate);
-        let cwnd = self.increase.exact(cx.window);
-        self.increase.threshold(cwnd - cwnd / 2.0 * alpha.min(1.5))
-    }
-
-    fn growth(&self, cx: &Context<'_>) -> Growth {
-        Growth::PerRound(increase(cx) * cx.cwnd())
+        window - window / 2.0 * alpha.min(1.5)
     }
 }
 
@@ -69,14 +58,14 @@ mod tests {
 
     #[test]
     fn one_path_is_reno() {
-        let mut flow = Flow::new(Balia::default(), 10).threshold(10);
+        let mut flow = Flow::new(Linked::new(Balia), 10).threshold(10);
         assert!((flow.per_round() - 1.0).abs() < 1e-12);
         assert_eq!(flow.lose(), 5);
     }
 
     #[test]
     fn slow_start_doubles_each_round() {
-        let mut flow = Flow::new(Balia::default(), 10).with_path(path(10, 100));
+        let mut flow = Flow::new(Linked::new(Balia), 10).with_path(path(10, 100));
         flow.round();
         assert_eq!(flow.cwnd(), 20);
     }
@@ -84,7 +73,7 @@ mod tests {
     /// Two equal paths: α = 1; x/(rtt·4x²) = 1/(4w): a quarter each round, and half is lost.
     #[test]
     fn two_equal_paths() {
-        let mut flow = Flow::new(Balia::default(), 20).threshold(10).with_path(path(20, 100));
+        let mut flow = Flow::new(Linked::new(Balia), 20).threshold(10).with_path(path(20, 100));
         assert!((flow.per_round() - 0.25).abs() < 1e-12);
         assert_eq!(flow.lose(), 10);
     }
@@ -93,17 +82,17 @@ mod tests {
     /// 10/2·1.5.
     #[test]
     fn the_slower_of_two_by_hand() {
-        let mut flow = Flow::new(Balia::default(), 10).threshold(2).with_path(path(30, 100));
+        let mut flow = Flow::new(Linked::new(Balia), 10).threshold(2).with_path(path(30, 100));
         assert!((flow.per_round() - 0.175).abs() < 1e-12);
         assert_eq!(flow.lose(), 2);
-        let mut flow = Flow::new(Balia::default(), 100).threshold(2).with_path(path(300, 100));
+        let mut flow = Flow::new(Linked::new(Balia), 100).threshold(2).with_path(path(300, 100));
         assert_eq!(flow.lose(), 25);
     }
 
     /// Rates 100 and 120: α = 1.2, below the limit of 1.5; the loss takes 100/2·1.2. The faster one's α is 1: half.
     #[test]
     fn the_decrease_follows_alpha_below_its_limit() {
-        assert_eq!(Flow::new(Balia::default(), 100).threshold(2).with_path(path(120, 100)).lose(), 40);
-        assert_eq!(Flow::new(Balia::default(), 120).threshold(2).with_path(path(100, 100)).lose(), 60);
+        assert_eq!(Flow::new(Linked::new(Balia), 100).threshold(2).with_path(path(120, 100)).lose(), 40);
+        assert_eq!(Flow::new(Linked::new(Balia), 120).threshold(2).with_path(path(100, 100)).lose(), 60);
     }
 }

@@ -18,8 +18,9 @@
 //! state of its own for plain TCP, which halves; here one subflow is treated as each of several. What RFC 6356 leaves open
 //! is as in [`super::lia`].
 
-use super::{FractionalIncrease, lia};
-use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
+use super::lia;
+use super::linked::{Linked, Rule};
+use pathweave_proto::congestion::{Context, ControllerEntry};
 use pathweave_proto::parameter::{Kind, Parameter};
 
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
@@ -45,7 +46,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
         },
     ],
     coupled: true,
-    build: |v| Ok(Box::new(Dlia::new(v.number("min_decrease"), v.number("gain")))),
+    build: |v| Ok(Box::new(Linked::new(Dlia::new(v.number("min_decrease"), v.number("gain"))))),
 };
 
 /// LIA with a decrease by the interval between losses.
@@ -53,7 +54,6 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
 pub struct Dlia {
     min_decrease: f64,
     gain: f64,
-    increase: FractionalIncrease,
     /// β: what the last loss left of the window.
     left: f64,
     /// w_last, segments.
@@ -63,39 +63,32 @@ pub struct Dlia {
 impl Dlia {
     /// With the smallest part that a loss takes away, and the weight of the newest interval.
     pub fn new(min_decrease: f64, gain: f64) -> Self {
-        Dlia { min_decrease, gain, increase: FractionalIncrease::default(), left: 0.5, last_window: 2.0 }
+        Dlia { min_decrease, gain, left: 0.5, last_window: 2.0 }
     }
 }
 
-impl Controller for Dlia {
-    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let left = slow_start(cx.window, ack.segments);
-        if left > 0 {
-            let each = lia::increase(cx);
-            self.increase.add(cx.window, each * f64::from(left));
-        }
+impl Rule for Dlia {
+    fn increase(&self, cx: &Context<'_>) -> f64 {
+        lia::increase(cx)
     }
 
-    fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        let window = self.increase.exact(cx.window).max(1.0);
+    fn after_loss(&mut self, _: &Context<'_>, window: f64) -> f64 {
+        let window = window.max(1.0);
         let ratio = (self.last_window / window).min(1.0);
         self.left = (self.gain * ratio + (1.0 - self.gain) * self.left).clamp(0.5, 1.0 - self.min_decrease);
         self.last_window = (self.left * window).max(2.0);
-        self.increase.threshold(self.left * window)
-    }
-
-    fn growth(&self, cx: &Context<'_>) -> Growth {
-        Growth::PerRound(lia::increase(cx) * cx.cwnd())
+        self.left * window
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::FractionalIncrease;
     use super::super::testing::{Flow, path};
     use super::*;
 
-    fn dlia() -> Dlia {
-        Dlia::new(0.1, 0.25)
+    fn dlia() -> Linked<Dlia> {
+        Linked::new(Dlia::new(0.1, 0.25))
     }
 
     /// What is left of each of these windows, one loss after the other.
@@ -136,7 +129,7 @@ mod tests {
         let mut left = Vec::new();
         for _ in 0..7 {
             flow.lose();
-            left.push(flow.controller.left);
+            left.push(flow.controller.rule.left);
         }
         assert_eq!(left, [0.5, 0.625, 0.71875, 0.7890625, 0.841796875, 0.88134765625, 0.9]);
     }

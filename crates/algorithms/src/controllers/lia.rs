@@ -7,8 +7,9 @@
 //! are in bytes, so subflows may have different segment sizes. A subflow without a round-trip time sample is left out
 //! of the sums; without one of its own a subflow grows like Reno.
 
-use super::{FractionalIncrease, coupled_paths};
-use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};
+use super::coupled_paths;
+use super::linked::{Linked, Rule};
+use pathweave_proto::congestion::{Context, ControllerEntry};
 
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "lia",
@@ -16,14 +17,12 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     summary: "together the subflows take as much as one TCP flow on the best path",
     parameters: &[],
     coupled: true,
-    build: |_| Ok(Box::new(Lia::default())),
+    build: |_| Ok(Box::new(Linked::new(Lia))),
 };
 
 /// RFC 6356.
-#[derive(Debug, Default)]
-pub struct Lia {
-    increase: FractionalIncrease,
-}
+#[derive(Debug)]
+pub struct Lia;
 
 /// The increase for one acknowledged segment.
 pub(crate) fn increase(cx: &Context<'_>) -> f64 {
@@ -44,18 +43,10 @@ pub(crate) fn increase(cx: &Context<'_>) -> f64 {
     (alpha * cx.mss() / total).min(reno)
 }
 
-impl Controller for Lia {
-    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.increase.on_ack(cx, ack, increase);
-    }
-
-    fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        // RFC 6356 §3: "the decrease of the congestion window in case of a drop [is] the same" as RFC 5681's.
-        self.increase.threshold(self.increase.exact(cx.window) / 2.0)
-    }
-
-    fn growth(&self, cx: &Context<'_>) -> Growth {
-        Growth::PerRound(increase(cx) * cx.cwnd())
+impl Rule for Lia {
+    // RFC 6356 §3: "the decrease of the congestion window in case of a drop [is] the same" as RFC 5681's, so it is not said here.
+    fn increase(&self, cx: &Context<'_>) -> f64 {
+        increase(cx)
     }
 }
 
@@ -66,7 +57,7 @@ mod tests {
 
     #[test]
     fn one_path_is_reno() {
-        let mut flow = Flow::new(Lia::default(), 10).threshold(10);
+        let mut flow = Flow::new(Linked::new(Lia), 10).threshold(10);
         assert!((flow.per_round() - 1.0).abs() < 1e-12);
         for expected in [11, 12, 13] {
             flow.round();
@@ -76,7 +67,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_each_round() {
-        let mut flow = Flow::new(Lia::default(), 10).with_path(path(10, 100));
+        let mut flow = Flow::new(Linked::new(Lia), 10).with_path(path(10, 100));
         flow.round();
         assert_eq!(flow.cwnd(), 20);
     }
@@ -84,7 +75,7 @@ mod tests {
     /// Two equal paths: α = 2w · (w/r²) / (2w/r)² = 1/2, so each segment adds 1/(4w) and each round a quarter.
     #[test]
     fn two_equal_paths_grow_by_a_quarter_each() {
-        let mut flow = Flow::new(Lia::default(), 20).threshold(10).with_path(path(20, 100));
+        let mut flow = Flow::new(Linked::new(Lia), 20).threshold(10).with_path(path(20, 100));
         assert!((flow.per_round() - 0.25).abs() < 1e-12);
         for _ in 0..4 {
             flow.round();
@@ -95,7 +86,7 @@ mod tests {
     /// The window of the equations is 20.5 when a loss halves it: 10.25, of which a quarter goes on to be collected.
     #[test]
     fn a_loss_halves_what_is_collected_too() {
-        let mut flow = Flow::new(Lia::default(), 20).threshold(10).with_path(path(20, 100));
+        let mut flow = Flow::new(Linked::new(Lia), 20).threshold(10).with_path(path(20, 100));
         flow.round();
         flow.round();
         assert_eq!((flow.cwnd(), flow.lose()), (20, 10));
@@ -112,7 +103,7 @@ mod tests {
     #[test]
     fn n_equal_paths_grow_by_one_n_th_together() {
         for n in [2, 3, 8] {
-            let mut flow = (1..n).fold(Flow::new(Lia::default(), 16).threshold(8), |f, _| f.with_path(path(16, 50)));
+            let mut flow = (1..n).fold(Flow::new(Linked::new(Lia), 16).threshold(8), |f, _| f.with_path(path(16, 50)));
             flow = flow.rtt_ms(50);
             assert!((flow.per_round() - 1.0 / f64::from(n * n)).abs() < 1e-12, "{n}");
         }
@@ -122,20 +113,20 @@ mod tests {
     /// = 1.1338; per segment min(1.1338/50, 1/10) = 0.022676.
     #[test]
     fn unequal_paths_by_hand() {
-        let mut flow = Flow::new(Lia::default(), 10).threshold(2).with_path(path(40, 20));
+        let mut flow = Flow::new(Linked::new(Lia), 10).threshold(2).with_path(path(40, 20));
         assert!((flow.per_round() - 0.226_757).abs() < 1e-5, "{}", flow.per_round());
     }
 
     #[test]
     fn a_path_never_grows_faster_than_reno() {
         // A tiny window here, a long fat path there: α/total would exceed 1/cwnd.
-        let mut flow = Flow::new(Lia::default(), 100).threshold(2).rtt_ms(1).with_path(path(2, 1000));
+        let mut flow = Flow::new(Linked::new(Lia), 100).threshold(2).rtt_ms(1).with_path(path(2, 1000));
         assert!(flow.per_round() <= 1.0);
     }
 
     #[test]
     fn the_threshold_is_half_the_window() {
-        assert_eq!(Flow::new(Lia::default(), 21).with_path(path(20, 10)).lose(), 10);
-        assert_eq!(Flow::new(Lia::default(), 3).lose(), 2);
+        assert_eq!(Flow::new(Linked::new(Lia), 21).with_path(path(20, 10)).lose(), 10);
+        assert_eq!(Flow::new(Linked::new(Lia), 3).lose(), 2);
     }
 }

@@ -15,6 +15,7 @@ pub mod dlia;
 pub mod ewtcp;
 pub mod hystart;
 pub mod lia;
+pub mod linked;
 pub mod mptcp_pw;
 pub mod mpveno;
 pub mod mveno;

@@ -11,8 +11,9 @@
 //! window does not shrink below 1 by the second term. A subflow without a round-trip time sample is left out of the
 //! sums and sets; without one of its own a subflow grows like Reno.
 
-use super::{CoupledPath, FractionalIncrease, coupled_paths};
-use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};
+use super::linked::{Linked, Rule};
+use super::{CoupledPath, coupled_paths};
+use pathweave_proto::congestion::{Context, ControllerEntry};
 
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "olia",
@@ -20,14 +21,12 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     summary: "linked increases that also move window to the best paths",
     parameters: &[],
     coupled: true,
-    build: |_| Ok(Box::new(Olia::default())),
+    build: |_| Ok(Box::new(Linked::new(Olia))),
 };
 
 /// Opportunistic linked increases.
-#[derive(Debug, Default)]
-pub struct Olia {
-    increase: FractionalIncrease,
-}
+#[derive(Debug)]
+pub struct Olia;
 
 fn quality(path: &CoupledPath) -> f64 {
     path.loss_interval / (path.rtt * path.rtt)
@@ -74,17 +73,9 @@ pub(crate) fn increase(cx: &Context<'_>) -> f64 {
     cwnd / (rtt * rtt) / (sum * sum) + epsilon(cx) / cwnd
 }
 
-impl Controller for Olia {
-    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.increase.on_ack(cx, ack, increase);
-    }
-
-    fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
-        self.increase.threshold(self.increase.exact(cx.window) / 2.0)
-    }
-
-    fn growth(&self, cx: &Context<'_>) -> Growth {
-        Growth::PerRound(increase(cx) * cx.cwnd())
+impl Rule for Olia {
+    fn increase(&self, cx: &Context<'_>) -> f64 {
+        increase(cx)
     }
 }
 
@@ -92,20 +83,20 @@ impl Controller for Olia {
 mod tests {
     use super::super::testing::{Flow, path};
     use super::*;
-    use pathweave_proto::congestion::PathState;
+    use pathweave_proto::congestion::{Growth, PathState};
 
     fn lossless(cwnd: u32, rtt_ms: u64, bytes: u64) -> PathState {
         PathState { bytes_since_loss: bytes, ..path(cwnd, rtt_ms) }
     }
 
     /// This subflow with `bytes` since its last loss, and others.
-    fn flow(cwnd: u32, bytes: u64, others: &[PathState]) -> Flow<Olia> {
-        let mut flow = others.iter().fold(Flow::new(Olia::default(), cwnd).threshold(2), |f, o| f.with_path(*o));
+    fn flow(cwnd: u32, bytes: u64, others: &[PathState]) -> Flow<Linked<Olia>> {
+        let mut flow = others.iter().fold(Flow::new(Linked::new(Olia), cwnd).threshold(2), |f, o| f.with_path(*o));
         flow.bytes_since_loss = bytes;
         flow
     }
 
-    fn eps(mut flow: Flow<Olia>) -> f64 {
+    fn eps(mut flow: Flow<Linked<Olia>>) -> f64 {
         flow.with(|_, cx| epsilon(cx))
     }
 
@@ -122,7 +113,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_each_round() {
-        let mut flow = Flow::new(Olia::default(), 10).with_path(path(10, 100));
+        let mut flow = Flow::new(Linked::new(Olia), 10).with_path(path(10, 100));
         flow.round();
         assert_eq!(flow.cwnd(), 20);
     }
