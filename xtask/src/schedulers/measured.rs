@@ -1,0 +1,223 @@
+//! What the committed results say of the schedulers: how each does on a scenario.
+
+use super::word;
+use crate::run::root;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+
+/// This far above or below the median scheduler it shines or fails.
+const MARGIN: f64 = 0.05;
+/// Goodputs that differ by less than this are level, whatever their intervals.
+pub(super) const LEVEL: f64 = 0.01;
+
+/// One line of a table of results.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) goodput: f64,
+    /// The same as the table has it, with its own number of digits.
+    pub(super) shown: String,
+    /// Half of the 95 % interval.
+    pub(super) margin: f64,
+    /// CP eq. 9.
+    pub(super) benefit: f64,
+    /// Data that waits at the receiver, KB, as the table has it.
+    pub(super) out_of_order: String,
+}
+
+/// What is measured on one scenario, the best first.
+pub(super) struct Results {
+    pub(super) scenario: String,
+    pub(super) about: String,
+    pub(super) lines: Vec<Line>,
+}
+
+/// What is committed of a scenario; nothing for one that is not in docs/results/.
+pub(super) fn results(scenario: &Value) -> Option<Results> {
+    let name = word(scenario, "name");
+    let text = fs::read_to_string(root().join(format!("docs/results/{name}.csv"))).ok()?;
+    let mut lines = text.lines();
+    let heading: Vec<&str> = lines.next()?.split(',').collect();
+    let lines = lines.filter_map(|l| line(&heading, l)).collect();
+    Some(Results { scenario: name.into(), about: word(scenario, "summary").into(), lines })
+}
+
+/// A line such as `wlan-3g,cp,,,20,0,0,6.61,0.06,...` under its heading.
+fn line(heading: &[&str], text: &str) -> Option<Line> {
+    let fields: Vec<&str> = text.split(',').collect();
+    let field = |name: &str| heading.iter().position(|h| *h == name).and_then(|i| fields.get(i)).copied();
+    let number = |name: &str| field(name)?.parse::<f64>().ok();
+    let goodput = number("goodput_mbps")?;
+    Some(Line {
+        name: field("scheduler")?.to_owned(),
+        goodput,
+        shown: if goodput < 9.995 { format!("{goodput:.2}") } else { format!("{goodput:.1}") },
+        margin: number("goodput_ci95_mbps").unwrap_or(0.0),
+        benefit: number("aggregation_benefit")?,
+        out_of_order: format!("{:.0}", number("out_of_order_mean_kb")?),
+    })
+}
+
+impl Results {
+    pub(super) fn multipath(&self) -> impl Iterator<Item = &Line> + Clone {
+        self.lines.iter().filter(|l| !l.name.starts_with("tcp-path") && l.name != "single")
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        let mut all: Vec<f64> = self.multipath().map(|l| l.goodput).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    fn median_out_of_order(&self) -> String {
+        let mut all: Vec<&str> = self.multipath().map(|l| l.out_of_order.as_str()).collect();
+        let size = |text: &str| text.parse().unwrap_or(f64::INFINITY);
+        all.sort_by(|a, b| size(a).total_cmp(&size(b)));
+        all.get(all.len() / 2).map_or_else(String::new, |text| (*text).to_owned())
+    }
+
+    pub(super) fn best_path(&self) -> f64 {
+        self.lines.iter().filter(|l| l.name.starts_with("tcp-path")).map(|l| l.goodput).fold(0.0, f64::max)
+    }
+}
+
+/// How a scheduler did on a scenario.
+pub(super) struct Place<'a> {
+    line: &'a Line,
+    /// Among the schedulers for several paths; `single` has none.
+    rank: Option<usize>,
+    /// Against the median scheduler, a part of it.
+    against: f64,
+}
+
+impl Place<'_> {
+    pub(super) fn fails(&self) -> bool {
+        self.line.benefit < 0.0 || self.against <= -MARGIN
+    }
+
+    pub(super) fn shines(&self) -> bool {
+        !self.fails() && self.against >= MARGIN
+    }
+}
+
+impl Results {
+    pub(super) fn place(&self, name: &str) -> Option<Place<'_>> {
+        let line = self.lines.iter().find(|l| l.name == name)?;
+        let median = self.median();
+        let against = if median > 0.0 { line.goodput / median - 1.0 } else { 0.0 };
+        Some(Place { line, rank: self.multipath().position(|l| l.name == name), against })
+    }
+}
+
+pub(super) fn measured(out: &mut String, name: &str, results: &[Results]) {
+    let mut table = String::new();
+    let (mut shines, mut fails) = (Vec::new(), Vec::new());
+    for r in results {
+        let Some(place) = r.place(name) else { continue };
+        let (l, against) = (place.line, signed(place.against * 100.0, 0));
+        let rank = place.rank.map_or("–".into(), |rank| format!("{} of {}", rank + 1, r.multipath().count()));
+        let _ = writeln!(
+            table,
+            "| [{0}](../results/{0}.txt) | {1} ± {2:.2} | {rank} | {against} % | {3} | {4} | {5} |",
+            r.scenario,
+            l.shown,
+            l.margin,
+            signed(l.benefit, 2),
+            l.out_of_order,
+            r.median_out_of_order()
+        );
+        let told = format!(
+            "* **{}** ({}): {} Mbit/s, {against} % against the median scheduler's {:.2}",
+            r.scenario,
+            r.about,
+            l.shown,
+            r.median()
+        );
+        if l.benefit < 0.0 {
+            fails.push(format!("{told}; less than plain TCP on the best path, which has {:.2}", r.best_path()));
+        } else if place.fails() {
+            fails.push(told);
+        } else if place.shines() {
+            shines.push(told);
+        }
+    }
+    for (heading, places) in [("When it shines", &shines), ("When it fails", &fails)] {
+        let list = if table.is_empty() {
+            "Not measured yet: it is in none of the tables of [the results](../results/).".into()
+        } else if places.is_empty() {
+            "On none of the built-in scenarios.".into()
+        } else {
+            places.join("\n")
+        };
+        let _ = write!(out, "\n## {heading}\n\n{list}\n");
+    }
+    if table.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n## Measured\n\n| scenario | goodput, Mbit/s | rank | against the median | benefit (CP eq. 9) | out of order, KB | median of \
+         that |\n|---|---|---|---|---|---|---|\n",
+    );
+    out.push_str(&table);
+    out.push_str(
+        "\nMeans over the seeds with their 95 % interval. Benefit: 0 is plain TCP on the best path, 1 the sum of all paths. Out of order: \
+         data that waits at the receiver for earlier data, on average over time. At least 5 % above the median of all schedulers is shining, \
+         5 % below or less than one path is failing.\n",
+    );
+}
+
+fn signed(x: f64, places: usize) -> String {
+    let text = format!("{:.places$}", x.abs());
+    let sign = if text.trim_matches(['0', '.']).is_empty() {
+        "±"
+    } else if x < 0.0 {
+        "−"
+    } else {
+        "+"
+    };
+    format!("{sign}{text}")
+}
+
+/// Each with its goodput.
+pub(super) fn names<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> String {
+    let all: Vec<String> = lines.map(|l| format!("[{0}]({0}.md) {1}", l.name, l.shown)).collect();
+    if all.is_empty() { "–".into() } else { all.join(", ") }
+}
+
+/// The best of `count`; where most of them are level there is no choice to make.
+pub(super) fn best_names<'a>(lines: impl Iterator<Item = &'a Line> + Clone, count: usize) -> String {
+    let level = lines.clone().count();
+    if 2 * level > count { format!("{level} of {count} are level, as {}", names(lines.take(2))) } else { names(lines) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_results() {
+        let cp = Line {
+            name: "cp".into(),
+            goodput: 6.61,
+            shown: "6.61".into(),
+            margin: 0.06,
+            benefit: 1.14,
+            out_of_order: "1658".into(),
+        };
+        let heading = [
+            "scenario",
+            "scheduler",
+            "goodput_mbps",
+            "goodput_ci95_mbps",
+            "aggregation_benefit",
+            "out_of_order_mean_kb",
+        ];
+        assert_eq!(line(&heading, "wlan-3g,cp,6.61,0.06,1.14,1657.9"), Some(cp));
+        assert_eq!(
+            line(&heading, "wlan-3g,tcp-path0,2.68,,-0.25,2.6").map(|l| (l.margin, l.benefit)),
+            Some((0.0, -0.25))
+        );
+        assert_eq!(line(&heading, "wlan-3g,cp,,,,"), None);
+    }
+}
