@@ -9,7 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_benches::{cpu_seconds, minrtt_and_reno};
 use pathweave_driver::{Applications, Driver, PacketIo, Received};
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
-use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::codec::{EncodeError, MAX_HEADER_BYTES, decode_into, encode_header};
@@ -173,7 +173,8 @@ impl Transfer {
             ..ConnectionConfig::new(scheduler, congestion)
         };
         let local = |end| [0, 1].map(|path| LocalAddress { address: address(path, end), meta: Default::default() });
-        let mut endpoints = ["client", "server"].map(|name| Endpoint::new(Random::substream(1, name)));
+        let mut endpoints =
+            ["client", "server"].map(|name| Endpoint::new(Secrets::reproducible(Random::substream(1, name))));
         for (i, endpoint) in (0..).zip(&mut endpoints) {
             endpoint.set_routes([0, 1].map(|path| (address(path, i), address(path, 1 - i))));
         }

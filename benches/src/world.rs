@@ -9,7 +9,7 @@ use pathweave_netsim::{LinkConfig, LinkRandom, NetEvent, Network, QueueLimit, Ro
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::scheduler::ChosenScheduler;
-use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
 use pathweave_wire::{Ecn, Payload, Segment};
@@ -188,7 +188,8 @@ impl World {
                 routes[from].push(network.add_route(&[link]).expect("the link is there"));
             }
         }
-        let mut endpoints = ["client", "server"].map(|name| Endpoint::new(Random::substream(1, name)));
+        let mut endpoints =
+            ["client", "server"].map(|name| Endpoint::new(Secrets::reproducible(Random::substream(1, name))));
         for (i, endpoint) in endpoints.iter_mut().enumerate() {
             endpoint.set_routes((0..setup.paths).map(|path| (addresses(path)[i], addresses(path)[1 - i])));
         }

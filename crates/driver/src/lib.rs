@@ -17,8 +17,7 @@
 //! use pathweave_algorithms::Registry;
 //! use pathweave_driver::{Applications, Driver, PacketIo, Received};
 //! use pathweave_proto::config::ConnectionConfig;
-//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, ReadError, WriteError};
-//! use pathweave_units::random::Random;
+//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, ReadError, Secrets, WriteError};
 //! use pathweave_units::{Duration, Instant};
 //! use pathweave_wire::codec::{EncodeError, decode_into, encode};
 //! use pathweave_wire::{Ecn, Payload, Segment};
@@ -124,8 +123,8 @@
 //!     }
 //! }
 //!
-//! // The engine's randomness decides its keys: a real program seeds it from its operating system.
-//! let mut endpoints = [1, 2].map(|seed| Endpoint::new(Random::substream(seed, "an example")));
+//! // 32 bytes that nobody else knows: a real program takes them from its operating system, anew at each start.
+//! let mut endpoints = [[1; 32], [2; 32]].map(|seed| Endpoint::new(Secrets::new(seed)));
 //! let registry = Registry::builtin();
 //! let (scheduler, controller) = (registry.choose_scheduler("minrtt", &[])?, registry.choose_controller("cubic", &[])?);
 //! let config = ConnectionConfig::new(scheduler, controller);

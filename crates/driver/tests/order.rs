@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use pathweave_algorithms::Registry;
 use pathweave_driver::{Applications, Driver, HostPacket, Observed, Observer, PacketIo, Received};
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{Endpoint, LocalAddress};
+use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Segment};
@@ -95,7 +95,7 @@ fn address(host: usize) -> SocketAddr {
 
 fn driver() -> (Driver<Observed<Device, Logged>, Programs>, Log) {
     let log = Log::default();
-    let endpoints = [0, 1].map(|seed| Endpoint::new(Random::substream(seed, "order")));
+    let endpoints = [0, 1].map(|seed| Endpoint::new(Secrets::reproducible(Random::substream(seed, "order"))));
     let io = Observed { device: Device::default(), observer: Logged(log.clone()) };
     (Driver::new(endpoints.into(), io, Programs { log: log.clone(), timers: [None; 2] }), log)
 }

@@ -31,6 +31,6 @@ mod tcp;
 pub use connection::{Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
 pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
-    LocalAddress, UnknownListener,
+    LocalAddress, Secrets, UnknownListener,
 };
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -1,4 +1,4 @@
-//! Seeded, portable randomness: ChaCha8 by run seed and named substream.
+//! Seeded, portable randomness: ChaCha8 by run seed and named substream, or by 32 bytes that nobody else knows.
 //!
 //! Each consumer (a link's loss, a workload, a key) draws from a substream of its own, so that adding a consumer
 //! does not shift the numbers of the others.
@@ -18,6 +18,10 @@ impl Random {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&xxh3_64(name.as_bytes()).to_le_bytes());
         Random(ChaCha8Rng::from_seed(key))
+    }
+    /// The stream of these 32 bytes: unpredictable where they come from the operating system's randomness.
+    pub fn from_seed_bytes(seed: [u8; 32]) -> Self {
+        Random(ChaCha8Rng::from_seed(seed))
     }
     /// 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
@@ -51,6 +55,17 @@ mod tests {
         assert_eq!(draw(1, "loss"), draw(1, "loss"));
         assert_ne!(draw(1, "loss"), draw(1, "jitter"));
         assert_ne!(draw(1, "loss"), draw(2, "loss"));
+    }
+
+    #[test]
+    fn every_byte_of_a_seed_counts() {
+        let draw = |seed| Random::from_seed_bytes(seed).next_u64();
+        assert_eq!(draw([7; 32]), draw([7; 32]));
+        for i in 0..32 {
+            let mut other = [7; 32];
+            other[i] = 8;
+            assert_ne!(draw([7; 32]), draw(other), "byte {i}");
+        }
     }
 
     #[test]

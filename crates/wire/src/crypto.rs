@@ -70,6 +70,19 @@ pub fn add_address_hmac(sender: Key, receiver: Key, id: AddressId, address: IpAd
     u64::from_be_bytes(last)
 }
 
+/// A number of a pair of addresses that only who knows `secret` can tell: the leftmost 32 bits of an HMAC over both.
+pub fn address_pair_number(secret: &[u8; 32], local: IpAddr, remote: IpAddr) -> u32 {
+    let mut message = Vec::with_capacity(32);
+    for address in [local, remote] {
+        match address {
+            IpAddr::V4(a) => message.extend_from_slice(&a.octets()),
+            IpAddr::V6(a) => message.extend_from_slice(&a.octets()),
+        }
+    }
+    let digest = hmac_sha256(secret, &message);
+    u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
+}
+
 /// Compares two HMACs in constant time, so that the duration does not show where they differ.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()

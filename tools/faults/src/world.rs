@@ -6,7 +6,7 @@ use crate::show::Show;
 use crate::wires::Wires;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::Driver;
-use pathweave_proto::{Connection, Endpoint, LocalAddress};
+use pathweave_proto::{Connection, Endpoint, LocalAddress, Secrets};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 
@@ -27,7 +27,7 @@ impl<'c> World<'c> {
         let paths = case.paths.len();
         let host = |server: bool| {
             let name = if server { "server" } else { "client" };
-            let mut end = Endpoint::new(Random::substream(case.seed, name));
+            let mut end = Endpoint::new(Secrets::reproducible(Random::substream(case.seed, name)));
             end.set_routes((0..paths).map(|p| (address(p, server), address(p, !server))));
             end
         };

@@ -6,7 +6,7 @@ use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::{Applications, Driver, PacketIo, Received};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
-use pathweave_proto::{Connection, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{Connection, ConnectionHandle, Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Payload, Segment};
@@ -118,7 +118,8 @@ impl World {
     /// A client that has begun to connect. With `bytes`, payloads are bytes.
     pub(crate) fn new(config: ConnectionConfig, server: ConnectionConfig, bytes: bool) -> Self {
         let host = |server: bool| {
-            let mut end = Endpoint::new(Random::substream(1, if server { "server" } else { "client" }));
+            let mut end =
+                Endpoint::new(Secrets::reproducible(Random::substream(1, if server { "server" } else { "client" })));
             end.set_routes((0..PATHS).map(|p| (address(p, server), address(p, !server))));
             end
         };

@@ -10,7 +10,7 @@ use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
 use pathweave_netsim::{LinkConfig, LinkId, LinkRandom, Network, NodeId, ScheduledChange, Shaper, Trace};
 use pathweave_proto::connection::PathMeta;
-use pathweave_proto::{Endpoint, LocalAddress};
+use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
 
@@ -85,7 +85,7 @@ pub(super) fn build(
             if host_of_node[node].is_none() {
                 host_of_node[node] = Some(endpoints.len());
                 let random = Random::substream(seed, &format!("host {}", scenario.nodes[node].name));
-                endpoints.push(Endpoint::new(random));
+                endpoints.push(Endpoint::new(Secrets::reproducible(random)));
             }
         }
     }

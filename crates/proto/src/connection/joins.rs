@@ -63,7 +63,7 @@ impl Connection {
             self.config.host,
             controller,
             addresses,
-            numbers.isn,
+            numbers.origin,
             self.receiver.window.largest(),
         );
         let meta = self.addresses.meta_of(addresses.0.ip());
@@ -109,7 +109,7 @@ impl Connection {
             self.config.host,
             controller,
             syn,
-            numbers.isn,
+            numbers.origin,
             self.receiver.window.largest(),
         );
         let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };

@@ -82,7 +82,7 @@ impl Connection {
             c.config.host,
             controller,
             addresses,
-            numbers.isn,
+            numbers.origin,
             c.receiver.window.largest(),
         );
         let meta = c.addresses.meta_of(addresses.0.ip());
@@ -105,7 +105,8 @@ impl Connection {
         let mut c = Connection::new(config, Role::Server, mode, book, now)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
         let controller = c.config.congestion.build()?;
-        let tcp = Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.isn, c.receiver.window.largest());
+        let tcp =
+            Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.origin, c.receiver.window.largest());
         let meta = c.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)

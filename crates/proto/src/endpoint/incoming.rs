@@ -251,7 +251,7 @@ impl Endpoint {
         addresses: &[addresses::LocalAddress],
     ) -> Result<ConnectionHandle, ParameterError> {
         let key = self.fresh_key();
-        let numbers = self.numbers();
+        let numbers = self.numbers(syn.dst, syn.src);
         config.mptcp &= key.is_some();
         let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), numbers, syn, addresses)?;
         self.limit_half_open();

@@ -1,7 +1,6 @@
 //! Further subflows: those that a connection wants, and those that the peer opens.
 
 use super::Endpoint;
-use crate::paths::joins::Numbers;
 use core::net::SocketAddr;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{ResetReason, Token};
@@ -16,7 +15,7 @@ impl Endpoint {
             if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
                 continue;
             }
-            let numbers = Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() };
+            let numbers = self.numbers(local, remote);
             let Some(port) = self.free_port(local.ip(), remote) else { continue };
             let local = SocketAddr::new(local.ip(), port);
             let connection = self.slots[index as usize].connection.as_deref_mut();
@@ -28,7 +27,7 @@ impl Endpoint {
 
     #[cold]
     pub(super) fn handle_join(&mut self, now: Instant, syn: &Segment, token: Token) {
-        let numbers = self.numbers();
+        let numbers = self.numbers(syn.dst, syn.src);
         let found = self.by_token.get(&token).copied();
         let connection = found.and_then(|i| self.slots[i as usize].connection.as_deref_mut());
         //= RFC 8684 §3.8: "Unknown token in MP_JOIN (or HMAC failure in MP_JOIN ACK, or missing MP_JOIN in SYN/ACK

@@ -22,10 +22,9 @@ pub use incoming::{AcceptError, Incoming};
 use listener::Listeners;
 pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
 use pathweave_units::Instant;
-use pathweave_units::random::Random;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Payload, Segment};
-use secrets::FIRST_DYNAMIC_PORT;
+pub use secrets::Secrets;
 use slots::Slot;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
@@ -88,7 +87,7 @@ const HALF_OPEN: usize = 4096;
 /// One mutation, then drain: [`Endpoint::poll_transmit`] until nothing is left, [`Endpoint::poll_event`] likewise, then
 /// wait for input or for [`Endpoint::poll_timeout`].
 pub struct Endpoint {
-    random: Random,
+    secrets: Secrets,
     slots: Vec<Slot>,
     free: Vec<u32>,
     by_addresses: Demux,
@@ -110,14 +109,13 @@ pub struct Endpoint {
     accepted: VecDeque<Accepted>,
     /// Answers that belong to no connection.
     control: VecDeque<Segment>,
-    next_port: u16,
 }
 
 impl Endpoint {
-    /// An endpoint without connections. `random` makes keys, sequence numbers and nonces.
-    pub fn new(random: Random) -> Self {
+    /// An endpoint without connections.
+    pub fn new(secrets: Secrets) -> Self {
         Endpoint {
-            random,
+            secrets,
             routes: None,
             slots: Vec::new(),
             free: Vec::new(),
@@ -133,7 +131,6 @@ impl Endpoint {
             events: VecDeque::new(),
             accepted: VecDeque::new(),
             control: VecDeque::new(),
-            next_port: FIRST_DYNAMIC_PORT,
         }
     }
 
@@ -173,7 +170,7 @@ impl Endpoint {
         let key = self.fresh_key();
         config.mptcp &= key.is_some();
         let key = key.unwrap_or(Key(0));
-        let (numbers, ids) = (self.numbers(), with_ids(addresses));
+        let (numbers, ids) = (self.numbers(local, remote), with_ids(addresses));
         let connection = Connection::connect(now, config, key, numbers, (local, remote), &ids)?;
         let index = self.insert(connection, (local, remote));
         self.touch(index);

@@ -2,31 +2,80 @@
 
 use super::Endpoint;
 use crate::paths::joins::Numbers;
+use crate::tcp::Origin;
 use core::net::{IpAddr, SocketAddr};
+use pathweave_units::random::Random;
 use pathweave_wire::crypto;
 use pathweave_wire::mptcp::{Key, Token};
 
 /// Draws of a token that is not in use before plain TCP is taken instead.
 const TOKEN_TRIES: u32 = 16;
 /// The first port for connections that name none (RFC 6335 §6: the dynamic ports).
-pub(super) const FIRST_DYNAMIC_PORT: u16 = 49_152;
+const FIRST_DYNAMIC_PORT: u16 = 49_152;
+const PORTS: u16 = u16::MAX - FIRST_DYNAMIC_PORT + 1;
+
+/// What nobody else may know: where an endpoint's keys, sequence numbers, nonces, ports and timestamps come from.
+#[derive(Debug)]
+pub struct Secrets {
+    random: Random,
+    /// What keys the timestamps' offsets; nothing where everything is to be the same in every run.
+    timestamps: Option<[u8; 32]>,
+    next_port: u16,
+}
+
+impl Secrets {
+    /// Secrets of a real host, from 32 bytes of the operating system's randomness. Each start of a program needs others:
+    /// then its timestamps and ports begin elsewhere, and peers do not take its connections for those of before.
+    pub fn new(seed: [u8; 32]) -> Self {
+        let mut random = Random::from_seed_bytes(seed);
+        let mut timestamps = [0; 32];
+        for bytes in timestamps.chunks_exact_mut(8) {
+            bytes.copy_from_slice(&random.next_u64().to_le_bytes());
+        }
+        Secrets { random, timestamps: Some(timestamps), next_port: FIRST_DYNAMIC_PORT }
+    }
+
+    /// Secrets that everybody can compute, for simulations and tests: what `random` draws, timestamps that begin with the
+    /// driver's clock, ports one after the other.
+    pub fn reproducible(random: Random) -> Self {
+        Secrets { random, timestamps: None, next_port: FIRST_DYNAMIC_PORT }
+    }
+
+    /// Where the timestamps between these addresses start. It is the same for all their connections, so that a new one's are
+    /// not older than those of the one before (RFC 7323 §5.4).
+    fn timestamp_offset(&self, local: IpAddr, remote: IpAddr) -> u32 {
+        self.timestamps.map_or(0, |secret| crypto::address_pair_number(&secret, local, remote))
+    }
+
+    /// Where the search for a free port starts: anywhere (RFC 6056 §3.3.1), or after the one before.
+    fn first_port(&mut self) -> u16 {
+        match self.timestamps {
+            Some(_) => FIRST_DYNAMIC_PORT + self.random.below(u64::from(PORTS)) as u16,
+            None => self.next_port,
+        }
+    }
+}
 
 impl Endpoint {
-    pub(super) fn numbers(&mut self) -> Numbers {
-        Numbers { isn: self.random.next_u32(), nonce: self.random.next_u32() }
+    pub(super) fn numbers(&mut self, local: SocketAddr, remote: SocketAddr) -> Numbers {
+        let timestamp = self.secrets.timestamp_offset(local.ip(), remote.ip());
+        let random = &mut self.secrets.random;
+        Numbers { origin: Origin { sequence: random.next_u32(), timestamp }, nonce: random.next_u32() }
     }
 
     pub(super) fn fresh_key(&mut self) -> Option<Key> {
-        unused_key(|| Key(self.random.next_u64()), |token| self.by_token.contains_key(&token))
+        unused_key(|| Key(self.secrets.random.next_u64()), |token| self.by_token.contains_key(&token))
     }
 
     /// A port that no connection to `remote` has.
     pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
-        for _ in 0..=u16::MAX - FIRST_DYNAMIC_PORT {
-            let port = self.next_port;
-            self.next_port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
-            if self.by_addresses.get(&SocketAddr::new(local, port), &remote).is_none() {
-                return Some(port);
+        let mut port = self.secrets.first_port();
+        for _ in 0..PORTS {
+            let candidate = port;
+            port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
+            if self.by_addresses.get(&SocketAddr::new(local, candidate), &remote).is_none() {
+                self.secrets.next_port = port;
+                return Some(candidate);
             }
         }
         None

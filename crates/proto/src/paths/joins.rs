@@ -4,7 +4,7 @@ use super::addresses::AddressBook;
 use super::subflow::{Join, Subflow};
 use super::table::SubflowTable;
 use crate::config::PathManager;
-use crate::tcp::State;
+use crate::tcp::{Origin, State};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::AddressId;
@@ -15,7 +15,7 @@ const JOIN_RETRY: Duration = Duration::from_secs(1);
 /// Random numbers that the endpoint draws for a new subflow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
-    pub(crate) isn: u32,
+    pub(crate) origin: Origin,
     pub(crate) nonce: u32,
 }
 

@@ -134,7 +134,7 @@ impl Tcp {
         }
         let mut d = Delivered {
             una_advanced: ack > self.send.una,
-            echoed_timestamp: segment.options.timestamps.map(|t| t.echo),
+            echoed_timestamp: segment.options.timestamps.map(|t| self.opening.own_time(t.echo)),
             congestion_echo: echo,
             ..Delivered::default()
         };
@@ -343,7 +343,7 @@ impl Tcp {
             (Some(sent), _) if sent < dark_since => return None,
             (Some(sent), _) => now.since(sent),
             (None, Some(t)) if una_advanced && t.echo != 0 && !dark => {
-                let ms = timestamp(now).wrapping_sub(t.echo);
+                let ms = timestamp(now).wrapping_sub(self.opening.own_time(t.echo));
                 if ms > i32::MAX as u32 {
                     return None;
                 }

@@ -23,6 +23,8 @@ const DEFAULT_MSS: u32 = 536;
 pub(super) struct Opening {
     /// Initial sequence numbers: our own and the peer's.
     pub(super) isn: u32,
+    /// What our timestamps on the wire are ahead of our clock.
+    pub(super) timestamp_offset: u32,
     pub(super) peer_isn: u32,
     /// The peer's SYN has been seen.
     pub(super) peer_synced: bool,
@@ -30,6 +32,20 @@ pub(super) struct Opening {
     pub(super) syn_due: bool,
     pub(super) syn_sent_at: Instant,
     pub(super) retransmissions: u32,
+}
+
+/// Where a subflow's sequence numbers and its timestamps start on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) sequence: u32,
+    pub(crate) timestamp: u32,
+}
+
+impl Opening {
+    /// The time of our clock that a timestamp stands for which the peer echoes; 0, "none yet", stays 0.
+    pub(super) fn own_time(&self, echo: u32) -> u32 {
+        if echo == 0 { 0 } else { echo.wrapping_sub(self.timestamp_offset) }
+    }
 }
 
 /// What the two SYNs have agreed on.
@@ -52,7 +68,7 @@ impl Tcp {
         host: Host,
         controller: Box<dyn Controller>,
         (local, remote): (SocketAddr, SocketAddr),
-        isn: u32,
+        origin: Origin,
         largest_window: u64,
     ) -> Self {
         let mut window_shift = if config.window_scaling { config.least_window_shift.min(14) as u8 } else { 0 };
@@ -65,7 +81,8 @@ impl Tcp {
             remote,
             state: State::Closed,
             opening: Opening {
-                isn,
+                isn: origin.sequence,
+                timestamp_offset: origin.timestamp,
                 peer_isn: 0,
                 peer_synced: false,
                 syn_due: true,
@@ -106,10 +123,10 @@ impl Tcp {
         host: Host,
         controller: Box<dyn Controller>,
         addresses: (SocketAddr, SocketAddr),
-        isn: u32,
+        origin: Origin,
         largest_window: u64,
     ) -> Self {
-        let mut tcp = Tcp::new(config, host, controller, addresses, isn, largest_window);
+        let mut tcp = Tcp::new(config, host, controller, addresses, origin, largest_window);
         tcp.state = State::SynSent;
         tcp.send.nxt = 1;
         tcp
@@ -121,10 +138,10 @@ impl Tcp {
         host: Host,
         controller: Box<dyn Controller>,
         syn: &Segment,
-        isn: u32,
+        origin: Origin,
         largest_window: u64,
     ) -> Self {
-        let mut tcp = Tcp::new(config, host, controller, (syn.dst, syn.src), isn, largest_window);
+        let mut tcp = Tcp::new(config, host, controller, (syn.dst, syn.src), origin, largest_window);
         tcp.state = State::SynReceived;
         tcp.send.nxt = 1;
         tcp.negotiate(syn);

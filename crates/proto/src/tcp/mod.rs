@@ -29,6 +29,7 @@ use crate::host::SubflowHost;
 use crate::send_queue::SendQueue;
 use ack::{Congestion, Delivery, PeerWindow, Round};
 use core::net::SocketAddr;
+pub(crate) use handshake::Origin;
 use handshake::{Agreed, Opening};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};

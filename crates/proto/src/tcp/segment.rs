@@ -203,7 +203,7 @@ impl Tcp {
         debug_assert!(changes.arrived.len() >= first, "arrivals are only appended");
         changes.fin = self.receiver.fin_in_order() && !had_fin;
         let pushed = segment.flags.contains(Flags::PSH);
-        let echo = segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| t.echo);
+        let echo = segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
         self.receiver.note(now, received, changes.fin, pushed, len, echo);
     }
 

@@ -288,7 +288,8 @@ impl Tcp {
         }
         if self.agreed.timestamps || (*out == Outgoing::Syn && self.state == State::SynSent && self.config.timestamps) {
             let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
-            segment.options.timestamps = Some(Timestamps { value: timestamp(now), echo });
+            segment.options.timestamps =
+                Some(Timestamps { value: timestamp(now).wrapping_add(self.opening.timestamp_offset), echo });
         }
         match out {
             Outgoing::Syn => self.syn_header(segment, window),

@@ -2,7 +2,8 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
-use pathweave_proto::{ConnectionError, ConnectionEvent};
+use pathweave_proto::{ConnectionError, ConnectionEvent, Endpoint, Secrets};
+use pathweave_units::random::Random;
 use pathweave_wire::Flags;
 
 #[test]
@@ -85,7 +86,7 @@ fn a_handshake_that_is_never_answered_fails() {
 #[test]
 fn a_closed_port_refuses() {
     let mut pair = Pair::new(&[10], config());
-    pair.driver.endpoints[1] = pathweave_proto::Endpoint::new(pathweave_units::random::Random::substream(1, "other"));
+    pair.driver.endpoints[1] = Endpoint::new(Secrets::reproducible(Random::substream(1, "other")));
     pair.open();
     pair.run_for(secs(1));
     let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));

@@ -29,6 +29,7 @@ mod reinjection;
 mod remove_addr;
 mod resources;
 mod schedulers;
+mod secrets;
 mod sequence_numbers;
 mod set_scheduler;
 mod window_updates;

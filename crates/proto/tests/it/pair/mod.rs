@@ -15,7 +15,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_driver::Driver;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::{PathMeta, SubflowInfo};
-use pathweave_proto::{Connection, ConnectionEvent, Endpoint, ListenerHandle, LocalAddress};
+use pathweave_proto::{Connection, ConnectionEvent, Endpoint, ListenerHandle, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
@@ -84,7 +84,8 @@ impl Pair {
     fn with_addresses(delays: &[u64], addresses: impl Fn(usize) -> [IpAddr; 2], config: ConnectionConfig) -> Pair {
         let path = |(i, d): (usize, &u64)| Path { addresses: addresses(i), delay: ms(*d), up: true };
         let paths: Vec<Path> = delays.iter().enumerate().map(path).collect();
-        let mut hosts = [0, 1].map(|i| Endpoint::new(Random::substream(1, ["client", "server"][i])));
+        let mut hosts =
+            [0, 1].map(|i| Endpoint::new(Secrets::reproducible(Random::substream(1, ["client", "server"][i]))));
         for (i, host) in hosts.iter_mut().enumerate() {
             host.set_routes(paths.iter().map(|p| (p.addresses[i], p.addresses[1 - i])));
         }

@@ -1,0 +1,88 @@
+//! What a restarted program must not begin with again: ports and timestamps.
+
+use crate::pair::{Client, Pair, Server, config, ms, secs, tcp_config};
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::{Connection, Endpoint, Secrets};
+use pathweave_wire::Segment;
+
+/// The client's program starts, with these bytes of its operating system's.
+fn start(pair: &mut Pair, seed: u8) {
+    pair.driver.endpoints[0] = Endpoint::new(Secrets::new([seed; 32]));
+    pair.driver.applications.apps[0].handle = None;
+    pair.open();
+}
+
+fn last_syn(pair: &Pair) -> Segment {
+    pair.sent(Client).filter(|p| p.is_syn()).last().expect("a SYN").segment.clone()
+}
+
+fn timestamp(segment: &Segment) -> u32 {
+    segment.options.timestamps.expect("timestamps are on").value
+}
+
+/// Its peer still has the connection of before: were the new one's port the same, it would be answered by a challenge
+/// (RFC 5961 §4), and the handshake would take a second.
+#[test]
+fn a_restarted_program_connects_at_once() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config);
+        for seed in 1..=20 {
+            start(&mut pair, seed);
+            pair.run_until("it is connected", ms(20), |p| p.the(Client).is_connected());
+            pair.run_for(ms(20));
+        }
+        assert_eq!(pair.driver.endpoints[1].connections(), 20, "nothing has told the server of the ends");
+    }
+}
+
+#[test]
+fn timestamps_and_ports_start_elsewhere_with_each_secret_and_are_repeated_by_the_same() {
+    let syn = |seed| {
+        let mut pair = Pair::new(&[10], config());
+        start(&mut pair, seed);
+        last_syn(&pair)
+    };
+    let (one, again, other) = (syn(1), syn(1), syn(2));
+    assert_eq!(one, again);
+    assert!(timestamp(&one).abs_diff(timestamp(&other)) > 1_000_000, "{one:?} {other:?}");
+    assert_ne!((one.src.port(), one.seq), (other.src.port(), other.seq));
+    assert!(one.src.port() >= 49_152 && other.src.port() >= 49_152);
+}
+
+/// "A new connection's timestamps" that are older than those of the one before would be dropped as old duplicates (RFC 7323
+/// §5.5), were its port the same.
+#[test]
+fn timestamps_to_one_peer_only_grow() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    start(&mut pair, 1);
+    let mut last = timestamp(&last_syn(&pair));
+    for _ in 0..50 {
+        pair.run_for(ms(3));
+        pair.open();
+        let next = timestamp(&last_syn(&pair));
+        assert_eq!(next.wrapping_sub(last), 3);
+        last = next;
+    }
+}
+
+/// Round-trip times of retransmissions, spurious retransmissions and the receiver's view are measured by echoed timestamps.
+#[test]
+fn whatever_timestamps_start_with_they_measure_the_same() {
+    let run = |seed: Option<u8>| {
+        let mut pair = Pair::new(&[10], ConnectionConfig { send_buffer: 1 << 20, ..tcp_config() });
+        match seed {
+            None => pair.open(),
+            Some(seed) => start(&mut pair, seed),
+        }
+        pair.run_until("it is connected", secs(1), |p| p.connection(Server).is_some_and(Connection::is_connected));
+        pair.drop_some(3, |p| p.is_data());
+        pair.send_all(Client, 1_000_000);
+        pair.run_until_received(Server, 1_000_000, secs(20));
+        let (client, server) = (pair.subflow(Client, 0), pair.subflow(Server, 0));
+        (pair.now, client.srtt, client.rto, client.counters, server.counters)
+    };
+    let plain = run(None);
+    for seed in 1..=8 {
+        assert_eq!(run(Some(seed)), plain);
+    }
+}
