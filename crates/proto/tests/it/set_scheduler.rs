@@ -66,8 +66,8 @@ fn every_scheduler_takes_over_on_a_linux_host() {
     let host = Host::Linux(LinuxHost { kernel_windows: true, send_buffer_tuning: true, ..LinuxHost::NO_HABIT });
     for name in names() {
         for other in ["linux", "otias-kernel", "minrtt"] {
-            one_swap(&name, other, host.clone());
-            one_swap(other, &name, host.clone());
+            one_swap(&name, other, host);
+            one_swap(other, &name, host);
         }
     }
 }
@@ -154,7 +154,7 @@ struct Patient {
 }
 
 impl Patient {
-    fn new(number: usize) -> (Arc<dyn SchedulerFactory>, Arc<AtomicUsize>, Arc<Mutex<Seen>>) {
+    fn watched(number: usize) -> (Arc<dyn SchedulerFactory>, Arc<AtomicUsize>, Arc<Mutex<Seen>>) {
         let (alive, seen) = <(Arc<AtomicUsize>, Arc<Mutex<Seen>>)>::default();
         let factory = Patient {
             name: format!("patient-{number}"),
@@ -241,7 +241,7 @@ impl Scheduler for Waiting {
 fn what_the_old_scheduler_waited_for_is_forgotten_and_its_state_dropped() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
-    let (factory, alive, _) = Patient::new(1000);
+    let (factory, alive, _) = Patient::watched(1000);
     pair.set_scheduler(Client, ChosenScheduler::new(factory, &[]).expect("defaults"));
     assert_eq!(alive.load(Ordering::Relaxed), 1);
     pair.write(Client, 20_000);
@@ -263,7 +263,7 @@ fn the_new_scheduler_is_told_of_subflows_and_of_a_full_window() {
     pair.driver.applications.apps[Server as usize].reads = false;
     pair.write(Client, 100_000);
     pair.run_for(ms(12));
-    let (factory, _, seen) = Patient::new(1);
+    let (factory, _, seen) = Patient::watched(1);
     pair.set_scheduler(Client, ChosenScheduler::new(factory, &[]).expect("defaults"));
     let seen = seen.lock().expect("no panic");
     assert_eq!(seen.up, [SubflowId(0), SubflowId(1), SubflowId(2)]);
@@ -278,7 +278,7 @@ fn the_new_scheduler_is_asked_at_once_and_sees_what_the_old_one_has_given() {
     pair.write(Client, 200_000);
     pair.run_for(ms(100));
     let acked = pair.the(Client).acked_bytes();
-    let (factory, _, seen) = Patient::new(1);
+    let (factory, _, seen) = Patient::watched(1);
     pair.set_scheduler(Client, ChosenScheduler::new(factory, &[]).expect("defaults"));
     let (first_unacked, out) = seen.lock().expect("no panic").asked.expect("it is asked at once");
     assert!(acked > 1 && acked < 200_001, "the exchange is in the middle");
