@@ -185,7 +185,6 @@ fn test(steps: &mut Steps) {
         run(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
     });
     steps.step("public interface", |_| api::check());
-    steps.step("rooms", |_| rooms::check());
     steps.step("specs", |_| specs::check());
     steps.step("tests", |counts| count_tests(&mut cargo("test --workspace --all-features --no-fail-fast"), counts));
     // Features that differ are built anew: the engine alone, with what its tests need.

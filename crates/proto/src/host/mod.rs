@@ -2,7 +2,7 @@
 //!
 //! The engine is the same on every host. A kernel adds habits of its own: how it counts memory, when it looks at its timers,
 //! which segments leave together. They stand here, one folder for each host, and the engine asks them at few places:
-//! [`Host`] is the setting, [`SubflowHost`] is asked by a subflow, [`ConnectionHost`] by the sending and [`WindowHost`] by the
+//! [`Host`] is the setting, `SubflowHost` is asked by a subflow, `ConnectionHost` by the sending and `WindowHost` by the
 //! receiving half of a connection. Each of the three is an enum with one variant for each host.
 
 // What only a host asks for is left over without that host.
