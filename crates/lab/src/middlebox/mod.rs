@@ -4,8 +4,8 @@
 //! passes them before the path's first link; what the server sends passes them, last one first, after the path's last link. They change
 //! typed segments, and make or hold back segments of their own. A path without one costs nothing.
 //!
-//! A middlebox is a file and a name in [`middleboxes!`]: the file says how a scenario writes it (`KIND`, `EXAMPLE`, `read`), has
-//! a type for what is written ([`Settings`]) and one that does the work ([`Element`]).
+//! A middlebox is a file and a name in `middleboxes!`: the file says how a scenario writes it (`KIND`, `EXAMPLE`, `read`), has
+//! a type for what is written (`Settings`) and one that does the work (`Element`).
 
 mod chain;
 mod coalesce;
