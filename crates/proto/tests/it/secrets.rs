@@ -13,7 +13,7 @@ fn start(pair: &mut Pair, seed: u8) {
 }
 
 fn last_syn(pair: &Pair) -> Segment {
-    pair.sent(Client).filter(|p| p.is_syn()).last().expect("a SYN").segment.clone()
+    pair.sent(Client).rfind(|p| p.is_syn()).expect("a SYN").segment.clone()
 }
 
 fn timestamp(segment: &Segment) -> u32 {

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::host::Host;
+#[cfg(feature = "host-linux")]
 use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::{Kind, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{
@@ -61,6 +62,7 @@ fn every_scheduler_takes_over_from_every_kind_of_scheduler_and_hands_over_to_it(
 }
 
 /// On a Linux host a subflow that was picked may wait to be pushed to while the scheduler is exchanged.
+#[cfg(feature = "host-linux")]
 #[test]
 fn every_scheduler_takes_over_on_a_linux_host() {
     let host = Host::Linux(LinuxHost { kernel_windows: true, send_buffer_tuning: true, ..LinuxHost::NO_HABIT });
@@ -287,6 +289,7 @@ fn the_new_scheduler_is_asked_at_once_and_sees_what_the_old_one_has_given() {
 }
 
 /// On a Linux host an acknowledgement on one subflow can pick another, which is pushed to at the end of the instant.
+#[cfg(feature = "host-linux")]
 #[test]
 fn a_pick_that_waits_for_the_end_of_the_instant_is_forgotten() {
     let host = Host::Linux(LinuxHost { kernel_windows: true, ..LinuxHost::NO_HABIT });
