@@ -5,6 +5,9 @@
 //! segments up, and paths that go dark and come back. Ordinarily there are [`CASES`] of them; `PROPTEST_CASES` sets
 //! another number (a long run: 100000), `PROPTEST_RNG_SEED` which ones.
 
+mod each;
+mod stall;
+
 use core::fmt::Write as _;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::Status;
@@ -17,6 +20,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use stall::{Clock, LOOK};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -244,74 +248,6 @@ struct Ran {
     silence: Duration,
 }
 
-/// The time between looks at a run.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// How long something has not moved while it could have, and whether that is too long.
-///
-/// Whatever waits, waits for a timer, after which what was sent arrives within a round trip, or is lost. A probe of failure detection
-/// comes after a second. A retransmission comes after the timeout that was in force when its timer was set, be it that a sample has
-/// ended the doubling since. Timeouts double where a path is dark: all of them together take less than twice the last, which is the
-/// longest in force, and the connection's own timer of failure detection `linux` as long again. Where a try is lost, the packet or
-/// its acknowledgement, the timer doubles too (RFC 6298 §5.5; a window's, RFC 9293 §3.8.6.1): the next try comes after as long as all
-/// of them took until then, and once more. What is lost is read from the wire, so that no number of losses in a row has to be thought
-/// likely.
-#[derive(Debug)]
-struct Clock {
-    moved: Instant,
-    lost: Instant,
-    /// The longest timeout in force since.
-    timeout: Duration,
-    /// When the last of the timers that ran then goes off.
-    due: Instant,
-}
-
-impl Clock {
-    const NEW: Clock = Clock { moved: Instant::ZERO, lost: Instant::ZERO, timeout: Duration::ZERO, due: Instant::ZERO };
-
-    fn restart(&mut self, now: Instant, timeout: Duration) {
-        *self = Clock { moved: now, lost: now, timeout, due: self.due.max(now + timeout) };
-    }
-
-    fn limit(&self) -> Duration {
-        let tries = self.lost.since(self.moved);
-        let timers = Duration::from_secs(1).max(self.timeout.saturating_mul(3)).max(self.due.since(self.moved));
-        // No round trip is longer than a timeout.
-        timers + self.timeout + tries + tries + LOOK + LOOK
-    }
-
-    /// Takes in what is so now; tells of a stall, once.
-    fn look(&mut self, now: Instant, lost: bool, timeout: Duration, what: &str) -> Option<String> {
-        if lost {
-            self.lost = now;
-        }
-        self.timeout = self.timeout.max(timeout);
-        let (since, limit) = (self.moved, self.limit());
-        (now.since(since) > limit).then(|| {
-            self.restart(now, timeout);
-            format!("at {now}: {what} since {since}, the limit is {limit}")
-        })
-    }
-}
-
-#[test]
-fn a_stall_is_told_once_and_what_is_lost_gives_as_much_time_again() {
-    let (ms, timeout) = (Instant::from_millis, Duration::from_millis(400));
-    let told = |clock: &mut Clock, at, lost| clock.look(ms(at), lost, timeout, "nothing").is_some();
-    let mut clock = Clock::NEW;
-    clock.restart(ms(1000), timeout);
-    // Three timeouts, a round trip, two looks: 1800 ms.
-    assert_eq!([2000, 2800, 2900, 3000].map(|at| told(&mut clock, at, false)), [false, false, true, false]);
-    clock.restart(ms(10_000), timeout);
-    // The last try was lost after 1500 ms.
-    assert!(!told(&mut clock, 11_500, true));
-    assert_eq!([14_800, 14_900].map(|at| told(&mut clock, at, false)), [false, true]);
-    // A timer that was set while the timeout was longer.
-    clock.restart(ms(20_000), Duration::from_secs(5));
-    clock.restart(ms(20_100), timeout);
-    assert_eq!([25_600, 25_700].map(|at| told(&mut clock, at, false)), [false, true]);
-}
-
 /// Runs a case and watches it.
 fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran {
     let mut sim = Simulation::new(scenario, seed, registry, &NoFiles).expect("the scenario is complete");
@@ -521,156 +457,6 @@ proptest! {
         prop_assert_eq!(digest(case.seed), digest(case.seed));
         if case.is_random() {
             prop_assert_ne!(digest(case.seed), digest(case.seed ^ 1));
-        }
-    }
-}
-
-/// A path without trouble.
-fn plain(rate_kbps: u32, delay_ms: u32) -> PathCase {
-    PathCase {
-        rate_kbps,
-        delay_ms,
-        queue: 60,
-        loss: 0.0,
-        burst: 1.0,
-        jitter_ms: 0,
-        reorder: 0.0,
-        duplicate: 0.0,
-        corrupt: 0.0,
-        keep_order: true,
-        outage: None,
-    }
-}
-
-/// Every scheduler with every kind of trouble in turn, controllers and recoveries in rotation.
-#[test]
-fn every_scheduler_on_each_kind_of_network() {
-    let registry = registry();
-    let mut lossy = plain(4000, 60);
-    lossy.loss = 0.02;
-    let mut dying = plain(8000, 20);
-    dying.outage = Some((700, 4000));
-    let mut jumbled = plain(6000, 30);
-    (jumbled.jitter_ms, jumbled.reorder, jumbled.duplicate, jumbled.corrupt) = (10, 0.03, 0.03, 0.01);
-    jumbled.keep_order = false;
-    let networks = [
-        (vec![plain(10_000, 10), plain(1000, 75)], 60),
-        (vec![dying.clone(), plain(3000, 50)], 300),
-        (vec![plain(3000, 50), dying], 20),
-        (vec![jumbled, lossy], 100),
-        (vec![plain(5000, 30), plain(5000, 30), plain(2000, 10)], 4),
-    ];
-    let mut failures = Vec::new();
-    for scheduler in 0..registry.schedulers().len() {
-        for (i, (paths, receive_segments)) in networks.iter().enumerate() {
-            let case = Case {
-                paths: paths.clone(),
-                shared_kbps: (i == 4).then_some(6000),
-                scheduler,
-                controller: scheduler + i,
-                receive_segments: *receive_segments,
-                send_segments: 400,
-                size: 400_000,
-                download: i % 2 == 1,
-                nagle: scheduler % 2 == 0,
-                pr: scheduler % 3 == 0,
-                ecn: false,
-                timestamps: true,
-                window_scaling: true,
-                delayed_ack: true,
-                auto_buffer: false,
-                full_mesh: false,
-                recovery: (scheduler + i) / 2,
-                slow_detection: false,
-                mtu: 1500,
-                seed: 1,
-            };
-            if let Err(what) = check(&case) {
-                failures.push(format!("{} on network {i}: {what}", case.scheduler(&registry)));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
-}
-
-/// Every scheduler on 1, 2, 3, 4 and 8 subflows: round-trip times from 6 to 600 ms, the fastest path dying and coming back,
-/// the slowest dying a little later, buffers of 4 segments and of many.
-#[test]
-fn every_scheduler_on_one_to_eight_paths_that_die_and_return() {
-    let registry = registry();
-    let delays: [&[u32]; 5] = [&[3], &[3, 300], &[3, 30, 300], &[3, 14, 65, 300], &[3, 6, 11, 22, 43, 84, 160, 300]];
-    let mut failures = Vec::new();
-    for scheduler in 0..registry.schedulers().len() {
-        for (i, delays) in delays.into_iter().enumerate() {
-            let subflows = delays.len();
-            for (segments, size) in [(4, 100_000), (300, 1_500_000)] {
-                let mut paths: Vec<_> = delays.iter().map(|delay| plain(6000, *delay)).collect();
-                paths[0].outage = Some((500, 3000));
-                if subflows > 1 {
-                    paths[subflows - 1].outage = Some((1500, 4000));
-                }
-                let case = Case {
-                    paths,
-                    shared_kbps: None,
-                    scheduler,
-                    controller: scheduler + i,
-                    receive_segments: segments,
-                    send_segments: segments,
-                    size,
-                    download: i % 2 == 0,
-                    nagle: scheduler % 2 == 1,
-                    pr: scheduler % 3 == 1,
-                    ecn: false,
-                    timestamps: true,
-                    window_scaling: true,
-                    delayed_ack: true,
-                    auto_buffer: false,
-                    full_mesh: false,
-                    recovery: (scheduler + i) / 2,
-                    slow_detection: false,
-                    mtu: 1500,
-                    seed: 1,
-                };
-                if let Err(what) = check(&case) {
-                    failures.push(format!("{} on {subflows} subflows: {what}", case.scheduler(&registry)));
-                }
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
-}
-
-/// Every controller over a lossy pair of paths, with every way of recovery.
-#[test]
-fn every_controller_with_each_recovery() {
-    let registry = registry();
-    for controller in 0..registry.controllers().len() {
-        for recovery in 0..3 {
-            let (mut a, mut b) = (plain(8000, 20), plain(2000, 80));
-            (a.loss, b.loss, b.burst) = (0.01, 0.01, 3.0);
-            let case = Case {
-                paths: vec![a, b],
-                shared_kbps: None,
-                scheduler: 0,
-                controller,
-                receive_segments: 200,
-                send_segments: 400,
-                size: 1_000_000,
-                download: false,
-                nagle: false,
-                pr: true,
-                ecn: true,
-                timestamps: recovery != 1,
-                window_scaling: true,
-                delayed_ack: true,
-                auto_buffer: true,
-                full_mesh: true,
-                recovery,
-                slow_detection: false,
-                mtu: 1500,
-                seed: 3,
-            };
-            check(&case).unwrap_or_else(|what| panic!("{what}"));
         }
     }
 }

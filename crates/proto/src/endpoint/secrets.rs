@@ -15,12 +15,18 @@ const FIRST_DYNAMIC_PORT: u16 = 49_152;
 const PORTS: u16 = u16::MAX - FIRST_DYNAMIC_PORT + 1;
 
 /// What nobody else may know: where an endpoint's keys, sequence numbers, nonces, ports and timestamps come from.
-#[derive(Debug)]
 pub struct Secrets {
     random: Random,
     /// What keys the timestamps' offsets; nothing where everything is to be the same in every run.
     timestamps: Option<[u8; 32]>,
     next_port: u16,
+}
+
+/// Shows nothing of what it holds: it could end up in a log.
+impl core::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
 }
 
 impl Secrets {

@@ -26,7 +26,8 @@ use pathweave_units::{Duration, Instant};
 /// Whose habits an endpoint has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
-    /// Nobody's: what the RFCs say.
+    /// None that can be switched off. With the feature `host-linux` it still has those of [`LinuxHost::NO_HABIT`], because the
+    /// results of published scenarios were measured with them; without that feature it has none at all.
     #[default]
     Rfc,
     /// A Linux kernel's.

@@ -86,3 +86,8 @@ fn whatever_timestamps_start_with_they_measure_the_same() {
         assert_eq!(run(Some(seed)), plain);
     }
 }
+
+#[test]
+fn secrets_are_not_shown() {
+    assert_eq!(format!("{:?}", Secrets::new([7; 32])), "Secrets { .. }");
+}

@@ -30,7 +30,8 @@ pub struct LinuxHost {
 }
 
 impl LinuxHost {
-    /// A host whose only habits are those that are always there.
+    /// A host whose only habits are those that are always there: bursts of segments, the size of a subflow's queue, and a first
+    /// window of about half the receive buffer.
     pub const NO_HABIT: LinuxHost =
         LinuxHost { kernel_windows: false, send_buffer_tuning: false, timer_tick: Duration::ZERO };
 }

@@ -1,0 +1,72 @@
+//! When something that does not move has stalled, and when it only waits for a timer.
+
+use pathweave_units::{Duration, Instant};
+
+/// The time between looks at a run.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// How long something has not moved while it could have, and whether that is too long.
+///
+/// Whatever waits, waits for a timer, after which what was sent arrives within a round trip, or is lost. A probe of failure detection
+/// comes after a second. A retransmission comes after the timeout that was in force when its timer was set, be it that a sample has
+/// ended the doubling since. Timeouts double where a path is dark: all of them together take less than twice the last, which is the
+/// longest in force, and the connection's own timer of failure detection `linux` as long again. Where a try is lost, the packet or
+/// its acknowledgement, the timer doubles too (RFC 6298 §5.5; a window's, RFC 9293 §3.8.6.1): the next try comes after as long as all
+/// of them took until then, and once more. What is lost is read from the wire, so that no number of losses in a row has to be thought
+/// likely.
+#[derive(Debug)]
+pub(super) struct Clock {
+    moved: Instant,
+    lost: Instant,
+    /// The longest timeout in force since.
+    timeout: Duration,
+    /// When the last of the timers that ran then goes off.
+    due: Instant,
+}
+
+impl Clock {
+    pub(super) const NEW: Clock =
+        Clock { moved: Instant::ZERO, lost: Instant::ZERO, timeout: Duration::ZERO, due: Instant::ZERO };
+
+    pub(super) fn restart(&mut self, now: Instant, timeout: Duration) {
+        *self = Clock { moved: now, lost: now, timeout, due: self.due.max(now + timeout) };
+    }
+
+    fn limit(&self) -> Duration {
+        let tries = self.lost.since(self.moved);
+        let timers = Duration::from_secs(1).max(self.timeout.saturating_mul(3)).max(self.due.since(self.moved));
+        // No round trip is longer than a timeout.
+        timers + self.timeout + tries + tries + LOOK + LOOK
+    }
+
+    /// Takes in what is so now; tells of a stall, once.
+    pub(super) fn look(&mut self, now: Instant, lost: bool, timeout: Duration, what: &str) -> Option<String> {
+        if lost {
+            self.lost = now;
+        }
+        self.timeout = self.timeout.max(timeout);
+        let (since, limit) = (self.moved, self.limit());
+        (now.since(since) > limit).then(|| {
+            self.restart(now, timeout);
+            format!("at {now}: {what} since {since}, the limit is {limit}")
+        })
+    }
+}
+
+#[test]
+fn a_stall_is_told_once_and_what_is_lost_gives_as_much_time_again() {
+    let (ms, timeout) = (Instant::from_millis, Duration::from_millis(400));
+    let told = |clock: &mut Clock, at, lost| clock.look(ms(at), lost, timeout, "nothing").is_some();
+    let mut clock = Clock::NEW;
+    clock.restart(ms(1000), timeout);
+    // Three timeouts, a round trip, two looks: 1800 ms.
+    assert_eq!([2000, 2800, 2900, 3000].map(|at| told(&mut clock, at, false)), [false, false, true, false]);
+    clock.restart(ms(10_000), timeout);
+    // The last try was lost after 1500 ms.
+    assert!(!told(&mut clock, 11_500, true));
+    assert_eq!([14_800, 14_900].map(|at| told(&mut clock, at, false)), [false, true]);
+    // A timer that was set while the timeout was longer.
+    clock.restart(ms(20_000), Duration::from_secs(5));
+    clock.restart(ms(20_100), timeout);
+    assert_eq!([25_600, 25_700].map(|at| told(&mut clock, at, false)), [false, true]);
+}
