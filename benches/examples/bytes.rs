@@ -193,6 +193,8 @@ impl Transfer {
         while self.driver.applications.received < bytes {
             for host in [SERVER, CLIENT] {
                 self.now += DELAY;
+                // The last segment that was read shares the memory that serves again.
+                self.driver.io.segment.payload = Payload::EMPTY;
                 self.driver.io.to[host].deliver();
                 self.driver.settle(self.now).unwrap_or_else(|e| panic!("{e}"));
             }

@@ -50,9 +50,9 @@ impl Pool {
     }
 
     /// The segment, which its slot forgets.
-    pub(crate) fn take(&mut self, handle: Handle) -> &mut Segment {
+    pub(crate) fn take(&mut self, handle: Handle) -> &Segment {
         self.release(handle);
-        &mut self.segments[handle.slot as usize]
+        &self.segments[handle.slot as usize]
     }
 
     /// Forgets the segment.

@@ -45,7 +45,7 @@
 //!             // The segment's data stays where it is: it shares the packet's memory. What is no TCP, or is damaged, is
 //!             // dropped, as a host drops it.
 //!             if let Ok(ecn) = decode_into(&packet, 0..packet.len(), &mut self.segment) {
-//!                 return Ok(Some(Received { host, ecn, segment: &mut self.segment }));
+//!                 return Ok(Some(Received { host, ecn, segment: &self.segment }));
 //!             }
 //!         }
 //!         Ok(None)

@@ -10,8 +10,9 @@ pub struct Received<'a> {
     pub host: usize,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its segment. It stays the device's: the endpoint takes the data out of it, and the device reads the next one into it.
-    pub segment: &'a mut Segment,
+    /// Its segment. It stays the device's, which reads the next one into it. The endpoint shares the memory of its data
+    /// for as long as that waits for the reader.
+    pub segment: &'a Segment,
 }
 
 /// A device that carries packets of one host or of several: a simulated network, a wire in memory, a TUN device.

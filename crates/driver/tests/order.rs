@@ -38,7 +38,7 @@ impl PacketIo for Device {
     fn receive(&mut self, _now: Instant) -> Result<Option<Received<'_>>, Infallible> {
         let Some((host, segment)) = self.arriving.pop_front() else { return Ok(None) };
         self.place = segment;
-        Ok(Some(Received { host, ecn: Ecn::NotEct, segment: &mut self.place }))
+        Ok(Some(Received { host, ecn: Ecn::NotEct, segment: &self.place }))
     }
 
     fn send(

@@ -55,7 +55,7 @@ impl PacketIo for Wires<'_> {
         let Some(Arrival { to_server, ecn, segment }) = self.network.arrive(now) else { return Ok(None) };
         self.place = segment;
         self.show.tell(now, || format!("    arrives: {}", show::segment(&self.place)));
-        Ok(Some(Received { host: usize::from(to_server), ecn, segment: &mut self.place }))
+        Ok(Some(Received { host: usize::from(to_server), ecn, segment: &self.place }))
     }
 
     fn send(

@@ -48,7 +48,7 @@ impl PacketIo for Wires {
     fn receive(&mut self, _now: Instant) -> Result<Option<Received<'_>>, Infallible> {
         let Some((host, ecn, segment)) = self.arriving.take() else { return Ok(None) };
         self.place = segment;
-        Ok(Some(Received { host, ecn, segment: &mut self.place }))
+        Ok(Some(Received { host, ecn, segment: &self.place }))
     }
 
     fn send(

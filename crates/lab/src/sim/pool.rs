@@ -17,7 +17,6 @@ struct Entry {
 pub(super) struct Pool {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    cloned: Segment,
 }
 
 impl Pool {
@@ -47,16 +46,10 @@ impl Pool {
         &self.entries[slot as usize].segment
     }
 
-    /// A packet's segment for the host that it arrived at; its own clone while a copy is still on its way.
-    pub(super) fn take(&mut self, slot: u32) -> &mut Segment {
-        let entry = &mut self.entries[slot as usize];
-        entry.owners -= 1;
-        if entry.owners > 0 {
-            self.cloned = entry.segment.clone();
-            return &mut self.cloned;
-        }
-        self.free.push(slot);
-        &mut entry.segment
+    /// A packet's segment, for where it arrived. A copy may still be on its way.
+    pub(super) fn take(&mut self, slot: u32) -> &Segment {
+        self.release(slot);
+        self.get(slot)
     }
 
     pub(super) fn share(&mut self, slot: u32) {

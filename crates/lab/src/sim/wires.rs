@@ -146,7 +146,7 @@ impl PacketIo for Wires {
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Infallible> {
         loop {
             if let Some((host, ecn)) = self.receive_past_middleboxes() {
-                return Ok(Some(Received { host, ecn, segment: &mut self.from_middlebox }));
+                return Ok(Some(Received { host, ecn, segment: &self.from_middlebox }));
             }
             let event = if self.middleboxes_acted { None } else { self.network.poll(now) };
             let Some(event) = event else {

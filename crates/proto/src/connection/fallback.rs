@@ -144,9 +144,8 @@ impl Connection {
     }
 
     /// A FIN without any signal, where Multipath TCP would have sent a DATA_FIN before and a DATA_ACK beside it: the peer has
-    /// fallen back, but what should have told of it was lost.
-    pub(super) fn take_plain_fin(&mut self, id: SubflowId, segment: &Segment) -> Result<(), MappingError> {
-        let plain = segment.options.dss.is_none() && segment.options.mptcp.is_empty();
+    /// fallen back, but what should have told of it was lost. `plain`: the segment has no option of Multipath TCP.
+    pub(super) fn take_plain_fin(&mut self, id: SubflowId, plain: bool) -> Result<(), MappingError> {
         let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
         if !plain || waits || self.fallback.peer_may_use_joins || self.receiver.has_end() || !self.only_first_lives(id)
         {

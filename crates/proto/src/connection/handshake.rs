@@ -42,6 +42,8 @@ pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) enum HandshakeStep {
     /// TCP takes it.
     GoOn,
+    /// TCP takes it, with this data sequence signal, for which its MP_CAPABLE stands.
+    GoOnWith(Dss),
     /// It comes too early and is forgotten; it will come again.
     Ignore,
     /// The subflow is reset.
@@ -103,7 +105,7 @@ impl Connection {
     pub(super) fn take_handshake_options(
         &mut self,
         id: SubflowId,
-        segment: &mut Segment,
+        segment: &Segment,
         acceptable: u64,
     ) -> HandshakeStep {
         let Some(subflow) = self.subflows.get(id) else { return REFUSED };
@@ -119,7 +121,7 @@ impl Connection {
     fn take_new_handshake_options(
         &mut self,
         id: SubflowId,
-        segment: &mut Segment,
+        segment: &Segment,
         acceptable: u64,
         settled: bool,
     ) -> HandshakeStep {
@@ -141,7 +143,7 @@ impl Connection {
     //= RFC 8684 §3.1: "If the third packet (the ACK) does not contain the MP_CAPABLE option, then the session MUST fall
     //= back to operating as a regular, single-path TCP session"
     //= tests: fallback::options_lost_on_one_segment_of_the_handshake, fallback::options_lost_on_a_syn
-    fn take_capable(&mut self, state: State, segment: &mut Segment) -> HandshakeStep {
+    fn take_capable(&mut self, state: State, segment: &Segment) -> HandshakeStep {
         let found = capable(segment).copied();
         match (self.mode, state, self.role) {
             (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
@@ -180,9 +182,9 @@ impl Connection {
                     }
                     _ => Mode::Plain,
                 };
-                self.map_first_data(found, segment);
+                return self.map_first_data(found, segment);
             }
-            (Mode::Mptcp(_), _, Role::Server) => self.map_first_data(found, segment),
+            (Mode::Mptcp(_), _, Role::Server) => return self.map_first_data(found, segment),
             _ => {}
         }
         HandshakeStep::GoOn
@@ -192,13 +194,15 @@ impl Connection {
     //= RFC 8684 §3.1: "the data parameters in an MP_CAPABLE are semantically equivalent to those in a DSS option and
     //= can be used interchangeably"
     //= tests: mp_capable::a_repeated_first_segment_maps_to_the_same_place
-    fn map_first_data(&self, found: Option<MpCapable>, segment: &mut Segment) {
-        let Mode::Mptcp(keys) = self.mode else { return };
-        if let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found {
-            let dsn = DataNumber::Long(keys.wire_data_ack(0));
-            let dss = segment.options.dss.get_or_insert(Dss::default());
-            dss.mapping.get_or_insert(Mapping { dsn, ssn: 1, len, checksum });
-        }
+    fn map_first_data(&self, found: Option<MpCapable>, segment: &Segment) -> HandshakeStep {
+        let Mode::Mptcp(keys) = self.mode else { return HandshakeStep::GoOn };
+        let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found else {
+            return HandshakeStep::GoOn;
+        };
+        let dsn = DataNumber::Long(keys.wire_data_ack(0));
+        let mut dss = segment.options.dss.unwrap_or_default();
+        dss.mapping.get_or_insert(Mapping { dsn, ssn: 1, len, checksum });
+        HandshakeStep::GoOnWith(dss)
     }
 
     /// The flags of our MP_CAPABLE: a SYN asks for checksums where we want them, what follows says whether they are in use.

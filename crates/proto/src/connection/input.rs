@@ -4,7 +4,7 @@ use super::handshake::{HandshakeStep, Mode};
 use super::{Connection, ConnectionError, ConnectionEvent};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{Arrival, Changes, Peers, Verdict};
+use crate::tcp::{Arrival, Changes, Input, Peers, Verdict};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
@@ -31,26 +31,31 @@ impl Connection {
     }
 
     /// Takes a segment that belongs to subflow `id`.
-    pub(crate) fn handle_segment(&mut self, now: Instant, id: SubflowId, ecn: Ecn, segment: &mut Segment) {
+    pub(crate) fn handle_segment(&mut self, now: Instant, id: SubflowId, ecn: Ecn, segment: &Segment) {
         if self.subflows.get_mut(id).is_none_or(|s| s.tcp.is_closed()) {
             return self.refuse_segment(segment);
         }
         let acceptable = self.receiver.acceptable(self.is_mptcp());
-        match self.take_handshake_options(id, segment, acceptable) {
-            HandshakeStep::GoOn => {}
+        let of_capable;
+        let dss = match self.take_handshake_options(id, segment, acceptable) {
+            HandshakeStep::GoOn => segment.options.dss.as_ref(),
+            HandshakeStep::GoOnWith(dss) => {
+                of_capable = dss;
+                Some(&of_capable)
+            }
             HandshakeStep::Ignore => return,
             HandshakeStep::Reset(reason) => {
                 self.refuse_subflow(now, id, reason);
                 return self.schedule(now);
             }
-        }
+        };
         let own = self.fill_paths(id);
         let paths = core::mem::take(&mut self.paths);
         let mut changes = self.changes.take().unwrap_or_default();
         changes.clear();
         if let Some(subflow) = self.subflows.get_mut(id) {
             let peers = Peers { paths: &paths, own };
-            subflow.tcp.handle_segment(now, segment, ecn, acceptable, peers, &mut changes);
+            subflow.tcp.handle_segment(now, Input { segment, ecn, dss }, acceptable, peers, &mut changes);
         }
         self.paths = paths;
         if changes.verdict == Verdict::Refused {
@@ -74,15 +79,15 @@ impl Connection {
                 subflow.heard(now);
                 if changes.una_advanced() {
                     // Not where an older acknowledgement comes late.
-                    subflow.answered_plainly = segment.options.dss.is_none() && subflow.tcp.acknowledges_data(segment);
+                    subflow.answered_plainly = dss.is_none() && subflow.tcp.acknowledges_data(segment);
                 }
             }
-            let mut result = self.take_options(now, id, segment, changes.verdict == Verdict::Current);
+            let mut result = self.take_options(now, id, segment, dss, changes.verdict == Verdict::Current);
             if result.is_ok() {
                 result = self.take_arrivals(now, id, &mut changes);
             }
             if result.is_ok() && changes.fin && self.is_mptcp() {
-                result = self.take_plain_fin(id, segment);
+                result = self.take_plain_fin(id, dss.is_none() && segment.options.mptcp.is_empty());
             }
             match result {
                 Ok(()) => {
@@ -109,23 +114,24 @@ impl Connection {
         &mut self,
         now: Instant,
         id: SubflowId,
-        segment: &mut Segment,
+        segment: &Segment,
+        dss: Option<&Dss>,
         current: bool,
     ) -> Result<(), MappingError> {
         if !self.is_mptcp() {
             let fin = segment.flags.contains(Flags::FIN);
-            return segment.options.dss.map_or(Ok(()), |dss| self.check_signal_of_plain(&dss, fin));
+            return dss.map_or(Ok(()), |dss| self.check_signal_of_plain(dss, fin));
         }
-        match segment.options.dss {
-            Some(dss) => self.take_data_signal(now, id, &dss)?,
+        match dss {
+            Some(dss) => self.take_data_signal(now, id, dss)?,
             None => self.miss_data_signal(id, segment)?,
         }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
         //= per [RFC5961], before acting upon it"
         //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
         if current && !segment.options.mptcp.is_empty() {
-            for option in core::mem::take(&mut segment.options.mptcp) {
-                self.take_signal(now, id, &option)?;
+            for option in &segment.options.mptcp {
+                self.take_signal(now, id, option)?;
             }
         }
         Ok(())

@@ -47,7 +47,7 @@ impl Endpoint {
 
     /// A join that found no name for its subflow gets one once it has proved to be the peer's.
     #[cold]
-    pub(super) fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &mut Segment) {
+    pub(super) fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &Segment) {
         let addresses = (segment.dst, segment.src);
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         match connection.take_late_join(now, segment) {

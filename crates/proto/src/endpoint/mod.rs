@@ -271,8 +271,8 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// Takes a segment that arrived with this ECN codepoint.
-    pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &mut Segment) {
+    /// Takes a segment that arrived with this ECN codepoint. What is kept of its data shares the memory of its bytes.
+    pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &Segment) {
         if let Some((index, subflow)) = self.by_addresses.get(&segment.dst, &segment.src)
             && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
         {

@@ -21,6 +21,7 @@ mod undo;
 
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
 pub(crate) use receive::{Arrival, exceeds_memory};
+pub(crate) use segment::Input;
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};

@@ -3,18 +3,28 @@
 use super::receive::Arrival;
 use super::{Changes, Ended, Peers, State, Tcp, Verdict};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, Segment};
+use pathweave_wire::mptcp::Dss;
+use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 /// How long a timestamp can be compared with (RFC 7323 §5.5).
 const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
+
+/// A segment that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input<'a> {
+    pub(crate) segment: &'a Segment,
+    /// Its packet's codepoint.
+    pub(crate) ecn: Ecn,
+    /// Its data sequence signal, or the one that its MP_CAPABLE stands for.
+    pub(crate) dss: Option<&'a Dss>,
+}
 
 impl Tcp {
     /// Handles an arriving segment. `acceptable` is how many bytes beyond the next one expected may be taken.
     pub(crate) fn handle_segment(
         &mut self,
         now: Instant,
-        segment: &mut Segment,
-        ecn: Ecn,
+        input: Input<'_>,
         acceptable: u64,
         peers: Peers<'_>,
         changes: &mut Changes,
@@ -22,8 +32,8 @@ impl Tcp {
         self.host.look_again();
         match self.state {
             State::Closed => {}
-            State::SynSent => self.handle_in_syn_sent(now, segment, peers, changes),
-            _ => self.handle_synchronised(now, segment, ecn, acceptable, peers, changes),
+            State::SynSent => self.handle_in_syn_sent(now, input.segment, peers, changes),
+            _ => self.handle_synchronised(now, input, acceptable, peers, changes),
         }
     }
 
@@ -55,12 +65,12 @@ impl Tcp {
     fn handle_synchronised(
         &mut self,
         now: Instant,
-        segment: &mut Segment,
-        ecn: Ecn,
+        input: Input<'_>,
         acceptable: u64,
         peers: Peers<'_>,
         changes: &mut Changes,
     ) {
+        let segment = input.segment;
         self.receiver.held_window = acceptable;
         let next = self.receiver.next();
         let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
@@ -137,16 +147,17 @@ impl Tcp {
         }
         self.take_timestamp(now, segment, seq, len);
         changes.verdict = if seq + len >= next { Verdict::Current } else { Verdict::Acceptable };
-        // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
-        if seq + len > next + acceptable {
-            let room = (next + acceptable).saturating_sub(seq).min(u64::from(segment.payload.len()));
-            segment.payload = segment.payload.slice(0, room as u32);
-            segment.flags = segment.flags.without(Flags::FIN);
-        }
         if old_probe {
             self.receiver.ack_now();
         }
-        self.handle_data(now, segment, seq, ecn, changes);
+        // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
+        if seq + len > next + acceptable {
+            let room = (next + acceptable).saturating_sub(seq).min(u64::from(segment.payload.len()));
+            self.handle_data(now, input, seq, segment.payload.slice(0, room as u32), false, changes);
+        } else {
+            let fin = segment.flags.contains(Flags::FIN);
+            self.handle_data(now, input, seq, segment.payload.clone(), fin, changes);
+        }
         self.follow_fins(now);
     }
 
@@ -173,26 +184,36 @@ impl Tcp {
         }
     }
 
-    fn handle_data(&mut self, now: Instant, segment: &mut Segment, seq: u64, ecn: Ecn, changes: &mut Changes) {
-        let fin = segment.flags.contains(Flags::FIN);
-        let len = segment.payload.len();
-        if segment.payload.is_empty() && !fin {
+    /// Takes as much of the data, and of a FIN behind it, as there is a place for.
+    #[inline]
+    fn handle_data(
+        &mut self,
+        now: Instant,
+        input: Input<'_>,
+        seq: u64,
+        payload: Payload,
+        fin: bool,
+        changes: &mut Changes,
+    ) {
+        let segment = input.segment;
+        let len = payload.len();
+        if len == 0 && !fin {
             return;
         }
         if self.agreed.ecn {
             if segment.flags.contains(Flags::CWR) {
                 self.receiver.echo_congestion = false;
             }
-            if ecn == Ecn::Ce {
+            if input.ecn == Ecn::Ce {
                 self.receiver.echo_congestion = true;
             }
         }
         let first = changes.arrived.len();
         let arrival = Arrival {
             ssn: seq,
-            payload: core::mem::take(&mut segment.payload),
-            mapping: segment.options.dss.and_then(|d| d.mapping),
-            data_fin: segment.options.dss.is_some_and(|d| d.data_fin),
+            payload,
+            mapping: input.dss.and_then(|d| d.mapping),
+            data_fin: input.dss.is_some_and(|d| d.data_fin),
         };
         self.counters.data_segments_received += 1;
         let had_fin = self.receiver.fin_in_order();

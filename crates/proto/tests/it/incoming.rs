@@ -226,7 +226,7 @@ fn who_accepts_by_itself_tells_listener_and_peer() {
     // The third ACK is on its way; the engine alone takes it.
     let ack = pair.sent(Client).last().expect("the third ACK").segment.clone();
     assert_eq!(pair.driver.endpoints[1].poll_accept(), None);
-    pair.driver.endpoints[1].handle_segment(pair.now + ms(10), pathweave_wire::Ecn::NotEct, &mut ack.clone());
+    pair.driver.endpoints[1].handle_segment(pair.now + ms(10), pathweave_wire::Ecn::NotEct, &ack);
     let accepted = pair.driver.endpoints[1].poll_accept().expect("it is connected");
     assert_eq!((accepted.listener, accepted.local, accepted.remote), (listener, ack.dst, ack.src));
     assert!(pair.driver.endpoints[1].connection(accepted.connection).is_some());

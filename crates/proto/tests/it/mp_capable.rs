@@ -258,7 +258,7 @@ fn a_flood_of_syns_takes_bounded_memory_and_a_legitimate_one_succeeds() {
         syn.src.set_port(10_000 + (n % 50_000) as u16);
         syn.seq = n;
         let now = pair.now;
-        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut syn);
+        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &syn);
         while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
         most = most.max(pair.driver.endpoints[1].connections());
     }

@@ -26,7 +26,7 @@ fn one_byte_segments_with_gaps_take_bounded_memory() {
                 forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
             }
             let now = pair.now;
-            pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged);
+            pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
             while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
         }
         // Twice a window of 1 MiB with its slack of 16 KiB, and 64 KiB more, at 257 bytes a piece.
@@ -53,7 +53,7 @@ fn gaps_at_the_data_level_take_bounded_memory() {
         forged.payload = Payload::Bytes(vec![byte_at(Client, at)].into());
         forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
         let now = pair.now;
-        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &mut forged.clone());
+        pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
         while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
         forged.seq = forged.seq.wrapping_add(1);
     }

@@ -76,7 +76,7 @@ impl PacketIo for Links {
         self.handed_out = first.is_some();
         let Some(Flying { to, ecn, segment, .. }) = first.map(|first| first.remove()) else { return Ok(None) };
         self.place = segment;
-        Ok(Some(Received { host: to as usize, ecn, segment: &mut self.place }))
+        Ok(Some(Received { host: to as usize, ecn, segment: &self.place }))
     }
 
     fn send(

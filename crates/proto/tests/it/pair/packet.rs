@@ -95,8 +95,8 @@ impl Pair {
     }
 
     /// Puts a segment on the wire towards `to`, arriving now.
-    pub(crate) fn inject(&mut self, to: Side, mut segment: Segment) {
-        self.driver.endpoints[to as usize].handle_segment(self.now, Ecn::NotEct, &mut segment);
+    pub(crate) fn inject(&mut self, to: Side, segment: Segment) {
+        self.driver.endpoints[to as usize].handle_segment(self.now, Ecn::NotEct, &segment);
         self.settle();
     }
 
