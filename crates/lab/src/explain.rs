@@ -424,13 +424,13 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
 fn subflow(s: &SubflowView, named: &impl Fn(SubflowId) -> Named) -> SubflowEntry {
     SubflowEntry {
         name: named(s.id),
-        srtt_ms: s.srtt.map(|r| r.as_secs_f64() * 1e3),
-        cwnd_segments: s.cwnd,
-        in_flight_segments: s.in_flight,
-        unsent_segments: s.unsent,
+        srtt_ms: s.rtt.smoothed.map(|r| r.as_secs_f64() * 1e3),
+        cwnd_segments: s.window.cwnd,
+        in_flight_segments: s.window.in_flight,
+        unsent_segments: s.queue.unsent,
         window_space_segments: s.window_space(),
-        queued_bytes: s.queued_bytes,
-        send_buffer_space_bytes: s.send_buffer_space,
+        queued_bytes: s.queue.bytes,
+        send_buffer_space_bytes: s.queue.space,
         backup: s.backup,
         stale: s.stale,
     }

@@ -26,6 +26,7 @@ mod send_queue;
 mod sender;
 mod seq;
 mod stream;
+pub mod subflow_state;
 mod tcp;
 
 pub use connection::{Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};

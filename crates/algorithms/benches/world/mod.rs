@@ -5,6 +5,7 @@ use pathweave_proto::congestion::Phase;
 use pathweave_proto::connection::SendMap;
 use pathweave_proto::parameter::Values;
 use pathweave_proto::scheduler::{Decision, Event, Scheduler, SchedulerFactory, SubflowView, View};
+use pathweave_proto::subflow_state::{Delivery, QueueState, RoundTrip, WindowState};
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -57,19 +58,17 @@ impl World {
             let rate = f64::from(MSS) * 40.0 / rtt.as_secs_f64();
             SubflowView {
                 id: SubflowId(id as u8),
-                srtt: Some(rtt),
-                rttvar: rtt.div(8),
-                min_rtt: Some(rtt.div(2)),
-                max_rtt: Some(rtt),
-                latest_rtt: Some(rtt),
-                cwnd: 40,
-                ssthresh: 30,
                 mss: MSS,
-                send_buffer_space: 1 << 20,
-                loss: connection.loss,
-                delivery_rate: rate,
-                pacing_rate: rate * 1.2,
-                phase: Phase::Avoidance,
+                rtt: RoundTrip {
+                    smoothed: Some(rtt),
+                    variation: rtt.div(8),
+                    min: Some(rtt.div(2)),
+                    max: Some(rtt),
+                    latest: Some(rtt),
+                },
+                window: WindowState { cwnd: 40, ssthresh: 30, phase: Phase::Avoidance, ..WindowState::default() },
+                queue: QueueState { space: 1 << 20, ..QueueState::default() },
+                delivery: Delivery { loss: connection.loss, rate, pacing_rate: rate * 1.2, ..Delivery::default() },
                 ..SubflowView::default()
             }
         };
@@ -114,13 +113,13 @@ impl World {
                 return;
             }
             let segments = end.since(start).div_ceil(u64::from(MSS)) as u32;
-            s.in_flight += segments;
-            s.unacked += segments;
-            s.queued_bytes += end.since(start);
-            s.queued_memory = s.queued_bytes * 3 / 2;
-            s.send_buffer_space = (1u64 << 20).saturating_sub(s.queued_memory);
-            s.round_start = s.round_start.or(Some(self.now));
-            s.last_sent = Some(self.now);
+            s.window.in_flight += segments;
+            s.window.unacked += segments;
+            s.queue.bytes += end.since(start);
+            s.queue.memory = s.queue.bytes * 3 / 2;
+            s.queue.space = (1u64 << 20).saturating_sub(s.queue.memory);
+            s.delivery.round_start = s.delivery.round_start.or(Some(self.now));
+            s.delivery.last_sent = Some(self.now);
             self.out[i].push_back(start..end);
             self.map.assign(start..end, assign.subflow);
             let event = Event::Assigned { subflow: assign.subflow, range: start..end, clipped_by: None };
@@ -138,18 +137,18 @@ impl World {
         let Some(range) = self.out[i].pop_front() else { return };
         let segments = range.end.since(range.start).div_ceil(u64::from(MSS)) as u32;
         let s = &mut self.subflows[i];
-        s.in_flight = s.in_flight.saturating_sub(segments);
-        s.unacked = s.unacked.saturating_sub(segments);
-        s.queued_bytes = s.queued_bytes.saturating_sub(range.end.since(range.start));
-        s.queued_memory = s.queued_bytes * 3 / 2;
-        s.send_buffer_space = (1u64 << 20).saturating_sub(s.queued_memory);
+        s.window.in_flight = s.window.in_flight.saturating_sub(segments);
+        s.window.unacked = s.window.unacked.saturating_sub(segments);
+        s.queue.bytes = s.queue.bytes.saturating_sub(range.end.since(range.start));
+        s.queue.memory = s.queue.bytes * 3 / 2;
+        s.queue.space = (1u64 << 20).saturating_sub(s.queue.memory);
         // Round trips and windows vary, so that nothing which a rule keeps of its last answer stays right for long.
         self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let sample = Duration::from_micros(900 * self.rtts_ms[i]) + Duration::from_micros((self.noise >> 40) % 4000);
-        s.srtt = s.srtt.map(|srtt| srtt.mul_f64(0.875) + sample.div(8));
-        s.latest_rtt = Some(sample);
-        s.cwnd = 36 + ((self.noise >> 34) % 8) as u32;
-        s.round_start = (s.in_flight > 0).then(|| self.now - s.srtt_or_zero().div(2));
+        s.rtt.smoothed = s.rtt.smoothed.map(|srtt| srtt.mul_f64(0.875) + sample.div(8));
+        s.rtt.latest = Some(sample);
+        s.window.cwnd = 36 + ((self.noise >> 34) % 8) as u32;
+        s.delivery.round_start = (s.window.in_flight > 0).then(|| self.now - s.rtt.smoothed_or_zero().div(2));
         let first_out = self.out.iter().flatten().map(|r| r.start).min().unwrap_or(self.map.assigned_end());
         let newly = self.map.acknowledge(first_out);
         self.map.append(newly);

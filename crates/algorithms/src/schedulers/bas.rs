@@ -98,8 +98,8 @@ impl Bas {
 
 /// The window per smoothed round-trip time, bytes per second; 0 without a sample.
 pub(crate) fn window_rate(s: &SubflowView) -> f64 {
-    match s.srtt {
-        Some(srtt) if !srtt.is_zero() => f64::from(s.cwnd) * f64::from(s.mss) / srtt.as_secs_f64(),
+    match s.rtt.smoothed {
+        Some(srtt) if !srtt.is_zero() => f64::from(s.window.cwnd) * f64::from(s.mss) / srtt.as_secs_f64(),
         _ => 0.0,
     }
 }
@@ -109,7 +109,7 @@ impl Scheduler for Bas {
         let mut best: Option<(&SubflowView, f64)> = None;
         for s in view.candidates().filter(|s| s.has_space()) {
             let bandwidth = self.bandwidth(s);
-            let score = if bandwidth > 0.0 { s.queued_bytes as f64 / bandwidth } else { f64::INFINITY };
+            let score = if bandwidth > 0.0 { s.queue.bytes as f64 / bandwidth } else { f64::INFINITY };
             if best.is_none_or(|(_, least)| score < least) {
                 best = Some((s, score));
             }
@@ -127,7 +127,7 @@ impl Scheduler for Bas {
             Event::Acked { subflow, mappings, .. } => {
                 let bytes = mappings.iter().map(|r| r.end.since(r.start)).sum();
                 if let (Some(w), Some(s)) = (self.westwood.get_mut(subflow.index()), view.subflow(*subflow)) {
-                    w.acked(view.now, bytes, s.srtt_or_zero());
+                    w.acked(view.now, bytes, s.rtt.smoothed_or_zero());
                 }
             }
             Event::SubflowDown(id) | Event::SubflowUp(id) => {
@@ -178,8 +178,8 @@ mod tests {
             bench.event(&mut scheduler, &Event::Acked { subflow, mappings: &mappings, data_ack, has_sack: false });
             bench.now += Duration::from_millis(100);
         }
-        bench.sub(0).queued_bytes = 1000;
-        bench.sub(1).queued_bytes = 8000;
+        bench.sub(0).queue.bytes = 1000;
+        bench.sub(1).queue.bytes = 8000;
         assert_eq!(bench.step(&mut scheduler), Some((1, 0..1)));
         let one = bench.sub(1).clone();
         bench.down(1, &mut scheduler);

@@ -90,17 +90,17 @@ pub struct Blest {
 
 /// The fastest subflow: the lowest smoothed round-trip time, with window space or without.
 pub(crate) fn fastest<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
-    view.candidates().filter(|s| s.srtt.is_some()).min_by_key(|s| minrtt::key(s))
+    view.candidates().filter(|s| s.rtt.smoothed.is_some()).min_by_key(|s| minrtt::key(s))
 }
 
 /// What `f` sends during one round trip of `s`, bytes (BLEST §V): X = MSS_F·(CWND_F + (rtts − 1)/2)·rtts.
 pub(crate) fn sent_meanwhile(f: &SubflowView, rtts: f64) -> f64 {
-    f64::from(f.mss) * (f64::from(f.cwnd) + (rtts - 1.0) / 2.0) * rtts
+    f64::from(f.mss) * (f64::from(f.window.cwnd) + (rtts - 1.0) / 2.0) * rtts
 }
 
 /// Round trips of `f` during one of `s`; nothing without samples.
 pub(crate) fn round_trips(f: &SubflowView, s: &SubflowView) -> Option<f64> {
-    let (f, s) = (f.srtt?.as_secs_f64(), s.srtt?.as_secs_f64());
+    let (f, s) = (f.rtt.smoothed?.as_secs_f64(), s.rtt.smoothed?.as_secs_f64());
     (f > 0.0).then(|| s / f)
 }
 
@@ -112,7 +112,7 @@ impl Blest {
 
     /// λ, once per round trip of the fastest subflow.
     fn evaluate(&mut self, view: &View<'_>) {
-        let Some(srtt) = fastest(view).and_then(|f| f.srtt).filter(|r| !r.is_zero()) else { return };
+        let Some(srtt) = fastest(view).and_then(|f| f.rtt.smoothed).filter(|r| !r.is_zero()) else { return };
         let Some(evaluated) = self.evaluated else {
             self.evaluated = Some(view.now);
             return;
@@ -139,7 +139,7 @@ impl Scheduler for Blest {
         let Some(rtts) = round_trips(f, s) else { return minrtt::decide(view) };
         let estimate = sent_meanwhile(f, rtts) * self.lambda;
         let room = view.send_window as f64 - estimate;
-        let in_flight = f64::from(s.in_flight.saturating_add(s.unsent));
+        let in_flight = f64::from(s.window.in_flight.saturating_add(s.queue.unsent));
         let reason = |rule| {
             Reason::new(rule)
                 .with("x_lambda_bytes", estimate)
@@ -233,16 +233,16 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 0..11), (2, 11..13)]);
         bench.map.acknowledge(seg(11));
         bench.acked(1, 11);
-        bench.sub(1).cwnd = 8;
-        bench.sub(2).srtt = Some(Duration::from_millis(260));
+        bench.sub(1).window.cwnd = 8;
+        bench.sub(2).rtt.smoothed = Some(Duration::from_millis(260));
         assert_eq!(bench.run(&mut scheduler), [(1, 13..21)]);
         bench.map.acknowledge(seg(13));
         bench.acked(2, 2);
-        bench.sub(1).cwnd = 9;
-        bench.sub(1).in_flight = 9;
-        bench.sub(2).srtt = Some(Duration::from_millis(225));
+        bench.sub(1).window.cwnd = 9;
+        bench.sub(1).window.in_flight = 9;
+        bench.sub(2).rtt.smoothed = Some(Duration::from_millis(225));
         assert_eq!(bench.run(&mut scheduler), [(2, 21..24)]);
-        bench.sub(1).in_flight = 0;
+        bench.sub(1).window.in_flight = 0;
         assert_eq!(bench.run(&mut scheduler), [(1, 24..33)]);
     }
 

@@ -115,7 +115,7 @@ impl BlestKernel {
 
     fn record(&mut self, view: &View<'_>) {
         for s in view.subflows {
-            if let (Some(srtt), Some(extremes)) = (s.srtt, self.extremes.get_mut(s.id.index())) {
+            if let (Some(srtt), Some(extremes)) = (s.rtt.smoothed, self.extremes.get_mut(s.id.index())) {
                 let (least, most) = extremes.unwrap_or((srtt, srtt));
                 *extremes = Some((least.min(srtt), most.max(srtt)));
             }
@@ -123,7 +123,11 @@ impl BlestKernel {
     }
 
     fn extremes(&self, s: &SubflowView) -> (Duration, Duration) {
-        self.extremes.get(s.id.index()).copied().flatten().unwrap_or((s.srtt_or_zero(), s.srtt_or_zero()))
+        self.extremes
+            .get(s.id.index())
+            .copied()
+            .flatten()
+            .unwrap_or((s.rtt.smoothed_or_zero(), s.rtt.smoothed_or_zero()))
     }
 
     fn update_lambda(&mut self, now: Instant, s: &SubflowView) {
@@ -142,13 +146,13 @@ impl BlestKernel {
     /// How long a segment sent on `s` now takes to be acknowledged.
     fn linger(&self, s: &SubflowView) -> Duration {
         let (least, most) = self.extremes(s);
-        let (in_flight, cwnd) = (u64::from(s.in_flight) + 1, u64::from(s.cwnd.max(1)));
+        let (in_flight, cwnd) = (u64::from(s.window.in_flight) + 1, u64::from(s.window.cwnd.max(1)));
         let estimate = if in_flight >= cwnd {
             most
         } else {
             least + most.saturating_sub(least).saturating_mul(in_flight).div(cwnd)
         };
-        estimate.max(s.srtt_or_zero())
+        estimate.max(s.rtt.smoothed_or_zero())
     }
 
     /// Bytes that `f` sends in `time`, before λ.
@@ -156,10 +160,10 @@ impl BlestKernel {
         let (least, most) = self.extremes(f);
         let average = (least + most).div(2).as_nanos();
         let rounds = time.as_nanos().checked_div(average).unwrap_or(0) + 1;
-        let segments = if f.ssthresh >= Window::NO_THRESHOLD {
-            u64::from(f.cwnd) * ((1 << rounds.min(MAX_DOUBLINGS)) - 1)
+        let segments = if f.window.ssthresh >= Window::NO_THRESHOLD {
+            u64::from(f.window.cwnd) * ((1 << rounds.min(MAX_DOUBLINGS)) - 1)
         } else {
-            let cwnd = u64::from(f.cwnd.max(f.ssthresh.saturating_add(1)));
+            let cwnd = u64::from(f.window.cwnd.max(f.window.ssthresh.saturating_add(1)));
             (cwnd + (rounds - 1) / 2).saturating_mul(rounds)
         };
         segments as f64 * f64::from(f.mss)
@@ -180,7 +184,7 @@ impl BlestKernel {
         self.update_lambda(view.now, s);
         let linger = self.linger(s);
         let fast = self.bytes_in(f, linger) * self.lambda;
-        Estimate { linger, fast, room: view.send_window.saturating_sub(s.queued_bytes + segment) as f64 }
+        Estimate { linger, fast, room: view.send_window.saturating_sub(s.queue.bytes + segment) as f64 }
     }
 
     /// One of the port's attempts to send while nothing may be sent.
@@ -198,7 +202,7 @@ impl BlestKernel {
 
 /// F, where that is another subflow than `s` and both have a round-trip time.
 fn faster<'v>(view: &'v View<'_>, s: &SubflowView) -> Option<&'v SubflowView> {
-    fastest(view).filter(|f| f.id != s.id && s.srtt.is_some())
+    fastest(view).filter(|f| f.id != s.id && s.rtt.smoothed.is_some())
 }
 
 impl Scheduler for BlestKernel {
@@ -277,12 +281,12 @@ mod tests {
         let mut bench = Bench::new([sub(0).rtt(100)]);
         let mut scheduler = BlestKernel::new(1.2);
         scheduler.record(&bench.view());
-        bench.sub(0).srtt = Some(ms(200));
+        bench.sub(0).rtt.smoothed = Some(ms(200));
         scheduler.record(&bench.view());
-        bench.sub(0).srtt = Some(ms(120));
+        bench.sub(0).rtt.smoothed = Some(ms(120));
         scheduler.record(&bench.view());
         for (in_flight, expected) in [(4, 150), (0, 120), (9, 200), (30, 200)] {
-            bench.sub(0).in_flight = in_flight;
+            bench.sub(0).window.in_flight = in_flight;
             assert_eq!(scheduler.linger(bench.sub(0)), ms(expected), "{in_flight} in flight");
         }
     }
@@ -377,7 +381,7 @@ mod tests {
         let mut scheduler = BlestKernel::new(1.1);
         bench.event(&mut scheduler, &blocked(1));
         assert!(!scheduler.blocked);
-        bench.sub(0).cwnd = 2;
+        bench.sub(0).window.cwnd = 2;
         bench.event(&mut scheduler, &ack());
         assert!(scheduler.blocked);
     }
@@ -385,10 +389,10 @@ mod tests {
     #[test]
     fn a_subflow_in_loss_recovery_after_a_timeout_carries_nothing_new() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(30)]).write(5);
-        bench.sub(0).phase = Phase::Loss;
+        bench.sub(0).window.phase = Phase::Loss;
         assert_eq!(bench.run(&mut BlestKernel::new(1.2)), [(1, 0..5)]);
         bench.map.append(1000);
-        bench.sub(1).phase = Phase::Loss;
+        bench.sub(1).window.phase = Phase::Loss;
         let mut scheduler = BlestKernel::new(1.2);
         assert_eq!(bench.decide(&mut scheduler), Decision::no_space());
         bench.event(&mut scheduler, &blocked(0));

@@ -49,7 +49,7 @@ pub struct BlindRoundRobin {
 
 impl Scheduler for BlindRoundRobin {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let unacknowledged: u64 = view.subflows.iter().filter(|s| !s.stale).map(|s| s.queued_bytes).sum();
+        let unacknowledged: u64 = view.subflows.iter().filter(|s| !s.stale).map(|s| s.queue.bytes).sum();
         if unacknowledged >= view.send_window && unacknowledged > 0 {
             let reason = Reason::new("{unacknowledged_bytes} unacknowledged fill the window of {window_bytes}")
                 .with("unacknowledged_bytes", unacknowledged as f64)

@@ -204,7 +204,7 @@ pub struct Cp {
 
 /// Segments outstanding on `s`.
 fn outstanding(s: &SubflowView) -> f64 {
-    f64::from(s.in_flight) + f64::from(s.unsent)
+    f64::from(s.window.in_flight) + f64::from(s.queue.unsent)
 }
 
 /// CP eq. 3: windows of `i` during one round trip of `j`, less one.
@@ -218,15 +218,15 @@ fn expected_windows(i: Duration, j: Duration) -> f64 {
 
 /// D_{i,j}·MSS_i: bytes that `i` sends during one round trip of `j` (CP eqs. 2 to 7).
 fn expected_bytes(i: &SubflowView, rtt_i: Duration, rtt_j: Duration) -> f64 {
-    let (mss, out, cwnd) = (f64::from(i.mss), outstanding(i), f64::from(i.cwnd));
-    if let Growth::AtRate(rate) = i.growth {
+    let (mss, out, cwnd) = (f64::from(i.mss), outstanding(i), f64::from(i.window.cwnd));
+    if let Growth::AtRate(rate) = i.window.growth {
         return rate * rtt_j.as_secs_f64();
     }
     let l = expected_windows(rtt_i, rtt_j);
     if l < 1.0 {
         return 0.0;
     }
-    let segments = match (i.phase, i.growth) {
+    let segments = match (i.window.phase, i.window.growth) {
         // Eq. 4: Σ P·2^(m−1) = P·(2^L − 1).
         (Phase::SlowStart | Phase::Loss, _) => out * (libm::exp2(l.min(60.0)) - 1.0),
         // Eq. 7: Σ w(t₀ + m·RTT_i) for m from 0 to L.
@@ -244,7 +244,10 @@ fn expected_bytes(i: &SubflowView, rtt_i: Duration, rtt_j: Duration) -> f64 {
 /// B_{1,j} of CP eq. 6: what all subflows faster than `j` send during its round trip, bytes.
 fn required_buffer(view: &View<'_>, j: &SubflowView, rtt_j: Duration) -> f64 {
     let faster = view.candidates().filter(|i| i.id != j.id);
-    faster.filter_map(|i| Some((i, i.srtt.filter(|r| *r < rtt_j)?))).map(|(i, r)| expected_bytes(i, r, rtt_j)).sum()
+    faster
+        .filter_map(|i| Some((i, i.rtt.smoothed.filter(|r| *r < rtt_j)?)))
+        .map(|(i, r)| expected_bytes(i, r, rtt_j))
+        .sum()
 }
 
 impl Cp {
@@ -255,13 +258,13 @@ impl Cp {
 
     /// Whether `j` is to be used beside the fastest subflow `f`, and why.
     fn judge(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (bool, Reason) {
-        let (rtt_f, rtt_j) = (f.srtt_or_zero(), j.srtt_or_zero());
+        let (rtt_f, rtt_j) = (f.rtt.smoothed_or_zero(), j.rtt.smoothed_or_zero());
         let required = required_buffer(view, j, rtt_j);
         let available = view.available_buffer() as f64;
         let out = outstanding(f) * f64::from(f.mss);
         let in_flight = view.bytes_in_flight() as f64;
         let compared = |rule| Reason::new(rule).with("b_bytes", required).with("available_bytes", available);
-        if self.config.conservative && matches!(f.phase, Phase::SlowStart | Phase::Loss) {
+        if self.config.conservative && matches!(f.window.phase, Phase::SlowStart | Phase::Loss) {
             (false, compared("the fastest subflow is in slow start"))
         } else if self.config.conservative && 2.0 * out > view.send_window as f64 {
             let rule =
@@ -297,7 +300,7 @@ impl Cp {
             Some(pause) => pause,
         };
         let expired = |p: &Pause, guard| now.since(p.at) > guard;
-        if expired(&pause, self.guard(j.srtt_or_zero(), pause.count)) && pause.first_unacked < first_unacked {
+        if expired(&pause, self.guard(j.rtt.smoothed_or_zero(), pause.count)) && pause.first_unacked < first_unacked {
             let (count, probe_left) = (pause.count.saturating_add(1), self.config.probe);
             pause = Pause { at: now, first_unacked, count, probe_left };
         }
@@ -306,7 +309,7 @@ impl Cp {
             self.probing = Some(j.id);
             return Ok(());
         }
-        let again = pause.at + self.guard(j.srtt_or_zero(), pause.count) + Duration::from_nanos(1);
+        let again = pause.at + self.guard(j.rtt.smoothed_or_zero(), pause.count) + Duration::from_nanos(1);
         // Once the time is over only an acknowledgement can help.
         Err(Some(again).filter(|t| *t > now))
     }
@@ -331,7 +334,7 @@ impl Scheduler for Cp {
             .min_by_key(|s| (minrtt::key(s), s.id))
         {
             after = Some((minrtt::key(j), j.id));
-            let (allowed, reason) = match j.srtt {
+            let (allowed, reason) = match j.rtt.smoothed {
                 None => (true, Reason::new("no round trip was measured yet")),
                 Some(_) => self.judge(view, f, j),
             };

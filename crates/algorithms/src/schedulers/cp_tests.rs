@@ -24,7 +24,7 @@ fn radical() -> Cp {
 /// Bytes expected of `i` during `rtt_j`, in segments.
 fn expected(i: Sub, rtt_j: u64) -> f64 {
     let i = i.0;
-    expected_bytes(&i, i.srtt_or_zero(), ms(rtt_j)) / f64::from(i.mss)
+    expected_bytes(&i, i.rtt.smoothed_or_zero(), ms(rtt_j)) / f64::from(i.mss)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn eq_4_slow_start_doubles() {
 fn eq_5_avoidance_uncoupled_and_coupled() {
     let with = |increase, in_flight| {
         let mut s = sub(0).rtt(20).in_flight(in_flight);
-        s.0.growth = Growth::PerRound(increase);
+        s.0.window.growth = Growth::PerRound(increase);
         s
     };
     // L = 4: 10 + 11 + 12 + 13; coupled with a share of a quarter: 10 + 10.25 + 10.5 + 10.75; not filled: 4 · 9.
@@ -59,10 +59,10 @@ fn eq_5_avoidance_uncoupled_and_coupled() {
 #[test]
 fn eq_7_time_based_and_eq_2_rate_based() {
     let mut s = sub(0).rtt(20).in_flight(10);
-    s.0.growth = Growth::ToWindow(12.0);
+    s.0.window.growth = Growth::ToWindow(12.0);
     // L = 4: 10 + 12 + 14 + 16 + 18.
     assert_eq!(expected(s.clone(), 100), 70.0);
-    s.0.growth = Growth::AtRate(50_000.0);
+    s.0.window.growth = Growth::AtRate(50_000.0);
     assert_eq!(expected(s, 100), 5.0);
 }
 
@@ -123,7 +123,7 @@ fn fig_3_conservative_counts_what_is_outstanding() {
     // After a timeout the window doubles too.
     for phase in [Phase::SlowStart, Phase::Loss] {
         let mut bench = bench(5000);
-        bench.sub(0).phase = phase;
+        bench.sub(0).window.phase = phase;
         assert_eq!(bench.rule(&mut conservative()), "the fastest subflow is in slow start", "{phase:?}");
     }
 }
@@ -196,7 +196,7 @@ fn unlimited_buffer_is_minrtt() {
 #[test]
 fn eq_4_also_holds_after_a_timeout() {
     let mut s = sub(0).rtt(20).in_flight(10);
-    s.0.phase = Phase::Loss;
+    s.0.window.phase = Phase::Loss;
     assert_eq!(expected(s, 80), 70.0);
 }
 
@@ -216,7 +216,7 @@ fn each_kind_of_denial_pauses_and_is_probed() {
     let by_outstanding = (Config { conservative: true, ..config() }, 65, Phase::Avoidance);
     for (config, send_window, phase) in [by_constraint, by_slow_start, by_outstanding] {
         let mut bench = bench(send_window);
-        bench.sub(0).phase = phase;
+        bench.sub(0).window.phase = phase;
         let mut cp = Cp::new(config);
         assert_eq!(bench.run(&mut cp), [], "{config:?}");
         bench.now += ms(401);
@@ -229,7 +229,7 @@ fn each_kind_of_denial_pauses_and_is_probed() {
 #[test]
 fn fig_3_static_probing_does_not_slow_down() {
     let mut bench = bench(60);
-    bench.sub(1).cwnd = 2;
+    bench.sub(1).window.cwnd = 2;
     let mut cp = Cp::new(Config { dynamic: false, probe: 2, conservative: true, ..config() });
     assert_eq!(bench.run(&mut cp), []);
     for n in 0..3 {

@@ -114,13 +114,13 @@ impl Daps {
 
     fn make_plan(&mut self, view: &View<'_>, base: DataSeq) {
         let quanta = |time: Duration| (time.as_nanos() / self.quantum.as_nanos()).max(1);
-        let slowest = view.candidates().filter_map(|s| s.srtt).max().unwrap_or(Duration::ZERO);
+        let slowest = view.candidates().filter_map(|s| s.rtt.smoothed).max().unwrap_or(Duration::ZERO);
         let longest = quanta(self.max_plan);
         self.base = base;
         self.plan.clear();
         for s in view.candidates().take(SubflowId::MAX_SUBFLOWS) {
-            let delay = quanta(s.srtt.unwrap_or(slowest).div(2));
-            let bytes = u64::from(s.cwnd.max(1)) * u64::from(s.mss.max(1));
+            let delay = quanta(s.rtt.smoothed.unwrap_or(slowest).div(2));
+            let bytes = u64::from(s.window.cwnd.max(1)) * u64::from(s.mss.max(1));
             self.plan.push(Part { id: s.id, delay, bytes, sendings: 1, next: 0, given: 0 });
         }
         // Not the stable sort, which allocates.

@@ -107,7 +107,7 @@ impl DapsTwoPath {
             self.schedule.push((f.id, on_f));
         }
         if pending > u64::from(space) && !self.schedule.is_empty() {
-            let slow_round = paths.get(1).and_then(|s| s.srtt).filter(|_| self.per_round);
+            let slow_round = paths.get(1).and_then(|s| s.rtt.smoothed).filter(|_| self.per_round);
             self.next_round = slow_round.map(|srtt| view.now + srtt);
         }
         Ok(())
@@ -115,7 +115,7 @@ impl DapsTwoPath {
 
     /// When the next schedule may be made, while that is not yet.
     fn round_lasts_until(&self, view: &View<'_>) -> Option<Instant> {
-        let is_out = view.subflows.iter().any(|s| s.unacked + s.unsent > 0);
+        let is_out = view.subflows.iter().any(|s| s.window.unacked + s.queue.unsent > 0);
         self.next_round.filter(|next| *next > view.now && is_out)
     }
 }

@@ -130,13 +130,13 @@ pub struct Dems {
 
 /// Bytes per second by window and round-trip time.
 fn rate(s: &SubflowView) -> f64 {
-    let srtt = s.srtt_or_zero().as_secs_f64();
-    if srtt > 0.0 { f64::from(s.cwnd) * f64::from(s.mss) / srtt } else { 0.0 }
+    let srtt = s.rtt.smoothed_or_zero().as_secs_f64();
+    if srtt > 0.0 { f64::from(s.window.cwnd) * f64::from(s.mss) / srtt } else { 0.0 }
 }
 
 /// From the sender to the receiver, seconds.
 fn delay(s: &SubflowView) -> f64 {
-    s.srtt_or_zero().saturating_sub(s.min_rtt.unwrap_or_default().div(2)).as_secs_f64()
+    s.rtt.smoothed_or_zero().saturating_sub(s.rtt.min.unwrap_or_default().div(2)).as_secs_f64()
 }
 
 impl Dems {
@@ -172,7 +172,7 @@ impl Dems {
     /// r_s: how much `s` sends again, bytes.
     fn repeated(&self, view: &View<'_>, s: &SubflowView) -> u64 {
         let mss = u64::from(s.mss.max(1));
-        let variation = view.candidates().map(|i| i.rttvar).max().unwrap_or_default().as_secs_f64();
+        let variation = view.candidates().map(|i| i.rtt.variation).max().unwrap_or_default().as_secs_f64();
         let adapted = rate(s) * self.redundancy.variations * variation;
         let all = view.candidates().map(rate).sum::<f64>().max(f64::MIN_POSITIVE);
         let most = self.redundancy.most * self.length as f64 * rate(s) / all;
@@ -198,7 +198,7 @@ impl Dems {
         let faster = || view.candidates().filter(|f| minrtt::key(f) < minrtt::key(s));
         let left = last.end.since(gap.start) as f64;
         let faster_done = left / faster().map(rate).sum::<f64>() + faster().map(delay).fold(0.0, f64::max);
-        if s.srtt.is_some() && faster().next().is_some() && faster_done < delay(s) {
+        if s.rtt.smoothed.is_some() && faster().next().is_some() && faster_done < delay(s) {
             return None;
         }
         let range = last.start.max(last.end - u64::from(s.mss))..last.end;

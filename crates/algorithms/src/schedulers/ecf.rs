@@ -71,16 +71,18 @@ impl Ecf {
 impl Scheduler for Ecf {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let Some(s) = minrtt::pick(view) else { return Decision::no_space() };
-        let Some(f) = fastest(view).filter(|f| f.id != s.id && s.srtt.is_some()) else { return minrtt::decide(view) };
+        let Some(f) = fastest(view).filter(|f| f.id != s.id && s.rtt.smoothed.is_some()) else {
+            return minrtt::decide(view);
+        };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-        let (rtt_f, rtt_s) = (f.srtt_or_zero().as_secs_f64(), s.srtt_or_zero().as_secs_f64());
-        let delta = f.rttvar.max(s.rttvar).as_secs_f64();
+        let (rtt_f, rtt_s) = (f.rtt.smoothed_or_zero().as_secs_f64(), s.rtt.smoothed_or_zero().as_secs_f64());
+        let delta = f.rtt.variation.max(s.rtt.variation).as_secs_f64();
         let left = view.queue.unassigned_bytes();
         let windows = |mss: u32, cwnd: u32| left.div_ceil(u64::from(mss.max(1))) as f64 / f64::from(cwnd.max(1));
-        let on_f = (1.0 + windows(f.mss, f.cwnd)) * rtt_f;
+        let on_f = (1.0 + windows(f.mss, f.window.cwnd)) * rtt_f;
         let margin = if self.waiting { 1.0 + self.beta } else { 1.0 };
         let once_on_s = margin * (rtt_s + delta);
-        let all_on_s = windows(s.mss, s.cwnd) * rtt_s;
+        let all_on_s = windows(s.mss, s.window.cwnd) * rtt_s;
         let wait_on_f = 2.0 * rtt_f + delta;
         let reason = |rule| {
             Reason::new(rule)

@@ -88,15 +88,15 @@ impl EcfKernel {
 impl Scheduler for EcfKernel {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let Some(s) = minrtt::pick_outside_loss(view) else { return Decision::no_space() };
-        let f = fastest(view).filter(|f| f.id != s.id && s.srtt.is_some());
+        let f = fastest(view).filter(|f| f.id != s.id && s.rtt.smoothed.is_some());
         let segments = if f.is_some() { 1 } else { s.window_space() };
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
         let Some(f) = f else { return minrtt::assign(s, range) };
         // Both sides in nanoseconds times bytes, whole numbers as in the port, so that equal is equal.
-        let (rtt_f, rtt_s) = (f.srtt_or_zero().as_nanos() as f64, s.srtt_or_zero().as_nanos() as f64);
-        let delta = f.rttvar.max(s.rttvar).saturating_mul(2).max(self.min_delta).as_nanos() as f64;
+        let (rtt_f, rtt_s) = (f.rtt.smoothed_or_zero().as_nanos() as f64, s.rtt.smoothed_or_zero().as_nanos() as f64);
+        let delta = f.rtt.variation.max(s.rtt.variation).saturating_mul(2).max(self.min_delta).as_nanos() as f64;
         let left = view.queue.unassigned_bytes() as f64;
-        let window = |i: &SubflowView| f64::from(i.cwnd.max(1)) * f64::from(i.mss.max(1));
+        let window = |i: &SubflowView| f64::from(i.window.cwnd.max(1)) * f64::from(i.mss.max(1));
         let (window_f, window_s) = (window(f), window(s));
         let margin = if self.waiting { 1.0 + self.beta } else { 1.0 };
         let on_f = rtt_f * (left.max(window_f) + window_f);
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn a_subflow_in_loss_recovery_after_a_timeout_carries_nothing_new() {
         let mut bench = Bench::new([sub(0).rtt(10), sub(1).rtt(20)]).write(5);
-        bench.sub(0).phase = Phase::Loss;
-        bench.sub(0).in_flight = 1;
+        bench.sub(0).window.phase = Phase::Loss;
+        bench.sub(0).window.in_flight = 1;
         // (1 + 1)·10 = 20 < 20 + 100, and 1·20 < 2·10 + 100.
         assert_eq!(bench.run(&mut port()), [(1, 0..5)]);
-        bench.sub(1).phase = Phase::Loss;
+        bench.sub(1).window.phase = Phase::Loss;
         bench.map.append(1000);
         assert_eq!(bench.decide(&mut port()), Decision::no_space());
     }

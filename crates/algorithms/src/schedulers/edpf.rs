@@ -70,10 +70,10 @@ impl Edpf {
     /// Takes a delivery rate over, unless it is lower for want of data.
     fn measure(&mut self, s: &SubflowView) {
         if let Some(known) = self.bandwidth.get_mut(s.id.index())
-            && s.delivery_rate > 0.0
-            && (!s.app_limited || s.delivery_rate > *known)
+            && s.delivery.rate > 0.0
+            && (!s.window.app_limited || s.delivery.rate > *known)
         {
-            *known = s.delivery_rate;
+            *known = s.delivery.rate;
         }
     }
 
@@ -91,7 +91,7 @@ impl Scheduler for Edpf {
         for s in view.subflows {
             self.measure(s);
         }
-        let delay = |s: &SubflowView| s.min_rtt.or(s.srtt).unwrap_or(Duration::ZERO).div(2);
+        let delay = |s: &SubflowView| s.rtt.min.or(s.rtt.smoothed).unwrap_or(Duration::ZERO).div(2);
         let with_space = view.candidates().filter(|s| s.has_space());
         let best = with_space
             .map(|s| (s, self.sent_at(view.now, s, u64::from(s.mss)) + delay(s)))
@@ -159,9 +159,9 @@ mod tests {
         let mut bench = Bench::new([sub(0).rtt(20).delivery(1e6), sub(1).rtt(20).delivery(5e5)]).write(10);
         let mut scheduler = Edpf::default();
         bench.decide(&mut scheduler);
-        (bench.sub(0).delivery_rate, bench.sub(0).app_limited) = (1e5, true);
+        (bench.sub(0).delivery.rate, bench.sub(0).window.app_limited) = (1e5, true);
         assert_eq!(bench.step(&mut scheduler), Some((0, 0..1)));
-        bench.sub(0).app_limited = false;
+        bench.sub(0).window.app_limited = false;
         assert_eq!(bench.step(&mut scheduler), Some((1, 1..2)));
     }
 }

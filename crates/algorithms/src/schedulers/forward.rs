@@ -79,7 +79,7 @@ impl<P: Predict> Forward<P> {
     /// What `j` leaves to the subflows that are faster than it.
     fn gap(&mut self, view: &View<'_>, j: &SubflowView) -> Gap {
         let mut gap = Gap { any_faster: false, segments: 0, offset: 0, bytes: 0 };
-        let Some(rtt) = j.srtt else { return gap };
+        let Some(rtt) = j.rtt.smoothed else { return gap };
         let transfer = rtt.div(2);
         for i in view.candidates().filter(|i| is_faster(i, j)) {
             gap.any_faster = true;
@@ -101,7 +101,7 @@ impl<P: Predict> Forward<P> {
 
 /// Whether `i` is a slave of `j`, as DPSAF III.B calls it.
 pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
-    i.srtt.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
+    i.rtt.smoothed.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
 }
 
 /// What is unassigned beyond the first `gap` unassigned bytes inside the send window, up to the next assigned byte.
@@ -134,12 +134,12 @@ fn reason(without: &'static str, with_offset: &'static str, gap: Gap, j: &Subflo
             reason.with("offset_segments", offset as f64).with("ahead_segments", sum as f64)
         }
     };
-    reason.with("transfer_ms", j.srtt_or_zero().as_secs_f64() * 500.0)
+    reason.with("transfer_ms", j.rtt.smoothed_or_zero().as_secs_f64() * 500.0)
 }
 
 /// Why `j` takes the first unassigned bytes.
 fn first_in_line(gap: Gap, j: &SubflowView) -> Reason {
-    match (gap.any_faster, j.srtt) {
+    match (gap.any_faster, j.rtt.smoothed) {
         (true, _) => reason(
             "N = {n_segments}: faster subflows deliver nothing within RTT/2 = {transfer_ms}",
             "N + Δ = {ahead_segments}: N = {n_segments} from faster subflows within RTT/2 = {transfer_ms}, Δ = {offset_segments}",
@@ -182,7 +182,7 @@ impl<P: Predict> Scheduler for Forward<P> {
         let Some((j, gap)) = first else { return Decision::no_space() };
         let since = self.stalled.filter(|(_, at)| *at == data.start).map_or(view.now, |(since, _)| since);
         self.stalled = Some((since, data.start));
-        let until = since + j.srtt_or_zero().div(2);
+        let until = since + j.rtt.smoothed_or_zero().div(2);
         if until <= view.now {
             let rule = "faster subflows have not taken the next byte within RTT/2 = {transfer_ms}";
             return give(j, data, reason(rule, rule, gap, j));

@@ -277,7 +277,7 @@ impl MostLikely {
 
 /// Eq. 1: how long the round of `i` that is under way lasts from now. What waits on an idle subflow begins one now.
 fn rest_of_round(i: &SubflowView, rtt: Duration, now: Instant) -> Duration {
-    let start = i.round_start.or((i.unsent > 0).then_some(now));
+    let start = i.delivery.round_start.or((i.queue.unsent > 0).then_some(now));
     start.map_or(Duration::ZERO, |start| rtt.saturating_sub(now.since(start)))
 }
 
@@ -289,14 +289,15 @@ fn coarse(p: f64) -> f64 {
 
 impl Predict for MostLikely {
     fn delivered(&mut self, i: &SubflowView, transfer: Duration, now: Instant) -> u64 {
-        let Some(rtt) = i.srtt else { return 0 };
+        let Some(rtt) = i.rtt.smoothed else { return 0 };
         // T_j^i; shorter than the rest of the round it is less than nothing, which is no round either.
         let Some(memo) = self.memo.get_mut(i.id.index()) else { return 0 };
         let rest = rest_of_round(i, rtt, now);
         let rounds = if transfer < rest { 0 } else { rounds(transfer.saturating_sub(rest), rtt) };
-        let key = Memo { rounds, cwnd: i.cwnd, ssthresh: i.ssthresh, p: coarse(i.loss), segments: 0 };
+        let key =
+            Memo { rounds, cwnd: i.window.cwnd, ssthresh: i.window.ssthresh, p: coarse(i.delivery.loss), segments: 0 };
         if (Memo { segments: 0, ..*memo }) != key {
-            let window = (i.cwnd.min(MAX_WINDOW), i.ssthresh);
+            let window = (i.window.cwnd.min(MAX_WINDOW), i.window.ssthresh);
             let course = Search::getnp(rounds, window, key.p, self.outcomes);
             *memo = Memo { segments: course.segments, ..key };
         }

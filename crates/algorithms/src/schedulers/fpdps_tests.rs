@@ -101,7 +101,8 @@ fn extreme_losses_and_windows_have_a_result() {
 fn the_rest_of_the_round_that_is_under_way_is_taken_off() {
     let (rtt, now) = (Duration::from_millis(40), Instant::from_millis(1000));
     let rest = |started: Option<u64>| {
-        let i = SubflowView { round_start: started.map(Instant::from_millis), ..SubflowView::default() };
+        let mut i = SubflowView::default();
+        i.delivery.round_start = started.map(Instant::from_millis);
         rest_of_round(&i, rtt, now).as_millis()
     };
     assert_eq!([rest(Some(1000)), rest(Some(985)), rest(Some(960)), rest(Some(900)), rest(None)], [40, 25, 0, 0, 0]);
@@ -114,21 +115,21 @@ fn a_loss_rate_is_taken_to_a_sixteenth_and_the_last_result_is_kept() {
     }
     assert_eq!([coarse(0.0), coarse(9e-7), coarse(0.9)], [0.0, 0.0, 0.5]);
     let mut i = sub(0).rtt(20).0;
-    i.loss = 0.01;
+    i.delivery.loss = 0.01;
     let mut predict = MostLikely::new(32);
     let mut delivered = |i: &SubflowView| predict.delivered(i, Duration::from_millis(50), Instant::from_secs(1));
     let fresh = |i: &SubflowView| MostLikely::new(32).delivered(i, Duration::from_millis(50), Instant::from_secs(1));
     // Rounds of 10, 11 and 12 segments; then each thing that matters changes.
     assert_eq!(delivered(&i), 33);
-    i.loss = 0.0099;
+    i.delivery.loss = 0.0099;
     assert_eq!(delivered(&i), 33);
-    i.cwnd = 11;
+    i.window.cwnd = 11;
     assert_eq!((delivered(&i), fresh(&i)), (36, 36));
-    i.ssthresh = 50;
+    i.window.ssthresh = 50;
     assert_eq!((delivered(&i), fresh(&i)), (77, 77));
-    i.loss = 0.5;
+    i.delivery.loss = 0.5;
     assert_eq!(delivered(&i), fresh(&i));
-    i.srtt = Some(Duration::from_millis(50));
+    i.rtt.smoothed = Some(Duration::from_millis(50));
     assert_eq!(delivered(&i), fresh(&i));
 }
 
@@ -137,7 +138,7 @@ fn figure(loss_i: f64) -> Bench {
     let mut bench = Bench::new([sub(0).rtt(40).cwnd(2).in_flight(2), sub(1).rtt(160).cwnd(2)]).write(100);
     let now = bench.now;
     let i = bench.sub(0);
-    (i.ssthresh, i.loss, i.round_start) = (2, loss_i, Some(now - Duration::from_millis(40)));
+    (i.window.ssthresh, i.delivery.loss, i.delivery.round_start) = (2, loss_i, Some(now - Duration::from_millis(40)));
     bench
 }
 
@@ -162,11 +163,11 @@ fn figure_3() {
 #[test]
 fn a_round_under_way_leaves_less_time() {
     let mut bench = figure(0.0);
-    bench.sub(0).round_start = Some(bench.now - Duration::from_millis(10));
+    bench.sub(0).delivery.round_start = Some(bench.now - Duration::from_millis(10));
     assert_eq!(bench.run(&mut fpdps()), [(1, 2..4)]);
     // What is given to an idle subflow begins its round now: 80 ms less 40 ms.
     let mut bench = figure(0.0);
-    (bench.sub(0).in_flight, bench.sub(0).unsent, bench.sub(0).round_start) = (0, 2, None);
+    (bench.sub(0).window.in_flight, bench.sub(0).queue.unsent, bench.sub(0).delivery.round_start) = (0, 2, None);
     assert_eq!(bench.run(&mut fpdps()), [(1, 2..4)]);
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn grown(window: u32, ssthresh: u32) -> u32 {
 
 impl Predict for LossFree {
     fn delivered(&mut self, i: &SubflowView, transfer: Duration, _now: Instant) -> u64 {
-        i.srtt.map_or(0, |rtt| sent(rounds(transfer, rtt), i.cwnd, i.ssthresh))
+        i.rtt.smoothed.map_or(0, |rtt| sent(rounds(transfer, rtt), i.window.cwnd, i.window.ssthresh))
     }
 }
 
@@ -96,13 +96,13 @@ mod tests {
     #[test]
     fn figure_2() {
         let mut bench = Bench::new([sub(0).rtt(40).cwnd(2).in_flight(2), sub(1).rtt(160).cwnd(2)]).write(100);
-        bench.sub(0).ssthresh = 2;
+        bench.sub(0).window.ssthresh = 2;
         let mut scheduler = Forward::new(LossFree, None);
         assert_eq!(bench.run(&mut scheduler), [(1, 5..7)]);
         // In order meanwhile: the first round, the second.
         for (window, expected) in [(2, 0..2), (3, 2..5)] {
-            bench.sub(0).in_flight = 0;
-            bench.sub(0).cwnd = window;
+            bench.sub(0).window.in_flight = 0;
+            bench.sub(0).window.cwnd = window;
             assert_eq!(bench.run(&mut scheduler), [(0, expected)]);
         }
     }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn losses_change_nothing() {
         let mut bench = Bench::new([sub(0).rtt(40).cwnd(2).in_flight(2), sub(1).rtt(160).cwnd(2)]).write(100);
-        (bench.sub(0).ssthresh, bench.sub(0).loss) = (2, 0.4);
+        (bench.sub(0).window.ssthresh, bench.sub(0).delivery.loss) = (2, 0.4);
         assert_eq!(bench.run(&mut Forward::new(LossFree, None)), [(1, 5..7)]);
     }
 

@@ -46,8 +46,8 @@ pub struct Hsr;
 
 /// mss·cwnd/RTT, bytes per second.
 fn sending_rate(s: &SubflowView) -> f64 {
-    let window = f64::from(s.mss) * f64::from(s.cwnd);
-    match s.latest_rtt.or(s.srtt) {
+    let window = f64::from(s.mss) * f64::from(s.window.cwnd);
+    match s.rtt.latest.or(s.rtt.smoothed) {
         Some(rtt) if !rtt.is_zero() => window / rtt.as_secs_f64(),
         _ => 0.0,
     }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_latest_sample_counts() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(30)]).write(5);
-        bench.sub(0).latest_rtt = Some(Duration::from_millis(40));
+        bench.sub(0).rtt.latest = Some(Duration::from_millis(40));
         assert_eq!(bench.run(&mut Hsr), [(1, 0..5)]);
     }
 

@@ -151,7 +151,7 @@ impl Lamps {
     /// T, seconds.
     fn transfer_time(&self, s: &SubflowView) -> f64 {
         let p = self.path(s.id).loss(s.mss);
-        let srtt = s.srtt.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64());
+        let srtt = s.rtt.smoothed.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64());
         srtt / 2.0 * (1.0 + p) / (1.0 - p).max(f64::EPSILON)
     }
 
@@ -192,7 +192,7 @@ impl Scheduler for Lamps {
         })
         .with("transfer_time_ms", time * 1e3)
         .with("loss", path.loss(s.mss))
-        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3);
+        .with("srtt_ms", s.rtt.smoothed_or_zero().as_secs_f64() * 1e3);
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 

@@ -86,12 +86,12 @@ impl Scheduler for Linux {
         for s in view.candidates() {
             let Some(average) = self.average.get_mut(s.id.index()) else { continue };
             if *average == 0 {
-                *average = s.pacing_rate.max(0.0) as u64;
+                *average = s.delivery.pacing_rate.max(0.0) as u64;
                 if *average == 0 {
                     continue;
                 }
             }
-            let linger = (u128::from(s.queued_memory) << 32) / u128::from(*average);
+            let linger = (u128::from(s.queue.memory) << 32) / u128::from(*average);
             if best.is_none_or(|(_, least)| linger < least) {
                 best = Some((s, linger));
             }
@@ -100,10 +100,10 @@ impl Scheduler for Linux {
         let reason = |rule| {
             Reason::new(rule)
                 .with("linger_ms", linger as f64 / (1u64 << 32) as f64 * 1e3)
-                .with("queued_memory_bytes", s.queued_memory as f64)
+                .with("queued_memory_bytes", s.queue.memory as f64)
                 .with("average_rate_bytes_per_s", self.average[s.id.index()] as f64)
         };
-        if s.send_buffer_space == 0 {
+        if s.queue.space == 0 {
             let reason = reason("the least lingering, {linger_ms}, has no send buffer space");
             return Decision::Wait { until: None, for_subflow: Some(s.id), reason };
         }
@@ -113,7 +113,7 @@ impl Scheduler for Linux {
         };
         let decision = reason("least linger: {queued_memory_bytes} at {average_rate_bytes_per_s} drain in {linger_ms}");
         let burst = self.burst.min(view.send_window_end.since(data.start)).max(1);
-        let (queued, rate) = (u128::from(s.queued_memory), s.pacing_rate.max(0.0) as u128);
+        let (queued, rate) = (u128::from(s.queue.memory), s.delivery.pacing_rate.max(0.0) as u128);
         let average = &mut self.average[s.id.index()];
         *average = ((u128::from(*average) * queued + rate * u128::from(burst)) / (queued + u128::from(burst))) as u64;
         let mut end = data.start + burst;
@@ -208,8 +208,8 @@ mod tests {
         let mut scheduler = linux();
         picked(&bench, &mut scheduler);
         assert_eq!(scheduler.average[0], 1_000_000);
-        bench.sub(0).queued_memory = 30_000;
-        bench.sub(0).pacing_rate = 2e6;
+        bench.sub(0).queue.memory = 30_000;
+        bench.sub(0).delivery.pacing_rate = 2e6;
         picked(&bench, &mut scheduler);
         // (1e6 · 30,000 + 2e6 · 10,000) / 40,000.
         assert_eq!(scheduler.average[0], 1_250_000);

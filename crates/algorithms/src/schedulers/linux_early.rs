@@ -63,7 +63,7 @@ struct Measured {
 
 impl Measured {
     fn acked(&mut self, now: Instant, bytes: u64, s: &SubflowView) {
-        let window = u64::from(s.cwnd) * u64::from(s.mss);
+        let window = u64::from(s.window.cwnd) * u64::from(s.mss);
         let Some(since) = self.since else {
             (self.since, self.window) = (Some(now), window);
             return;
@@ -92,15 +92,15 @@ impl LinuxEarly {
     /// Seconds until a segment given to `s` now is at the peer; nothing where that is not known.
     fn time_to_peer(&self, s: &SubflowView) -> Option<f64> {
         let bandwidth = self.bandwidth(s);
-        (bandwidth > 0.0).then(|| s.queued_memory as f64 / bandwidth + s.srtt_or_zero().as_secs_f64())
+        (bandwidth > 0.0).then(|| s.queue.memory as f64 / bandwidth + s.rtt.smoothed_or_zero().as_secs_f64())
     }
 }
 
 impl Scheduler for LinuxEarly {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let all_in_loss = view.candidates().all(|s| s.phase == Phase::Loss);
+        let all_in_loss = view.candidates().all(|s| s.window.phase == Phase::Loss);
         let mut best: Option<(&SubflowView, f64)> = None;
-        for s in view.candidates().filter(|s| s.has_space() && (all_in_loss || s.phase != Phase::Loss)) {
+        for s in view.candidates().filter(|s| s.has_space() && (all_in_loss || s.window.phase != Phase::Loss)) {
             let Some(time) = self.time_to_peer(s) else {
                 best = Some((s, 0.0));
                 break;
@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn a_subflow_in_loss_waits_while_another_does_not_lose() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(400).cwnd(3)]).write(10);
-        bench.sub(0).phase = Phase::Loss;
+        bench.sub(0).window.phase = Phase::Loss;
         assert_eq!(bench.run(&mut with([200, 100])), [(1, 0..3)]);
-        bench.sub(1).phase = Phase::Loss;
+        bench.sub(1).window.phase = Phase::Loss;
         assert_eq!(bench.run(&mut with([200, 100])), [(0, 3..10)], "unless all do");
     }
 

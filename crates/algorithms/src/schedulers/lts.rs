@@ -47,7 +47,7 @@ impl Scheduler for Lts {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let mut best: Option<(&SubflowView, f64)> = None;
         for s in view.candidates().filter(|s| s.has_space()) {
-            let srtt = s.srtt.map_or(f64::INFINITY, |r| r.as_secs_f64());
+            let srtt = s.rtt.smoothed.map_or(f64::INFINITY, |r| r.as_secs_f64());
             let ratio = srtt / f64::from(s.window_space());
             if best.is_none_or(|(_, least)| ratio < least) {
                 best = Some((s, ratio));

@@ -54,7 +54,7 @@ pub struct MinRtt;
 
 /// What `minrtt` orders by; ties keep the order of the names.
 pub(crate) fn key(s: &SubflowView) -> Duration {
-    s.srtt.unwrap_or(Duration::MAX)
+    s.rtt.smoothed.unwrap_or(Duration::MAX)
 }
 
 /// The subflow that `minrtt` takes.
@@ -64,7 +64,7 @@ pub(crate) fn pick<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
 
 /// The subflow that the out-of-tree kernel's default scheduler takes: none that a timeout has sent into loss recovery.
 pub(crate) fn pick_outside_loss<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
-    view.candidates().filter(|s| s.has_space() && s.phase != Phase::Loss).min_by_key(|s| key(s))
+    view.candidates().filter(|s| s.has_space() && s.window.phase != Phase::Loss).min_by_key(|s| key(s))
 }
 
 /// The whole decision of `minrtt`, for schedulers that fall back to it.
@@ -77,7 +77,7 @@ pub(crate) fn decide(view: &View<'_>) -> Decision {
 /// Gives `range` to `s` for the reason of `minrtt`.
 pub(crate) fn assign(s: &SubflowView, range: Range<DataSeq>) -> Decision {
     let reason = Reason::new("lowest srtt with window space: {srtt_ms}, window space {window_space}")
-        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3)
+        .with("srtt_ms", s.rtt.smoothed_or_zero().as_secs_f64() * 1e3)
         .with("window_space", f64::from(s.window_space()));
     Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
 }

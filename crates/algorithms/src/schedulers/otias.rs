@@ -49,8 +49,8 @@ pub struct Otias;
 
 /// Round trips that a segment waits on `s` before it is sent, as in BLEST Alg. 2 line 3.
 fn rtt_to_wait(s: &SubflowView) -> i64 {
-    let can_be_sent = i64::from(s.cwnd) - i64::from(s.unacked);
-    (i64::from(s.unsent) - can_be_sent).div_euclid(i64::from(s.cwnd.max(1))).max(0)
+    let can_be_sent = i64::from(s.window.cwnd) - i64::from(s.window.unacked);
+    (i64::from(s.queue.unsent) - can_be_sent).div_euclid(i64::from(s.window.cwnd.max(1))).max(0)
 }
 
 /// Picks by earliest arrival among the `available`, given the round trips that a segment waits.
@@ -61,7 +61,7 @@ pub(crate) fn decide(
 ) -> Decision {
     let mut best: Option<(&SubflowView, f64)> = None;
     for s in view.candidates().filter(|s| available(s)) {
-        let srtt = s.srtt.map_or(f64::INFINITY, |r| r.as_secs_f64());
+        let srtt = s.rtt.smoothed.map_or(f64::INFINITY, |r| r.as_secs_f64());
         let arrival = (rtt_to_wait(s) as f64 + 0.5) * srtt;
         if best.is_none_or(|(_, least)| arrival < least) {
             best = Some((s, arrival));
@@ -72,13 +72,13 @@ pub(crate) fn decide(
     let reason = Reason::new("earliest arrival: ({rtt_to_wait} + 1/2)·srtt = {arrival_ms}")
         .with("arrival_ms", arrival * 1e3)
         .with("rtt_to_wait", rtt_to_wait(s) as f64)
-        .with("srtt_ms", s.srtt_or_zero().as_secs_f64() * 1e3);
+        .with("srtt_ms", s.rtt.smoothed_or_zero().as_secs_f64() * 1e3);
     Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Queue, reason })
 }
 
 impl Scheduler for Otias {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        decide(view, |s| s.send_buffer_space > 0, rtt_to_wait)
+        decide(view, |s| s.queue.space > 0, rtt_to_wait)
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
             [(0, 0, 0), (0, 10, 0), (9, 10, 0), (10, 10, 1), (19, 10, 1), (20, 10, 2), (5, 0, 0)]
         {
             let mut s = sub(0).0;
-            (s.unsent, s.unacked) = (unsent, unacked);
+            (s.queue.unsent, s.window.unacked) = (unsent, unacked);
             assert_eq!(rtt_to_wait(&s), wait, "{unsent} unsent, {unacked} unacknowledged");
         }
     }
@@ -105,7 +105,7 @@ mod tests {
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(10), sub(1).rtt(100).cwnd(10)]).write(1000);
         let first = bench.run_for(&mut Otias, 41);
         assert_eq!(first, [(0, 0..40), (1, 40..41)]);
-        assert_eq!((bench.sub(0).in_flight, bench.sub(0).unsent), (10, 30));
+        assert_eq!((bench.sub(0).window.in_flight, bench.sub(0).queue.unsent), (10, 30));
     }
 
     #[test]

@@ -55,19 +55,19 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 pub struct OtiasKernel;
 
 fn rtt_to_wait(s: &SubflowView) -> i64 {
-    let free = s.cwnd.saturating_sub(s.in_flight);
-    if s.unsent < free {
+    let free = s.window.cwnd.saturating_sub(s.window.in_flight);
+    if s.queue.unsent < free {
         return 0;
     }
-    i64::from((s.unsent - free).saturating_add(1).div_ceil(s.cwnd.max(1)))
+    i64::from((s.queue.unsent - free).saturating_add(1).div_ceil(s.window.cwnd.max(1)))
 }
 
 impl Scheduler for OtiasKernel {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         // A single subflow is only asked whether its window has room.
         let alone = view.subflows.len() == 1;
-        let has_room = |s: &SubflowView| if alone { s.has_space() } else { s.send_buffer_space > 0 };
-        otias::decide(view, |s| s.phase != Phase::Loss && has_room(s), rtt_to_wait)
+        let has_room = |s: &SubflowView| if alone { s.has_space() } else { s.queue.space > 0 };
+        otias::decide(view, |s| s.window.phase != Phase::Loss && has_room(s), rtt_to_wait)
     }
 
     fn wants_events(&self) -> bool {
@@ -84,7 +84,7 @@ mod tests {
     fn the_wait_by_hand() {
         for (unsent, in_flight, wait) in [(0, 0, 0), (0, 9, 0), (0, 10, 1), (9, 10, 1), (10, 10, 2), (19, 10, 2)] {
             let mut s = sub(0).0;
-            (s.unsent, s.in_flight, s.unacked) = (unsent, in_flight, in_flight);
+            (s.queue.unsent, s.window.in_flight, s.window.unacked) = (unsent, in_flight, in_flight);
             assert_eq!(rtt_to_wait(&s), wait, "{unsent} unsent, {in_flight} in flight");
         }
     }
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn what_is_out_of_order_or_lost_leaves_room() {
         let mut s = sub(0).0;
-        (s.unacked, s.in_flight) = (15, 7);
+        (s.window.unacked, s.window.in_flight) = (15, 7);
         for (unsent, wait) in [(0, 0), (2, 0), (3, 1), (12, 1), (13, 2)] {
-            s.unsent = unsent;
+            s.queue.unsent = unsent;
             assert_eq!(rtt_to_wait(&s), wait, "{unsent} unsent");
         }
     }
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn a_window_that_shrank_below_what_is_in_flight_has_no_room_and_no_debt() {
         let mut s = sub(0).0;
-        (s.unacked, s.in_flight) = (25, 25);
+        (s.window.unacked, s.window.in_flight) = (25, 25);
         for (unsent, wait) in [(0, 1), (9, 1), (10, 2)] {
-            s.unsent = unsent;
+            s.queue.unsent = unsent;
             assert_eq!(rtt_to_wait(&s), wait, "{unsent} unsent");
         }
     }
@@ -114,10 +114,10 @@ mod tests {
     #[test]
     fn a_subflow_in_loss_recovery_after_a_timeout_carries_nothing_new() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(1000)]).write(3);
-        bench.sub(0).phase = Phase::Loss;
+        bench.sub(0).window.phase = Phase::Loss;
         assert_eq!(bench.run(&mut OtiasKernel), [(1, 0..3)]);
         bench.map.append(1000);
-        bench.sub(1).phase = Phase::Loss;
+        bench.sub(1).window.phase = Phase::Loss;
         assert_eq!(bench.decide(&mut OtiasKernel), Decision::no_space());
     }
 

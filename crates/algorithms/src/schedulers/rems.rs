@@ -149,9 +149,9 @@ type Sorted<'v> = ArrayVec<&'v SubflowView, { SubflowId::MAX_SUBFLOWS }>;
 
 /// Eqs. 1 to 3, seconds.
 fn arrival_time(s: &SubflowView) -> f64 {
-    let Some(srtt) = s.srtt else { return f64::INFINITY };
-    let capacity = f64::from(s.cwnd) - f64::from(s.unacked);
-    let rounds = (f64::from(s.unsent) - capacity) / f64::from(s.cwnd.max(1));
+    let Some(srtt) = s.rtt.smoothed else { return f64::INFINITY };
+    let capacity = f64::from(s.window.cwnd) - f64::from(s.window.unacked);
+    let rounds = (f64::from(s.queue.unsent) - capacity) / f64::from(s.window.cwnd.max(1));
     (rounds.max(0.0) + 0.5) * srtt.as_secs_f64()
 }
 
@@ -160,7 +160,7 @@ fn sorted<'v>(view: &'v View<'_>) -> Sorted<'v> {
     let mut paths: Sorted<'v> = view.candidates().take(SubflowId::MAX_SUBFLOWS).collect();
     // Not the stable sort, which allocates.
     paths.sort_unstable_by(|a, b| {
-        let tie = || (Reverse(a.cwnd), a.id).cmp(&(Reverse(b.cwnd), b.id));
+        let tie = || (Reverse(a.window.cwnd), a.id).cmp(&(Reverse(b.window.cwnd), b.id));
         arrival_time(a).total_cmp(&arrival_time(b)).then_with(tie)
     });
     paths
@@ -261,8 +261,8 @@ impl Rems {
 
     /// When the round of a path that carries nothing is over.
     fn idle_round_ends(&self, s: &SubflowView) -> Option<Instant> {
-        let round = self.path(s.id).round.filter(|_| s.unacked + s.unsent == 0)?;
-        Some(round.began + s.srtt?)
+        let round = self.path(s.id).round.filter(|_| s.window.unacked + s.queue.unsent == 0)?;
+        Some(round.began + s.rtt.smoothed?)
     }
 
     fn assign(&self, view: &View<'_>, s: &SubflowView, whole: Range<DataSeq>, rule: &'static str) -> Option<Decision> {

@@ -62,14 +62,14 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     // "Sub-flow1 takes new packets 3, 4, 5", the first of which the other one has on its way.
     bench.now = ms(10);
     bench.map.acknowledge(seg(2));
-    bench.sub(1).cwnd = 3;
+    bench.sub(1).window.cwnd = 3;
     ack(&mut bench, &mut rems, 1, 0..2);
     assert_eq!(rules(&mut bench, &mut rems), [(1, 2..5, FASTEST)]);
 
     // "Next 4 packets 6, 7, 8, 9", and "next packets from 11": four, as the window has grown.
     bench.now = ms(20);
     bench.map.acknowledge(seg(5));
-    (bench.sub(1).cwnd, bench.sub(2).cwnd) = (4, 4);
+    (bench.sub(1).window.cwnd, bench.sub(2).window.cwnd) = (4, 4);
     ack(&mut bench, &mut rems, 1, 2..5);
     ack(&mut bench, &mut rems, 2, 0..3);
     assert_eq!(rems.path(SubflowId(2)).error, Some(5 * MSS));
@@ -78,7 +78,7 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     // Five more: the gap's last, then what follows the slow path's range.
     bench.now = ms(30);
     bench.map.acknowledge(seg(9));
-    bench.sub(1).cwnd = 5;
+    bench.sub(1).window.cwnd = 5;
     ack(&mut bench, &mut rems, 1, 5..9);
     assert_eq!(bench.run(&mut rems), [(1, 9..10), (1, 14..18)]);
 }
@@ -93,19 +93,19 @@ fn worked_example_by_the_printed_equations() {
     assert_eq!(rules(&mut bench, &mut rems), [(1, 0..2, REDUNDANT), (2, 0..3, REDUNDANT)]);
     bench.now = ms(10);
     bench.map.acknowledge(seg(2));
-    bench.sub(1).cwnd = 3;
+    bench.sub(1).window.cwnd = 3;
     ack(&mut bench, &mut rems, 1, 0..2);
     assert_eq!(rules(&mut bench, &mut rems), [(1, 2..5, FASTEST)]);
     bench.now = ms(20);
     bench.map.acknowledge(seg(5));
-    (bench.sub(1).cwnd, bench.sub(2).cwnd) = (4, 4);
+    (bench.sub(1).window.cwnd, bench.sub(2).window.cwnd) = (4, 4);
     ack(&mut bench, &mut rems, 1, 2..5);
     ack(&mut bench, &mut rems, 2, 0..3);
     assert_eq!(rems.path(SubflowId(2)).error, Some(4 * MSS));
     assert_eq!(rules(&mut bench, &mut rems), [(1, 5..9, FASTEST), (2, 10..14, AHEAD)]);
     bench.now = ms(30);
     bench.map.acknowledge(seg(9));
-    bench.sub(1).cwnd = 5;
+    bench.sub(1).window.cwnd = 5;
     ack(&mut bench, &mut rems, 1, 5..9);
     assert_eq!(bench.run(&mut rems), [(1, 9..10), (1, 14..18)]);
     bench.now = ms(40);
@@ -260,10 +260,11 @@ fn a_path_that_comes_back_starts_with_its_redundant_phase() {
     bench.run(&mut rems);
     bench.map.acknowledge(seg(4));
     ack(&mut bench, &mut rems, 1, 0..4);
-    let back = bench.sub(2).clone();
+    let mut back = bench.sub(2).clone();
     bench.down(2, &mut rems);
     assert_eq!(bench.run(&mut rems), [(1, 4..8)]);
-    bench.subflows.push(SubflowView { in_flight: 0, unacked: 0, ..back });
+    (back.window.in_flight, back.window.unacked) = (0, 0);
+    bench.subflows.push(back);
     bench.event(&mut rems, &Event::SubflowUp(SubflowId(2)));
     assert_eq!(rules(&mut bench, &mut rems), [(2, 4..8, REDUNDANT)]);
 }

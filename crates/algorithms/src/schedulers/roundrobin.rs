@@ -119,7 +119,7 @@ impl RoundRobin {
 impl Scheduler for RoundRobin {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let limited = self.cwnd_limited;
-        let usable = move |s: &SubflowView| if limited { s.has_space() } else { s.phase != Phase::Loss };
+        let usable = move |s: &SubflowView| if limited { s.has_space() } else { s.window.phase != Phase::Loss };
         let same = self.current.filter(|_| self.left > 0);
         let (s, left) = match same.and_then(|id| view.candidates().find(|s| s.id == id && usable(s))) {
             Some(s) => (s, self.left),
@@ -127,7 +127,7 @@ impl Scheduler for RoundRobin {
                 let Some(s) = next_after(view, self.current, usable) else { return Decision::no_space() };
                 let turn = match self.turn {
                     Turn::Segments(n) => n,
-                    Turn::Window => s.cwnd.max(1),
+                    Turn::Window => s.window.cwnd.max(1),
                 };
                 (s, turn)
             }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(reason.to_string(), "its turn, 1 segments left of it, and its window is full");
         bench.acked(0, 1);
         assert_eq!(bench.run(&mut scheduler), [(0, 2..3), (1, 3..4)]);
-        assert_eq!((bench.sub(0).unsent, bench.sub(1).unsent), (0, 0), "nothing is queued");
+        assert_eq!((bench.sub(0).queue.unsent, bench.sub(1).queue.unsent), (0, 0), "nothing is queued");
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(0, 0..3)]);
         bench.acked(0, 2);
         assert_eq!(bench.run(&mut scheduler), [(0, 3..4), (1, 4..8), (0, 8..9)]);
-        bench.sub(0).phase = Phase::Loss;
+        bench.sub(0).window.phase = Phase::Loss;
         assert_eq!(bench.run(&mut scheduler), [(1, 9..14)]);
     }
 

@@ -51,12 +51,12 @@ pub struct WeightedRoundRobin {
 }
 
 fn weight(s: &SubflowView, slowest: f64) -> f64 {
-    let rtt = s.srtt.map_or(slowest, |r| r.as_secs_f64()).max(1e-6);
-    f64::from(s.cwnd.max(1)) * f64::from(s.mss) / rtt
+    let rtt = s.rtt.smoothed.map_or(slowest, |r| r.as_secs_f64()).max(1e-6);
+    f64::from(s.window.cwnd.max(1)) * f64::from(s.mss) / rtt
 }
 
 fn slowest(view: &View<'_>) -> f64 {
-    view.subflows.iter().filter_map(|s| s.srtt).max().map_or(1.0, |r| r.as_secs_f64())
+    view.subflows.iter().filter_map(|s| s.rtt.smoothed).max().map_or(1.0, |r| r.as_secs_f64())
 }
 
 impl Scheduler for WeightedRoundRobin {

@@ -21,7 +21,7 @@ impl Connection {
             Decision::Wait { for_subflow: Some(to), .. } => *to,
             Decision::Wait { .. } => return false,
         };
-        let has_space = views.iter().any(|v| v.id == to && v.send_buffer_space > 0);
+        let has_space = views.iter().any(|v| v.id == to && v.queue.space > 0);
         if !has_space || self.host.acknowledging().is_none_or(|own| own == to) {
             return false;
         }

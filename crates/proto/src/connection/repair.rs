@@ -89,7 +89,7 @@ impl Connection {
             .view(now, &views)
             .candidates()
             .filter(|s| !owners.contains(s.id) && s.has_space())
-            .min_by_key(|s| (s.unacked + s.unsent > 0, s.srtt_or_zero()))
+            .min_by_key(|s| (s.window.unacked + s.queue.unsent > 0, s.rtt.smoothed_or_zero()))
             .map(|s| s.id);
         if let Some(subflow) = other {
             let assign = Assign {
@@ -207,7 +207,7 @@ impl Connection {
                 .view(now, views)
                 .candidates()
                 .filter(|s| !owners.contains(s.id) && s.has_space())
-                .min_by_key(|s| s.srtt_or_zero())
+                .min_by_key(|s| s.rtt.smoothed_or_zero())
                 .map(|s| (s.id, u64::from(s.mss)));
             let Some((subflow, mss)) = best else { return };
             let piece = start..end.min(start + mss);
@@ -238,12 +238,12 @@ impl Connection {
         let first = self.sender.map.first_unacked();
         let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
         let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return false };
-        let (slow_id, slow_srtt) = (slow.id, slow.srtt_or_zero());
+        let (slow_id, slow_srtt) = (slow.id, slow.rtt.smoothed_or_zero());
         let fast = self
             .view(now, views)
             .candidates()
-            .filter(|s| !owners.contains(s.id) && s.has_space() && s.srtt_or_zero() < slow_srtt)
-            .min_by_key(|s| s.srtt_or_zero())
+            .filter(|s| !owners.contains(s.id) && s.has_space() && s.rtt.smoothed_or_zero() < slow_srtt)
+            .min_by_key(|s| s.rtt.smoothed_or_zero())
             .map(|s| (s.id, u64::from(s.mss)));
         let Some((fast, mss)) = fast else { return false };
         let assign = Assign {

@@ -191,7 +191,7 @@ impl Connection {
     fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
         // What is out on a dark subflow ends no wait while another lives.
         let dark = views.iter().all(|s| s.stale);
-        let in_flight = views.iter().any(|s| (dark || !s.stale) && s.unacked + s.unsent > 0);
+        let in_flight = views.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0);
         match until {
             // A wait that is over already would spin.
             Some(t) if t <= now => Err(ScheduleError::WaitIsOver),
@@ -212,7 +212,7 @@ impl Connection {
         scheduler: &mut dyn Scheduler,
     ) -> Option<Given> {
         let view = self.view(now, views);
-        let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.srtt_or_zero())?;
+        let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.rtt.smoothed_or_zero())?;
         let (subflow, range) = (best.id, view.next_for(best, 1)?);
         let assign = Assign { subflow, range, window: WindowUse::Respect, reason: Reason::new("default: lowest srtt") };
         match self.assign(now, &assign, views, scheduler) {

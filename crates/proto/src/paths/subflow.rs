@@ -7,6 +7,7 @@ use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
+use crate::subflow_state::{Delivery, PathTerms, QueueState, WindowState};
 use crate::tcp::{Counters, Tcp};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
@@ -137,31 +138,35 @@ impl Subflow {
             id: self.id,
             backup: self.backup,
             stale: self.health.is_stale(),
-            priority: self.meta.priority,
-            cost: self.meta.cost,
-            quota_left: self.meta.quota.map(|q| q.saturating_sub(tcp.counters.data_bytes_sent)),
-            srtt: tcp.rtt().srtt(),
-            rttvar: tcp.rtt().mean_deviation(),
-            min_rtt: tcp.rtt().min(),
-            max_rtt: tcp.rtt().max(),
-            latest_rtt: tcp.rtt().latest(),
-            cwnd: window.cwnd,
-            ssthresh: window.ssthresh,
-            in_flight: tcp.in_flight(),
-            unacked: queue.packets_out(),
-            unsent: queue.unsent(),
-            queued_bytes: queue.queued_bytes(),
-            queued_memory: tcp.queued_memory(),
-            send_buffer_space: tcp.send_buffer(send_buffer).saturating_sub(tcp.queued_memory()),
             mss: tcp.mss(),
-            loss: tcp.loss_estimate(),
-            delivery_rate: tcp.delivery_rate(),
-            pacing_rate: tcp.pacing_rate(),
-            growth: tcp.growth(),
-            phase: tcp.phase(),
-            round_start: tcp.round_start(),
-            last_sent: tcp.last_sent(),
-            app_limited: !tcp.cwnd_limited(),
+            path: PathTerms {
+                priority: self.meta.priority,
+                cost: self.meta.cost,
+                quota_left: self.meta.quota.map(|q| q.saturating_sub(tcp.counters.data_bytes_sent)),
+            },
+            rtt: tcp.rtt().state(),
+            window: WindowState {
+                cwnd: window.cwnd,
+                ssthresh: window.ssthresh,
+                in_flight: tcp.in_flight(),
+                unacked: queue.packets_out(),
+                app_limited: !tcp.cwnd_limited(),
+                phase: tcp.phase(),
+                growth: tcp.growth(),
+            },
+            queue: QueueState {
+                unsent: queue.unsent(),
+                bytes: queue.queued_bytes(),
+                memory: tcp.queued_memory(),
+                space: tcp.send_buffer(send_buffer).saturating_sub(tcp.queued_memory()),
+            },
+            delivery: Delivery {
+                loss: tcp.loss_estimate(),
+                rate: tcp.delivery_rate(),
+                pacing_rate: tcp.pacing_rate(),
+                round_start: tcp.round_start(),
+                last_sent: tcp.last_sent(),
+            },
         }
     }
 

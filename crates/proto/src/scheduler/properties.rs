@@ -53,7 +53,7 @@ impl World {
         let live: Vec<_> = paths.iter().enumerate().map(|(i, p)| view_of(i as u8, p)).collect();
         World {
             now: Instant::from_secs(1),
-            buffers: live.iter().map(|s| (s.id, s.send_buffer_space)).collect(),
+            buffers: live.iter().map(|s| (s.id, s.queue.space)).collect(),
             carried: live.iter().map(|s| (s.id, VecDeque::new())).collect(),
             live,
             down: Vec::new(),
@@ -87,12 +87,12 @@ impl World {
         let Some(s) = self.live.iter_mut().find(|s| s.id == id) else { return };
         let carried = &self.carried[&id];
         let segments = carried.len() as u32;
-        s.in_flight = segments.min(s.cwnd.max(s.in_flight.min(segments)));
-        s.unacked = s.in_flight;
-        s.unsent = segments - s.in_flight;
-        s.queued_bytes = carried.iter().map(|r| r.end.since(r.start)).sum();
-        s.queued_memory = s.queued_bytes + 900 * u64::from(segments);
-        s.send_buffer_space = self.buffers[&id].saturating_sub(s.queued_bytes);
+        s.window.in_flight = segments.min(s.window.cwnd.max(s.window.in_flight.min(segments)));
+        s.window.unacked = s.window.in_flight;
+        s.queue.unsent = segments - s.window.in_flight;
+        s.queue.bytes = carried.iter().map(|r| r.end.since(r.start)).sum();
+        s.queue.memory = s.queue.bytes + 900 * u64::from(segments);
+        s.queue.space = self.buffers[&id].saturating_sub(s.queue.bytes);
     }
 
     fn give(&mut self, id: SubflowId, range: Range<DataSeq>) {
@@ -178,7 +178,7 @@ impl World {
             "{name}: {range:?}"
         );
         prop_assert!(range.end <= view.send_window_end, "{name}: {range:?} passes the send window");
-        prop_assert!(s.send_buffer_space > 0, "{name}: no buffer space");
+        prop_assert!(s.queue.space > 0, "{name}: no buffer space");
         if factory.duplicates() {
             let carried = self.carried[&subflow].iter().any(|r| r.start < range.end && range.start < r.end);
             prop_assert!(!carried, "{name}: {subflow:?} carries some of {range:?} already");
@@ -192,14 +192,14 @@ impl World {
             prop_assert!(segments <= space, "{name}: {segments} segments into {space} ({reason})");
         } else {
             prop_assert!(factory.queues(), "{name} queues without saying so");
-            range.end = range.end.min(range.start + s.send_buffer_space.max(u64::from(s.mss)));
+            range.end = range.end.min(range.start + s.queue.space.max(u64::from(s.mss)));
         }
         Ok((subflow, range))
     }
 
     fn ack(&mut self, scheduler: &mut dyn Scheduler, id: SubflowId, segments: u32) {
         let Some(list) = self.carried.get_mut(&id) else { return };
-        let sent = self.live.iter().find(|s| s.id == id).map_or(0, |s| s.in_flight);
+        let sent = self.live.iter().find(|s| s.id == id).map_or(0, |s| s.window.in_flight);
         let mappings: Vec<_> = list.drain(..(segments.min(sent) as usize)).collect();
         if mappings.is_empty() {
             return;
@@ -208,7 +208,7 @@ impl World {
             self.received[r.start.0 as usize..r.end.0 as usize].fill(true);
         }
         if let Some(s) = self.live.iter_mut().find(|s| s.id == id) {
-            s.in_flight -= mappings.len() as u32;
+            s.window.in_flight -= mappings.len() as u32;
         }
         let first = self.map.first_unacked().0 as usize;
         let missing = self.received[first..].iter().position(|r| !r).unwrap_or(self.received.len() - first);
@@ -216,7 +216,7 @@ impl World {
         self.settle(id);
         let data_ack = self.map.first_unacked();
         self.tell(scheduler, &Event::Acked { subflow: id, mappings: &mappings, data_ack, has_sack: false });
-        if let Some(rtt) = self.live.iter().find(|s| s.id == id).and_then(|s| s.srtt) {
+        if let Some(rtt) = self.live.iter().find(|s| s.id == id).and_then(|s| s.rtt.smoothed) {
             self.tell(scheduler, &Event::RttSample { subflow: id, rtt });
         }
     }
@@ -273,7 +273,7 @@ impl World {
             Step::Down(n) if self.live.len() > 1 => {
                 let mut s = self.live.remove(usize::from(n) % self.live.len());
                 let id = s.id;
-                (s.in_flight, s.unacked, s.unsent, s.stale) = (0, 0, 0, false);
+                (s.window.in_flight, s.window.unacked, s.queue.unsent, s.stale) = (0, 0, 0, false);
                 self.carried.insert(id, VecDeque::new());
                 self.down.push(s);
                 self.map.release(id);
@@ -291,7 +291,7 @@ impl World {
             Step::Cwnd(n, cwnd) => {
                 if let Some(id) = nth(&self.live, n) {
                     if let Some(s) = self.live.iter_mut().find(|s| s.id == id) {
-                        s.cwnd = cwnd;
+                        s.window.cwnd = cwnd;
                     }
                     self.settle(id);
                 }
@@ -301,9 +301,9 @@ impl World {
                     && let Some(s) = self.live.iter_mut().find(|s| s.id == id)
                 {
                     let rtt = Duration::from_millis(ms);
-                    (s.srtt, s.latest_rtt) = (Some(rtt), Some(rtt));
-                    s.min_rtt = Some(s.min_rtt.map_or(rtt, |least| least.min(rtt)));
-                    s.pacing_rate = f64::from(s.cwnd * s.mss) * 1e3 / ms as f64;
+                    (s.rtt.smoothed, s.rtt.latest) = (Some(rtt), Some(rtt));
+                    s.rtt.min = Some(s.rtt.min.map_or(rtt, |least| least.min(rtt)));
+                    s.delivery.pacing_rate = f64::from(s.window.cwnd * s.mss) * 1e3 / ms as f64;
                 }
             }
             Step::Lost(n) => {
@@ -328,7 +328,7 @@ fn view_of(id: u8, path: &Path) -> SubflowView {
         s = s.backup();
     }
     let mut s = s.cwnd(path.cwnd).mss(path.mss).buffer_space(path.buffer).0;
-    s.pacing_rate = path.rtt_ms.map_or(0.0, |ms| f64::from(path.cwnd * path.mss) * 1e3 / ms as f64);
+    s.delivery.pacing_rate = path.rtt_ms.map_or(0.0, |ms| f64::from(path.cwnd * path.mss) * 1e3 / ms as f64);
     s
 }
 
@@ -374,7 +374,7 @@ fn delivers(factory: &dyn SchedulerFactory, paths: &[Path], window: u64, steps: 
         }
         let until = world.drain(factory, scheduler)?;
         world.note_blocking(scheduler);
-        let ids: Vec<_> = world.live.iter().filter(|s| s.in_flight > 0).map(|s| s.id).collect();
+        let ids: Vec<_> = world.live.iter().filter(|s| s.window.in_flight > 0).map(|s| s.id).collect();
         match (ids.is_empty(), until) {
             (false, _) => {
                 world.now += Duration::from_millis(7);

@@ -132,7 +132,7 @@ pub struct QueueBeyond;
 
 impl Scheduler for QueueBeyond {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let shortest = view.candidates().filter(|s| s.send_buffer_space > 0).min_by_key(|s| s.queued_bytes);
+        let shortest = view.candidates().filter(|s| s.queue.space > 0).min_by_key(|s| s.queue.bytes);
         let Some(s) = shortest else { return Decision::no_space() };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
         let reason = Reason::new("queue");
@@ -166,7 +166,7 @@ pub struct WaitAck;
 
 impl Scheduler for WaitAck {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        match view.subflows.iter().find(|s| s.unacked + s.unsent > 0) {
+        match view.subflows.iter().find(|s| s.window.unacked + s.queue.unsent > 0) {
             Some(s) => {
                 let reason = Reason::new("an acknowledgement is due");
                 Decision::Wait { until: None, for_subflow: Some(s.id), reason }
@@ -276,7 +276,7 @@ mod tests {
     fn queues_fill_evenly_beyond_the_windows() {
         let mut bench = Bench::new([sub(0).cwnd(1), sub(1).cwnd(1)]).write(6);
         bench.run(&mut QueueBeyond);
-        assert_eq!((bench.sub(0).unsent, bench.sub(1).unsent), (2, 2));
+        assert_eq!((bench.sub(0).queue.unsent, bench.sub(1).queue.unsent), (2, 2));
     }
 
     #[test]

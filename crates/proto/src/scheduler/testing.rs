@@ -7,6 +7,7 @@ use super::{Assign, Decision, Event, Scheduler, SubflowView, View, WindowUse};
 use crate::congestion::Phase;
 use crate::seq::{DataSeq, SubflowId};
 use crate::stream::send_map::SendMap;
+use crate::subflow_state::{QueueState, RoundTrip, WindowState};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
@@ -15,20 +16,20 @@ pub const MSS: u64 = 1000;
 
 /// A subflow with a window of 10, in avoidance, idle, with a round trip of 100 ms.
 pub fn sub(id: u8) -> Sub {
-    let rtt = Some(Duration::from_millis(100));
     Sub(SubflowView {
         id: SubflowId(id),
-        srtt: rtt,
-        min_rtt: rtt,
-        max_rtt: rtt,
-        latest_rtt: rtt,
-        cwnd: 10,
-        ssthresh: 10,
         mss: MSS as u32,
-        send_buffer_space: 1 << 40,
-        phase: Phase::Avoidance,
+        rtt: same_rtt(Some(100)),
+        window: WindowState { cwnd: 10, ssthresh: 10, phase: Phase::Avoidance, ..WindowState::default() },
+        queue: QueueState { space: 1 << 40, ..QueueState::default() },
         ..SubflowView::default()
     })
+}
+
+/// Every kind of round-trip time, milliseconds; no variation.
+fn same_rtt(ms: Option<u64>) -> RoundTrip {
+    let rtt = ms.map(Duration::from_millis);
+    RoundTrip { smoothed: rtt, min: rtt, max: rtt, latest: rtt, variation: Duration::ZERO }
 }
 
 /// A subflow under construction.
@@ -38,35 +39,34 @@ pub struct Sub(pub SubflowView);
 impl Sub {
     /// Every kind of round-trip time, milliseconds.
     pub fn rtt(mut self, ms: u64) -> Self {
-        let rtt = Some(Duration::from_millis(ms));
-        (self.0.srtt, self.0.min_rtt, self.0.max_rtt, self.0.latest_rtt) = (rtt, rtt, rtt, rtt);
+        self.0.rtt = RoundTrip { variation: self.0.rtt.variation, ..same_rtt(Some(ms)) };
         self
     }
     /// No round trip was measured yet.
     pub fn no_rtt(mut self) -> Self {
-        (self.0.srtt, self.0.min_rtt, self.0.max_rtt, self.0.latest_rtt) = (None, None, None, None);
+        self.0.rtt = RoundTrip { variation: self.0.rtt.variation, ..same_rtt(None) };
         self
     }
     /// Its variation, milliseconds.
     pub fn rttvar(mut self, ms: u64) -> Self {
-        self.0.rttvar = Duration::from_millis(ms);
+        self.0.rtt.variation = Duration::from_millis(ms);
         self
     }
     /// Its window, segments.
     pub fn cwnd(mut self, segments: u32) -> Self {
-        self.0.cwnd = segments;
+        self.0.window.cwnd = segments;
         self
     }
     /// Segments in flight.
     pub fn in_flight(mut self, segments: u32) -> Self {
-        (self.0.in_flight, self.0.unacked) = (segments, segments);
-        self.0.queued_bytes = u64::from(segments + self.0.unsent) * u64::from(self.0.mss);
+        (self.0.window.in_flight, self.0.window.unacked) = (segments, segments);
+        self.0.queue.bytes = u64::from(segments + self.0.queue.unsent) * u64::from(self.0.mss);
         self
     }
     /// Segments assigned and not sent.
     pub fn unsent(mut self, segments: u32) -> Self {
-        self.0.unsent = segments;
-        self.0.queued_bytes = u64::from(segments + self.0.in_flight) * u64::from(self.0.mss);
+        self.0.queue.unsent = segments;
+        self.0.queue.bytes = u64::from(segments + self.0.window.in_flight) * u64::from(self.0.mss);
         self
     }
     /// Data bytes of a full segment.
@@ -76,27 +76,27 @@ impl Sub {
     }
     /// Bytes assigned and not acknowledged, as a kernel counts them.
     pub fn queued_memory(mut self, bytes: u64) -> Self {
-        self.0.queued_memory = bytes;
+        self.0.queue.memory = bytes;
         self
     }
     /// Room in its send buffer, bytes.
     pub fn buffer_space(mut self, bytes: u64) -> Self {
-        self.0.send_buffer_space = bytes;
+        self.0.queue.space = bytes;
         self
     }
     /// Its pacing rate, bytes per second.
     pub fn pacing(mut self, bytes_per_second: f64) -> Self {
-        self.0.pacing_rate = bytes_per_second;
+        self.0.delivery.pacing_rate = bytes_per_second;
         self
     }
     /// Its delivery rate, bytes per second.
     pub fn delivery(mut self, bytes_per_second: f64) -> Self {
-        self.0.delivery_rate = bytes_per_second;
+        self.0.delivery.rate = bytes_per_second;
         self
     }
     /// It is in slow start.
     pub fn slow_start(mut self) -> Self {
-        (self.0.ssthresh, self.0.phase) = (0x7fff_ffff, Phase::SlowStart);
+        (self.0.window.ssthresh, self.0.window.phase) = (0x7fff_ffff, Phase::SlowStart);
         self
     }
     /// It is a backup.
@@ -183,9 +183,9 @@ impl Bench {
     /// `segments` out on `id` are acknowledged on the subflow.
     pub fn acked(&mut self, id: u8, segments: u32) {
         let s = self.sub(id);
-        s.in_flight -= segments;
-        s.unacked -= segments;
-        s.queued_bytes -= u64::from(segments) * u64::from(s.mss);
+        s.window.in_flight -= segments;
+        s.window.unacked -= segments;
+        s.queue.bytes -= u64::from(segments) * u64::from(s.mss);
     }
 
     /// The subflow dies.
@@ -209,19 +209,19 @@ impl Bench {
             WindowUse::Respect => {
                 assert!(segments <= space, "{segments} segments into a space of {space} ({reason})");
                 assert!(range.end <= send_window_end, "{range:?} passes the send window ({reason})");
-                s.in_flight += segments;
-                s.unacked += segments;
+                s.window.in_flight += segments;
+                s.window.unacked += segments;
             }
             WindowUse::Queue => {
-                s.in_flight += segments.min(space);
-                s.unacked += segments.min(space);
-                s.unsent += segments.saturating_sub(space);
+                s.window.in_flight += segments.min(space);
+                s.window.unacked += segments.min(space);
+                s.queue.unsent += segments.saturating_sub(space);
             }
         }
         let bytes = range.end.since(range.start);
-        s.queued_bytes += bytes;
-        s.queued_memory += bytes;
-        s.send_buffer_space = s.send_buffer_space.saturating_sub(bytes);
+        s.queue.bytes += bytes;
+        s.queue.memory += bytes;
+        s.queue.space = s.queue.space.saturating_sub(bytes);
         self.map.assign(range.clone(), subflow);
         self.event(scheduler, &Event::Assigned { subflow, range: range.clone(), clipped_by: None });
         (subflow.0, range.start.0 / MSS..range.end.0.div_ceil(MSS))

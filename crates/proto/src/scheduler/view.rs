@@ -1,10 +1,10 @@
 //! What a scheduler sees.
 
-use crate::congestion::{Growth, Phase};
 use crate::seq::{DataSeq, SubflowId};
 use crate::stream::send_map::SendMap;
+use crate::subflow_state::{Delivery, PathTerms, QueueState, RoundTrip, WindowState};
 use core::ops::Range;
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Instant;
 use std::collections::VecDeque;
 
 /// One subflow as a scheduler sees it.
@@ -16,75 +16,29 @@ pub struct SubflowView {
     pub backup: bool,
     /// Shows no sign of life: no new data should go there while another subflow lives.
     pub stale: bool,
-    /// The path's priority as configured; lower is preferred.
-    pub priority: u32,
-    /// The path's cost per gigabyte as configured.
-    pub cost: f64,
-    /// Bytes left of the path's quota, where it has one.
-    pub quota_left: Option<u64>,
-
-    /// Smoothed round-trip time; nothing before the first sample.
-    pub srtt: Option<Duration>,
-    /// Round-trip time variation (RFC 6298).
-    pub rttvar: Duration,
-    /// Smallest round-trip time of the subflow's life.
-    pub min_rtt: Option<Duration>,
-    /// Largest round-trip time of the subflow's life.
-    pub max_rtt: Option<Duration>,
-    /// The latest round-trip time sample.
-    pub latest_rtt: Option<Duration>,
-
-    /// Congestion window, segments.
-    pub cwnd: u32,
-    /// Slow start threshold, segments.
-    pub ssthresh: u32,
-    /// Segments sent and thought to be in the network.
-    pub in_flight: u32,
-    /// Segments sent and not yet cumulatively acknowledged (in flight, SACKed or lost).
-    pub unacked: u32,
-    /// Segments assigned and not yet sent.
-    pub unsent: u32,
-    /// Bytes assigned and not yet acknowledged: sent or not.
-    pub queued_bytes: u64,
-    /// The same with the buffer overhead that a kernel counts (`sk_wmem_queued`).
-    pub queued_memory: u64,
-    /// Bytes that the subflow's send buffer still takes.
-    pub send_buffer_space: u64,
     /// Data bytes of a full segment.
     pub mss: u32,
-
-    /// Part of the segments sent that were lost, smoothed, 0 to 1.
-    pub loss: f64,
-    /// Rate of newly acknowledged data over the last round, bytes per second; 0 before the first.
-    pub delivery_rate: f64,
-    /// The rate at which the window would be sent, bytes per second (the kernel's pacing rate).
-    pub pacing_rate: f64,
-    /// How the controller will grow the window.
-    pub growth: Growth,
-    /// Phase of congestion control.
-    pub phase: Phase,
-    /// When the current round's first segment was sent; nothing while nothing is out.
-    pub round_start: Option<Instant>,
-    /// When the last new data was sent.
-    pub last_sent: Option<Instant>,
-    /// The window was not filled when last checked.
-    pub app_limited: bool,
+    /// What is configured about its path.
+    pub path: PathTerms,
+    /// How long a round trip takes.
+    pub rtt: RoundTrip,
+    /// Its congestion window and what is in it.
+    pub window: WindowState,
+    /// What it was given and has not been acknowledged.
+    pub queue: QueueState,
+    /// What comes of sending.
+    pub delivery: Delivery,
 }
 
 impl SubflowView {
     /// Segments that the congestion window lets out now, beyond those assigned already.
     pub fn window_space(&self) -> u32 {
-        self.cwnd.saturating_sub(self.in_flight.saturating_add(self.unsent))
+        self.window.cwnd.saturating_sub(self.window.in_flight.saturating_add(self.queue.unsent))
     }
 
     /// Whether a segment can go out now.
     pub fn has_space(&self) -> bool {
-        self.window_space() > 0 && self.send_buffer_space > 0
-    }
-
-    /// The smoothed round-trip time, or zero before the first sample.
-    pub fn srtt_or_zero(&self) -> Duration {
-        self.srtt.unwrap_or(Duration::ZERO)
+        self.window_space() > 0 && self.queue.space > 0
     }
 }
 

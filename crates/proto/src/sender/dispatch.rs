@@ -92,11 +92,11 @@ impl Sender {
         if segments == 0 {
             return Err(ScheduleError::NoSpace(ClippedBy::CongestionWindow));
         }
-        if view.send_buffer_space == 0 {
+        if view.queue.space == 0 {
             return Err(ScheduleError::NoSpace(ClippedBy::SendBuffer));
         }
         let room = match assign.window {
-            WindowUse::Respect => (segments * mss).min(view.send_buffer_space.next_multiple_of(mss)),
+            WindowUse::Respect => (segments * mss).min(view.queue.space.next_multiple_of(mss)),
             // As the kernel does: what was decided goes in whole, once there is any room.
             WindowUse::Queue => segments * mss,
         };
@@ -144,9 +144,9 @@ impl Sender {
                 break;
             }
             subflow.tcp.queue_segment(piece.start, self.buffer.get(piece.clone()));
-            view.unsent += u32::from(room == 0);
+            view.queue.unsent += u32::from(room == 0);
             let len = piece.end.since(piece.start);
-            view.queued_bytes += len;
+            view.queue.bytes += len;
             at = piece.end;
         }
         if at == start {
@@ -155,8 +155,8 @@ impl Sender {
         if assign.window == WindowUse::Queue {
             subflow.tcp.end_grant();
         }
-        view.queued_memory = subflow.tcp.queued_memory();
-        view.send_buffer_space = subflow.tcp.send_buffer(terms.send_buffer).saturating_sub(subflow.tcp.queued_memory());
+        view.queue.memory = subflow.tcp.queued_memory();
+        view.queue.space = subflow.tcp.send_buffer(terms.send_buffer).saturating_sub(subflow.tcp.queued_memory());
         self.map.assign(start..at, id);
         Ok((start..at, clipped_by))
     }

@@ -4,6 +4,7 @@
 //! round and falls by a quarter of the difference at the end of each round, and a sample below the average counts an eighth
 //! towards it. The configured minimum bounds the variance term, as in the kernel, so the timeout is never below it either.
 
+use crate::subflow_state::RoundTrip;
 use pathweave_units::Duration;
 
 #[derive(Clone, Debug)]
@@ -90,18 +91,13 @@ impl Rtt {
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
-    /// RFC 6298 calls it RTTVAR.
-    pub(crate) fn mean_deviation(&self) -> Duration {
-        self.mean_deviation
-    }
-    pub(crate) fn latest(&self) -> Option<Duration> {
-        self.latest
+    /// What schedulers and snapshots see.
+    pub(crate) fn state(&self) -> RoundTrip {
+        let (smoothed, variation) = (self.srtt, self.mean_deviation);
+        RoundTrip { smoothed, variation, min: self.min, max: self.max, latest: self.latest }
     }
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min
-    }
-    pub(crate) fn max(&self) -> Option<Duration> {
-        self.max
     }
     /// RFC 6298 §5.5.
     pub(crate) fn back_off(&mut self) {
