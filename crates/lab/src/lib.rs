@@ -1,6 +1,7 @@
 //! Scenarios, runs and metrics: one run is a pure function of scenario, seed and files (ARCHITECTURE.md, contract 7).
 
 pub mod benefit;
+pub mod bound;
 pub mod explain;
 pub mod gates;
 pub mod middlebox;

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 /// The place of something: in which text, its first byte, and the byte after its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     origin: usize,
     start: usize,
     end: usize,
@@ -14,14 +14,16 @@ pub(crate) struct Place {
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Value {
-    pub(crate) place: Place,
-    pub(crate) data: Data,
+pub struct Value {
+    /// Where it stands.
+    pub place: Place,
+    /// What it is.
+    pub data: Data,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(crate) enum Data {
+pub enum Data {
     /// Text, a number, a truth value or a date, as text.
     Scalar(String),
     /// A list.
@@ -32,15 +34,18 @@ pub(crate) enum Data {
 
 /// A key with its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) key_place: Place,
-    pub(crate) value: Value,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub key_place: Place,
+    /// The value.
+    pub value: Value,
 }
 
 impl Value {
     /// How it is shown in an error: on one line, and not too long.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         match &self.data {
             Data::Scalar(text) => shown(text),
             Data::List(_) => "a list".into(),
@@ -49,7 +54,7 @@ impl Value {
     }
 
     /// The entries of a table; nothing for other values.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry] {
         match &self.data {
             Data::Table(entries) => entries,
             _ => &[],
@@ -57,7 +62,7 @@ impl Value {
     }
 
     /// The elements of a list; nothing for other values.
-    pub(crate) fn elements(&self) -> &[Value] {
+    pub fn elements(&self) -> &[Value] {
         match &self.data {
             Data::List(elements) => elements,
             _ => &[],
@@ -219,15 +224,13 @@ impl Document {
         }
     }
 
+    /// The whole file as a table.
+    pub fn root(&self) -> &Value {
+        &self.root
+    }
+
     /// An error at a place.
-    pub(crate) fn error(
-        &self,
-        problem: Problem,
-        place: Place,
-        key: &str,
-        value: String,
-        allowed: String,
-    ) -> ScenarioError {
+    pub fn error(&self, problem: Problem, place: Place, key: &str, value: String, allowed: String) -> ScenarioError {
         let (file, source) = self.origins[place.origin].clone();
         let span = place.start..place.end;
         ScenarioError {

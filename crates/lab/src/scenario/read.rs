@@ -40,25 +40,29 @@ pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-/// The document's errors and helpers to read its values.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
-    pub(crate) document: &'a Document,
+/// The document's errors and helpers to read its values; other files that are written alike are read with it too.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    /// What is read.
+    pub document: &'a Document,
 }
 
 impl<'a> Reader<'a> {
     /// The error for a `value` that `key` does not take.
-    pub(crate) fn wrong(&self, key: &str, value: &Value, allowed: impl Into<String>) -> ScenarioError {
+    pub fn wrong(&self, key: &str, value: &Value, allowed: impl Into<String>) -> ScenarioError {
         self.document.error(Problem::Value, value.place, key, value.shown(), allowed.into())
     }
 
     /// The error for a missing `key`.
-    pub(crate) fn missing(&self, place: Place, key: &str, allowed: impl Into<String>) -> ScenarioError {
+    pub fn missing(&self, place: Place, key: &str, allowed: impl Into<String>) -> ScenarioError {
         self.document.error(Problem::Missing, place, key, String::new(), allowed.into())
     }
 
     /// Every key of a table must be one of these.
-    pub(crate) fn check_keys(&self, table: &[Entry], known: &[&str]) -> Result<()> {
+    ///
+    /// # Errors
+    /// At the first key that is not.
+    pub fn check_keys(&self, table: &[Entry], known: &[&str]) -> Result<()> {
         let Some(entry) = table.iter().find(|e| !known.contains(&e.key.as_str())) else { return Ok(()) };
         Err(self.unknown(entry, known))
     }
@@ -96,7 +100,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a value. A table `{ kind = "name", key = "value" }` is `name:key=value`.
-    pub(crate) fn text(&self, key: &str, value: &Value) -> Result<String> {
+    ///
+    /// # Errors
+    /// If it is a list, or a table without a kind.
+    pub fn text(&self, key: &str, value: &Value) -> Result<String> {
         let entries = match &value.data {
             Data::Scalar(text) => return Ok(text.clone()),
             Data::List(_) => return Err(self.wrong(key, value, "one value")),
@@ -120,7 +127,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The tables of `[[key]]`; empty if there are none.
-    pub(crate) fn tables(&self, within: &'a [Entry], key: &str) -> Result<Vec<(&'a Value, &'a [Entry])>> {
+    ///
+    /// # Errors
+    /// If something else is there.
+    pub fn tables(&self, within: &'a [Entry], key: &str) -> Result<Vec<(&'a Value, &'a [Entry])>> {
         let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(Vec::new()) };
         let Data::List(list) = &entry.value.data else {
             return Err(self.wrong(key, &entry.value, format!("tables, each with the heading [[{key}]]")));
@@ -133,7 +143,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The table `key`, if it is there.
-    pub(crate) fn table(&self, within: &'a [Entry], key: &str) -> Result<Option<&'a [Entry]>> {
+    ///
+    /// # Errors
+    /// If it is no table.
+    pub fn table(&self, within: &'a [Entry], key: &str) -> Result<Option<&'a [Entry]>> {
         let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(None) };
         match &entry.value.data {
             Data::Table(entries) => Ok(Some(entries)),
