@@ -17,6 +17,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Compare(CompareOptions),
     Explain(ExplainOptions),
+    Sweep(SweepOptions),
     Validate(ValidateOptions),
     List(ListOptions),
     NewScheduler(NewSchedulerOptions),
@@ -141,6 +142,38 @@ pub(crate) struct ExplainOptions {
     pub(crate) report: Option<PathBuf>,
 }
 
+/// Makes all runs of a plan: scenarios, schedulers, ranges of parameters and seeds.
+///
+/// A plan is a TOML file (docs/experiments.md). Each run is a line of JSON as soon as it is done. With --shard, several machines share
+/// the work; when the files of all shards are in the folder, any of the commands with --resume puts them together. The results depend neither
+/// on the number of shards nor on interruptions.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SweepOptions {
+    /// The plan.
+    #[arg(value_name = "PLAN.toml")]
+    pub(crate) plan: PathBuf,
+
+    /// The folder for the results; it is created if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// Makes only part I of N of the runs, I from 1.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(crate) shard: Option<(usize, usize)>,
+
+    /// Goes on with the runs that are in the folder. They must be of the same plan and the same program.
+    #[arg(long)]
+    pub(crate) resume: bool,
+
+    /// Makes the smaller sweep of the plan's table [quick].
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
+    pub(crate) jobs: Option<NonZero<usize>>,
+}
+
 /// Compares the engine with measurements of the real Linux stack.
 ///
 /// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the scheduler linux,
@@ -229,6 +262,11 @@ pub(crate) enum Listed {
 
 fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "write a whole number from 1".into())
+}
+
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    numbers.filter(|(i, n)| (1..=*n).contains(i)).ok_or_else(|| "write I/N with I from 1 to N, such as 2/4".into())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -162,7 +162,7 @@ pub(crate) fn spread<T: Sync, R: Send>(
 }
 
 /// On standard error, and only where that is a terminal.
-fn progress(runs: usize) -> ProgressBar {
+pub(crate) fn progress(runs: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
     let bar = ProgressBar::new(runs as u64);
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -26,6 +26,8 @@ mod new_scheduler;
 mod pcap;
 mod plan;
 mod report;
+mod shard;
+mod sweep;
 mod validate;
 
 pub use pathweave_algorithms::Registry;
@@ -50,6 +52,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
     let outcome = match arguments.command {
         Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
+        Command::Sweep(options) => sweep::sweep(&options, &registry, &engine::simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
         Command::List(options) => list::list(&options, &registry),

@@ -1,0 +1,57 @@
+//! `pathweave sweep`.
+
+use crate::args::SweepOptions;
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::shard::{Existing, Ready};
+use pathweave_algorithms::Registry;
+use pathweave_experiments::results::Results;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The most lines about runs that did not complete.
+const MOST_PROBLEMS: usize = 20;
+
+/// Makes the runs of a plan, or of one shard of it, and shows what came out when all are there.
+pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
+    let ready = Ready::read(&options.plan, options.quick, registry)?;
+    let (shard, shards) = options.shard.unwrap_or((1, 1));
+    interrupt::listen();
+    let existing = if options.resume { Existing::Resume } else { Existing::Refuse };
+    let complete = ready.run(&options.out, (shard, shards), existing, options.jobs, registry, engine)?;
+    if !complete {
+        let text = "Stopped early; --resume goes on with what is missing.\n";
+        io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?;
+        return Ok(ExitCode::from(interrupt::CODE));
+    }
+    let Some(records) = ready.all_records(&options.out, shards)? else {
+        let text = format!("Shard {shard} of {shards} is complete; others are not there yet.\n");
+        io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let lines: String = records.iter().map(|r| r.line()).collect();
+    let path = options.out.join("runs.jsonl");
+    std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
+    let results = Results::new(&ready.sweep, &records);
+    let text = format!("{} runs: {}\n", results.runs, path.display());
+    io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
+    let problems = problems(&results);
+    io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
+    Ok(ExitCode::from(u8::from(results.failures > 0)))
+}
+
+/// A line for each run that did not complete.
+pub(crate) fn problems(results: &Results) -> String {
+    if results.problems.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{} of {} runs did not complete:\n", results.problems.len(), results.runs);
+    for problem in results.problems.iter().take(MOST_PROBLEMS) {
+        text.push_str(&format!("  {problem}\n"));
+    }
+    if results.problems.len() > MOST_PROBLEMS {
+        text.push_str(&format!("  and {} more\n", results.problems.len() - MOST_PROBLEMS));
+    }
+    text
+}

@@ -1,0 +1,13 @@
+//! Experiments as data.
+//!
+//! A [`Plan`](plan::Plan) is a TOML file: scenarios, what is run on them, parameters with their values, seeds, figures and claims. A
+//! [`Sweep`](runs::Sweep) is the plan with every run that it asks for; [`Record`](record::Record)s are what the runs leave behind.
+//! [`Results`](results::Results) looks values up in them, from which [`verdicts`](claim::verdicts) decides the claims.
+//!
+//! Like the simulator, this reads no file and no clock: the command does.
+
+pub mod metric;
+pub mod plan;
+pub mod record;
+pub mod results;
+pub mod runs;

@@ -1,0 +1,185 @@
+//! The metrics that plans name: numbers of one run.
+//!
+//! Those of the results (`docs/results-format.md`) keep their names. The others are derived here, from a run's series and from its scenario.
+
+use pathweave_lab::bound::goodput_bound_mbps;
+use pathweave_lab::results::{RunResult, SubflowSeries};
+use pathweave_lab::scenario::{Direction, Rate, Scenario};
+use pathweave_proto::config::ReceiveBuffer;
+use std::collections::BTreeMap;
+
+/// Metrics by path are there for so many paths.
+const PATHS: usize = 4;
+
+/// A metric: name, unit, what it is.
+type About = (&'static str, &'static str, &'static str);
+
+/// The metrics that are not by path.
+const METRICS: &[About] = &[
+    ("goodput_mbps", "Mbit/s", "data delivered in order to the application"),
+    (
+        "aggregation_benefit",
+        "",
+        "0: plain TCP on the best path; 1: all paths added up; -1: nothing (CP eq. 9, DPSAF eq. 14)",
+    ),
+    ("completion_s", "s", "from the start of the connection to the delivery of its last byte"),
+    ("retransmitted_segments", "segments", "sent again on the same subflow"),
+    ("reinjected_segments", "segments", "sent on another subflow after a timeout or on a dead path"),
+    ("opportunistic_retransmissions", "segments", "sent by opportunistic retransmission (pr)"),
+    ("penalisations", "", "windows halved by penalisation (pr)"),
+    ("timeouts", "", "retransmission timeouts"),
+    ("head_of_line_blocked_s", "s", "time in which later data had arrived and earlier data was missing"),
+    ("window_limited_s", "s", "time in which only the receive window held data back"),
+    ("out_of_order_mean_kb", "KB", "data that waits out of order: mean of the maximum in each 10 ms"),
+    ("out_of_order_p95_kb", "KB", "its 95th percentile"),
+    ("out_of_order_max_kb", "KB", "its maximum"),
+    ("fairness", "", "Jain's index over the goodput of all connections"),
+    (
+        "in_flight_segments",
+        "segments",
+        "segments in flight on all subflows together: mean of the samples at the end of each step of the series",
+    ),
+    (
+        "rtt_difference_ms",
+        "ms",
+        "mean difference of the smoothed round-trip times of the slower and the faster of two subflows (CP Fig. 6)",
+    ),
+    (
+        "acceptable_rtt_difference_ms",
+        "ms",
+        "receive buffer over the rate of the path with the shortest delay (CP Fig. 6)",
+    ),
+    ("competitors_mbps", "Mbit/s", "mean goodput of the connections that are not measured"),
+    ("bound_mbps", "Mbit/s", "what no scheduler can exceed, where that is known"),
+    ("bound_share", "", "goodput, divided by the bound"),
+];
+
+/// The metrics of path P, after `pathP_`.
+const BY_PATH: &[About] = &[
+    ("goodput_mbps", "Mbit/s", "the path's part of the goodput"),
+    ("share", "", "the path's part of the bytes sent"),
+    ("srtt_ms", "ms", "mean smoothed round-trip time of its subflow"),
+];
+
+/// The unit of a metric, empty for a plain number; `None`: there is no such metric.
+pub fn unit(name: &str) -> Option<&'static str> {
+    about(name).map(|(_, unit, _)| unit)
+}
+
+/// What a metric is, in words.
+pub fn meaning(name: &str) -> Option<&'static str> {
+    about(name).map(|(_, _, meaning)| meaning)
+}
+
+fn about(name: &str) -> Option<About> {
+    let of_path = || {
+        let (path, rest) = name.strip_prefix("path")?.split_once('_')?;
+        path.parse::<usize>().ok().filter(|p| *p < PATHS)?;
+        BY_PATH.iter().find(|(n, ..)| *n == rest)
+    };
+    METRICS.iter().find(|(n, ..)| *n == name).or_else(of_path).copied()
+}
+
+/// All names, for errors.
+pub(crate) fn allowed() -> String {
+    let plain = METRICS.iter().map(|(name, ..)| (*name).to_owned());
+    let by_path = BY_PATH.iter().map(|(name, ..)| format!("path0_{name}"));
+    plain.chain(by_path).collect::<Vec<_>>().join(", ")
+}
+
+/// Every metric of a run that it has; `aggregation_benefit` needs other runs and comes later.
+pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64> {
+    let m = &run.metrics;
+    let mut all = BTreeMap::new();
+    let mut put = |name: &str, value: Option<f64>| {
+        if let Some(value) = value.filter(|v| v.is_finite()) {
+            all.insert(name.to_owned(), value);
+        }
+    };
+    let bound = goodput_bound_mbps(scenario);
+    let from = scenario.measure_from.as_secs_f64();
+    put("goodput_mbps", Some(m.goodput_mbps));
+    put("completion_s", m.completion_s);
+    put("retransmitted_segments", Some(m.retransmitted_segments as f64));
+    put("reinjected_segments", Some(m.reinjected_segments as f64));
+    put("opportunistic_retransmissions", Some(m.opportunistic_retransmissions as f64));
+    put("penalisations", Some(m.penalisations as f64));
+    put("timeouts", Some(m.timeouts as f64));
+    put("head_of_line_blocked_s", Some(m.head_of_line_blocked_s));
+    put("window_limited_s", Some(m.window_limited_s));
+    put("out_of_order_mean_kb", Some(m.out_of_order_bytes.mean / 1e3));
+    put("out_of_order_p95_kb", Some(m.out_of_order_bytes.p95 as f64 / 1e3));
+    put("out_of_order_max_kb", Some(m.out_of_order_bytes.max as f64 / 1e3));
+    put("fairness", m.fairness);
+    put("bound_mbps", bound);
+    put("bound_share", bound.filter(|b| *b > 0.0).map(|b| m.goodput_mbps / b));
+    let others: Vec<f64> = run.connections.iter().filter(|c| !c.measured).map(|c| c.goodput_mbps).collect();
+    put("competitors_mbps", mean(others.iter().copied()));
+    put("in_flight_segments", in_flight(run, from));
+    put("rtt_difference_ms", rtt_difference(run, from));
+    put("acceptable_rtt_difference_ms", acceptable_rtt_difference(scenario));
+    let sent: u64 = m.per_path.iter().map(|p| p.sent_bytes).sum();
+    for (i, path) in m.per_path.iter().enumerate().take(PATHS) {
+        put(&format!("path{i}_goodput_mbps"), Some(path.goodput_mbps));
+        put(&format!("path{i}_share"), (sent > 0).then(|| path.sent_bytes as f64 / sent as f64));
+        put(
+            &format!("path{i}_srtt_ms"),
+            subflow(run, i).and_then(|s| mean(s.srtt_ms.iter().skip(first(run, from)).copied().filter(|t| *t > 0.0))),
+        );
+    }
+    all
+}
+
+/// The mean; `None` of nothing.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), x| (sum + x, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// The first step of the series that ends in the measured time.
+fn first(run: &RunResult, from: f64) -> usize {
+    if run.series.step_s > 0.0 { (from / run.series.step_s) as usize } else { 0 }
+}
+
+fn subflow(run: &RunResult, path: usize) -> Option<&SubflowSeries> {
+    run.series.subflows.iter().find(|s| s.path == path)
+}
+
+fn in_flight(run: &RunResult, from: f64) -> Option<f64> {
+    let means = run
+        .series
+        .subflows
+        .iter()
+        .map(|s| mean(s.in_flight_segments.iter().skip(first(run, from)).map(|n| f64::from(*n))));
+    let means: Vec<f64> = means.flatten().collect();
+    (!means.is_empty()).then(|| means.iter().sum())
+}
+
+/// Over the samples at which both subflows had one.
+fn rtt_difference(run: &RunResult, from: f64) -> Option<f64> {
+    let (a, b) = (subflow(run, 0)?, subflow(run, 1)?);
+    let pairs = a.srtt_ms.iter().zip(&b.srtt_ms).skip(first(run, from));
+    mean(pairs.filter(|(a, b)| **a > 0.0 && **b > 0.0).map(|(a, b)| (a - b).abs()))
+}
+
+fn acceptable_rtt_difference(scenario: &Scenario) -> Option<f64> {
+    let connection = scenario.connections.iter().find(|c| c.measured)?;
+    let buffer = match connection.engine.receive_buffer {
+        ReceiveBuffer::Fixed(bytes) | ReceiveBuffer::Auto { max: bytes, .. } => bytes,
+    };
+    let link = |path: &usize| {
+        let path = &scenario.paths[*path];
+        let links = if connection.direction == Direction::Upload { &path.up } else { &path.down };
+        links.iter().map(|i| &scenario.links[*i].settings).min_by_key(|s| rate(&s.shaper).unwrap_or(u64::MAX))
+    };
+    let fastest = connection.paths.iter().filter_map(link).min_by_key(|s| s.delay.as_nanos())?;
+    let rate = rate(&fastest.shaper)?;
+    Some(buffer as f64 * 8.0 / rate as f64 * 1e3)
+}
+
+fn rate(rate: &Rate) -> Option<u64> {
+    match rate {
+        Rate::Constant(rate) | Rate::TokenBucket { rate, .. } => Some(rate.as_bps()).filter(|r| *r > 0),
+        Rate::Unlimited | Rate::Trace(_) => None,
+    }
+}

@@ -1,0 +1,328 @@
+//! From a plan's tree to a plan.
+
+use super::claims::{claims, figures};
+use super::points;
+use super::{Design, Override, Parameter, Plan, PlanFiles, PlanScenario, PlanVariant, What};
+use crate::metric;
+use pathweave_lab::benefit::plain_tcp_path;
+use pathweave_lab::scenario::{Data, Document, Entry, Problem, Reader, ScenarioError, SchedulerSpec, Value};
+
+pub(super) type Result<T> = core::result::Result<T, ScenarioError>;
+
+const TOP: &[&str] = &[
+    "format",
+    "name",
+    "title",
+    "source",
+    "scenarios",
+    "scenario",
+    "schedulers",
+    "variant",
+    "baselines",
+    "design",
+    "points",
+    "parameter",
+    "seeds",
+    "set",
+    "metrics",
+    "quick",
+    "figure",
+    "claim",
+];
+const SEEDS: u64 = 5;
+
+/// Reads a whole plan.
+pub(super) fn plan(document: Document, quick: bool, files: &dyn PlanFiles) -> Result<Plan> {
+    let read = Read { reader: Reader { document: &document } };
+    let top = document.root().entries();
+    read.reader.check_keys(top, TOP)?;
+    match read.find(top, "format") {
+        Some(entry) if read.reader.text("format", &entry.value)? == "1" => {}
+        Some(entry) => return Err(read.reader.wrong("format", &entry.value, "1")),
+        None => return Err(read.missing("format", "1")),
+    }
+    let quick_table = read.reader.table(top, "quick")?.unwrap_or(&[]);
+    read.reader.check_keys(quick_table, &["seeds", "set", "points"])?;
+    let quick_table = if quick { quick_table } else { &[] };
+
+    let name = read.text(top, "name")?.ok_or_else(|| read.missing("name", "the plan's name"))?;
+    let scenarios = scenarios(&read, top)?;
+    let variants = variants(&read, top)?;
+    let mut parameters = parameters(&read, top, quick)?;
+    let points = design(&read, top, quick_table, &mut parameters, files)?;
+    let seeds = match read.count(quick_table, "seeds")? {
+        Some(seeds) => seeds,
+        None => read.count(top, "seeds")?.unwrap_or(SEEDS),
+    };
+    let mut set = read.overrides(top, "set")?;
+    set.extend(read.overrides(quick_table, "set")?);
+    let mut metrics = Vec::new();
+    for (name, value) in read.list(top, "metrics")? {
+        metrics.push(read.metric("metrics", &name, value)?);
+    }
+    let baselines = read.truth(top, "baselines")?.unwrap_or(true);
+    let mut plan = Plan {
+        title: read.text(top, "title")?.unwrap_or_else(|| name.clone()),
+        source: read.text(top, "source")?.unwrap_or_default(),
+        name,
+        scenarios,
+        variants,
+        baselines,
+        parameters,
+        points,
+        seeds,
+        set,
+        metrics,
+        figures: Vec::new(),
+        claims: Vec::new(),
+        document: document.clone(),
+    };
+    plan.figures = figures(&read, top, &plan)?;
+    plan.claims = claims(&read, top, &plan)?;
+    Ok(plan)
+}
+
+fn scenarios(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanScenario>> {
+    let mut all: Vec<PlanScenario> = Vec::new();
+    for (name, value) in read.list(top, "scenarios")? {
+        all.push(PlanScenario { name: name.clone(), from: name, set: Vec::new(), place: value.place });
+    }
+    for (value, table) in read.reader.tables(top, "scenario")? {
+        read.reader.check_keys(table, &["name", "from", "set"])?;
+        let from = read.text(table, "from")?;
+        let from = from.ok_or_else(|| read.reader.missing(value.place, "from", "a built-in scenario or a file"))?;
+        let place = read.find(table, "from").map_or(value.place, |e| e.value.place);
+        let name = read.text(table, "name")?.unwrap_or_else(|| from.clone());
+        if all.iter().any(|s| s.name == name) {
+            return Err(read.reader.wrong("name", value, format!("a name other than {name}, which is taken")));
+        }
+        all.push(PlanScenario { name, from, set: read.overrides(table, "set")?, place });
+    }
+    if all.is_empty() {
+        return Err(read.missing("scenarios", "a list of built-in scenarios and files"));
+    }
+    Ok(all)
+}
+
+fn variants(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanVariant>> {
+    let mut all: Vec<PlanVariant> = Vec::new();
+    let what = |key: &str, text: &str, value: &Value| match plain_tcp_path(text) {
+        Some(path) => Ok(What::PlainTcp(path)),
+        None => SchedulerSpec::parse(text)
+            .map(What::Scheduler)
+            .map_err(|e| read.reader.wrong(key, value, e.allowed.to_string())),
+    };
+    for (name, value) in read.list(top, "schedulers")? {
+        let run = what("schedulers", &name, value)?;
+        all.push(PlanVariant { name, run, set: Vec::new(), place: Some(value.place) });
+    }
+    for (value, table) in read.reader.tables(top, "variant")? {
+        read.reader.check_keys(table, &["name", "run", "set"])?;
+        let allowed = "a scheduler, or tcp-path0, tcp-path1, ...";
+        let run = read.find(table, "run").ok_or_else(|| read.reader.missing(value.place, "run", allowed))?;
+        let text = read.reader.text("run", &run.value)?;
+        let name = read.text(table, "name")?.unwrap_or_else(|| text.clone());
+        if all.iter().any(|v| v.name == name) {
+            return Err(read.reader.wrong("name", value, format!("a name other than {name}, which is taken")));
+        }
+        let place = Some(run.value.place);
+        all.push(PlanVariant { name, run: what("run", &text, &run.value)?, set: read.overrides(table, "set")?, place });
+    }
+    if all.is_empty() {
+        return Err(read.missing("schedulers", "a list of schedulers, and tcp-path0, tcp-path1, ... for plain TCP"));
+    }
+    Ok(all)
+}
+
+fn parameters(read: &Read<'_>, top: &[Entry], quick: bool) -> Result<Vec<Parameter>> {
+    let mut all: Vec<Parameter> = Vec::new();
+    for (value, table) in read.reader.tables(top, "parameter")? {
+        read.reader.check_keys(table, &["name", "label", "values", "quick", "set", "open"])?;
+        let name = read.text(table, "name")?;
+        let name = name.ok_or_else(|| read.reader.missing(value.place, "name", "a name"))?;
+        if all.iter().any(|p| p.name == name) {
+            return Err(read.reader.wrong("name", value, format!("a name other than {name}, which is taken")));
+        }
+        let set = read.overrides(table, "set")?;
+        if let Some(fixed) = set.iter().find(|o| !o.value.contains("{}")) {
+            let allowed = format!("a value with {{}} in it, which stands for the value of {name}");
+            let document = read.reader.document;
+            return Err(document.error(Problem::Value, fixed.place, &fixed.key, fixed.value.clone(), allowed));
+        }
+        if set.is_empty() {
+            let allowed = "settings with {} for the value, such as { \"connection.receive_buffer\" = \"{}KB\" }";
+            return Err(read.reader.missing(value.place, "set", allowed));
+        }
+        let mut values = read.list(table, "values")?;
+        let few = read.list(table, "quick")?;
+        if quick && !few.is_empty() {
+            values = few;
+        }
+        let mut names = Vec::new();
+        for (text, value) in values {
+            if names.contains(&text) {
+                return Err(read.reader.wrong("values", value, "each value once"));
+            }
+            names.push(text);
+        }
+        let label = read.text(table, "label")?.unwrap_or_else(|| name.clone());
+        let open = read.truth(table, "open")?.unwrap_or(false);
+        all.push(Parameter { name, label, values: names, set, open });
+    }
+    Ok(all)
+}
+
+/// The points, as indices into the parameters' values.
+fn design(
+    read: &Read<'_>,
+    top: &[Entry],
+    quick: &[Entry],
+    parameters: &mut [Parameter],
+    files: &dyn PlanFiles,
+) -> Result<Vec<Vec<usize>>> {
+    let mut points = match read.find(top, "points") {
+        Some(entry) => points::read(read, &entry.value, parameters, files)?,
+        None => {
+            if let Some(empty) = parameters.iter().find(|p| p.values.is_empty()) {
+                let wanted = format!("a list of values of {}", empty.name);
+                return Err(read.missing("values", wanted));
+            }
+            match read.choice(top, "design", &[("grid", Design::Grid), ("list", Design::List)])? {
+                Some(Design::List) => list(read, top, parameters)?,
+                _ => grid(parameters),
+            }
+        }
+    };
+    if let Some(most) = read.count(quick, "points")? {
+        points.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    }
+    Ok(points)
+}
+
+fn grid(parameters: &[Parameter]) -> Vec<Vec<usize>> {
+    parameters.iter().fold(vec![Vec::new()], |points, parameter| {
+        let with = |point: &Vec<usize>, i: usize| point.iter().copied().chain([i]).collect::<Vec<_>>();
+        points
+            .iter()
+            .flat_map(|point| (0..parameter.values.len()).map(|i| with(point, i)).collect::<Vec<_>>())
+            .collect()
+    })
+}
+
+fn list(read: &Read<'_>, top: &[Entry], parameters: &[Parameter]) -> Result<Vec<Vec<usize>>> {
+    let length = parameters.first().map_or(1, |p| p.values.len());
+    if let Some(other) = parameters.iter().find(|p| p.values.len() != length) {
+        let entry = read.find(top, "design").map_or(read.reader.document.root(), |e| &e.value);
+        let allowed = format!(
+            "grid, or values of equal number: {} has {length} and {} has {}",
+            parameters[0].name,
+            other.name,
+            other.values.len()
+        );
+        return Err(read.reader.wrong("design", entry, allowed));
+    }
+    Ok((0..length).map(|i| vec![i; parameters.len()]).collect())
+}
+
+/// Reads values of a plan.
+#[derive(Clone, Copy)]
+pub(super) struct Read<'a> {
+    pub(super) reader: Reader<'a>,
+}
+
+impl<'a> Read<'a> {
+    pub(super) fn find<'e>(&self, table: &'e [Entry], key: &str) -> Option<&'e Entry> {
+        table.iter().find(|e| e.key == key)
+    }
+
+    pub(super) fn missing(&self, key: &str, allowed: impl Into<String>) -> ScenarioError {
+        self.reader.missing(self.reader.document.root().place, key, allowed)
+    }
+
+    pub(super) fn text(&self, table: &[Entry], key: &str) -> Result<Option<String>> {
+        self.find(table, key).map(|e| self.reader.text(key, &e.value)).transpose()
+    }
+
+    pub(super) fn number(&self, table: &[Entry], key: &str) -> Result<Option<f64>> {
+        let Some(entry) = self.find(table, key) else { return Ok(None) };
+        let text = self.reader.text(key, &entry.value)?;
+        let number = text.parse::<f64>().ok().filter(|x| x.is_finite());
+        number.map(Some).ok_or_else(|| self.reader.wrong(key, &entry.value, "a number"))
+    }
+
+    /// A part of something: `2%` or `0.02`.
+    pub(super) fn share(&self, table: &[Entry], key: &str) -> Result<Option<f64>> {
+        let Some(entry) = self.find(table, key) else { return Ok(None) };
+        let text = self.reader.text(key, &entry.value)?;
+        let share = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok().map(|x| x / 100.0),
+            None => text.parse().ok(),
+        };
+        let share = share.filter(|x: &f64| (0.0..=1.0).contains(x));
+        share.map(Some).ok_or_else(|| self.reader.wrong(key, &entry.value, "a share such as 2% or 0.02"))
+    }
+
+    pub(super) fn count(&self, table: &[Entry], key: &str) -> Result<Option<u64>> {
+        let Some(entry) = self.find(table, key) else { return Ok(None) };
+        let text = self.reader.text(key, &entry.value)?;
+        let count = text.parse::<u32>().ok().filter(|n| *n > 0);
+        count.map(|n| Some(n.into())).ok_or_else(|| self.reader.wrong(key, &entry.value, "a whole number from 1"))
+    }
+
+    pub(super) fn truth(&self, table: &[Entry], key: &str) -> Result<Option<bool>> {
+        self.choice(table, key, &[("true", true), ("false", false)])
+    }
+
+    pub(super) fn choice<T: Copy>(&self, table: &[Entry], key: &str, all: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(entry) = self.find(table, key) else { return Ok(None) };
+        let text = self.reader.text(key, &entry.value)?;
+        match all.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
+                Err(self.reader.wrong(key, &entry.value, words.join(", ")))
+            }
+        }
+    }
+
+    /// A list of values as text; a single value is a list of one.
+    pub(super) fn list<'e>(&self, table: &'e [Entry], key: &str) -> Result<Vec<(String, &'e Value)>> {
+        match self.find(table, key).map(|e| &e.value) {
+            None => Ok(Vec::new()),
+            Some(list @ Value { data: Data::List(_), .. }) => {
+                list.elements().iter().map(|value| Ok((self.reader.text(key, value)?, value))).collect()
+            }
+            Some(value) => Ok(vec![(self.reader.text(key, value)?, value)]),
+        }
+    }
+
+    pub(super) fn metric(&self, key: &str, name: &str, value: &Value) -> Result<String> {
+        match metric::unit(name) {
+            Some(_) => Ok(name.to_owned()),
+            None => Err(self.reader.wrong(key, value, metric::allowed())),
+        }
+    }
+
+    /// The settings of a table, whose keys may be written with dots in quotes or without.
+    pub(super) fn overrides(&self, table: &[Entry], key: &str) -> Result<Vec<Override>> {
+        let mut all = Vec::new();
+        if let Some(entries) = self.reader.table(table, key)? {
+            self.flatten(entries, "", &mut all)?;
+        }
+        Ok(all)
+    }
+
+    fn flatten(&self, entries: &[Entry], before: &str, all: &mut Vec<Override>) -> Result<()> {
+        for entry in entries {
+            let key = format!("{before}{}", entry.key);
+            match &entry.value.data {
+                Data::Table(inner) => self.flatten(inner, &format!("{key}."), all)?,
+                _ => {
+                    let value = self.reader.text(&key, &entry.value)?;
+                    all.push(Override { key, value, place: entry.value.place });
+                }
+            }
+        }
+        Ok(())
+    }
+}

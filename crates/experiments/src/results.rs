@@ -1,0 +1,98 @@
+//! The values of a sweep's runs, by scenario, point, variant and seed.
+
+use crate::plan::What;
+use crate::record::Record;
+use crate::runs::Sweep;
+use pathweave_lab::benefit::aggregation_benefit;
+use pathweave_lab::results::Status;
+use pathweave_report::Estimate;
+use std::collections::BTreeMap;
+
+/// The metrics of one cell's runs, by seed.
+type Seeds = BTreeMap<u64, BTreeMap<String, f64>>;
+
+/// What the runs of a sweep measured. Failed runs have no values.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// By scenario, point and variant.
+    cells: BTreeMap<(usize, usize, usize), Seeds>,
+    /// The runs that did not complete, in words.
+    pub problems: Vec<String>,
+    /// How many of them are failures, and no result such as plain TCP on a dead path is.
+    pub failures: usize,
+    /// How many runs there are.
+    pub runs: usize,
+}
+
+impl Results {
+    /// From the records, which may be in any order.
+    pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
+        let mut results = Results { cells: BTreeMap::new(), problems: Vec::new(), failures: 0, runs: records.len() };
+        let mut sorted: Vec<&Record> = records.iter().collect();
+        sorted.sort_by_key(|r| r.run);
+        for record in sorted {
+            let (cell, seed) = sweep.run(record.run);
+            if record.status != Status::Completed {
+                let plain_tcp = matches!(sweep.variants[cell.variant].run, What::PlainTcp(_));
+                results.failures += usize::from(record.status == Status::Failed || !plain_tcp);
+                let how = if record.status == Status::Stalled { "stalled" } else { "failed" };
+                let point: String = record.point.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+                let reason = record.reason.as_deref().unwrap_or("no reason given");
+                let Record { scenario, variant, .. } = record;
+                results.problems.push(format!("{scenario}{point}, {variant}, seed {seed}: {how}: {reason}"));
+            }
+            if record.status != Status::Failed {
+                let key = (cell.scenario, cell.point, cell.variant);
+                results.cells.entry(key).or_default().insert(seed, record.metrics.clone());
+            }
+        }
+        results.fill_benefits(sweep);
+        results
+    }
+
+    /// The aggregation benefit of each run, from plain TCP of the same scenario, point and seed on every path.
+    fn fill_benefits(&mut self, sweep: &Sweep) {
+        let baselines: BTreeMap<usize, usize> = sweep
+            .variants
+            .iter()
+            .enumerate()
+            .rev()
+            .filter_map(|(i, v)| match v.run {
+                What::PlainTcp(path) => Some((path, i)),
+                What::Scheduler(_) => None,
+            })
+            .collect();
+        for cell in &sweep.cells {
+            let backup = |path: &usize| cell.data.paths.get(*path).is_none_or(|p| p.backup);
+            let used: Vec<usize> = (0..cell.data.paths.len()).filter(|path| !backup(path)).collect();
+            for seed in 1..=sweep.plan.seeds {
+                let single =
+                    |path: &usize| self.value(cell.scenario, cell.point, *baselines.get(path)?, "goodput_mbps", seed);
+                let Some(singles) = used.iter().map(single).collect::<Option<Vec<f64>>>() else { continue };
+                let key = (cell.scenario, cell.point, cell.variant);
+                let Some(metrics) = self.cells.get_mut(&key).and_then(|seeds| seeds.get_mut(&seed)) else { continue };
+                let goodput = metrics.get("goodput_mbps").copied().unwrap_or(0.0);
+                if let Some(benefit) = aggregation_benefit(goodput, &singles) {
+                    metrics.insert("aggregation_benefit".to_owned(), benefit);
+                }
+            }
+        }
+    }
+
+    fn value(&self, scenario: usize, point: usize, variant: usize, metric: &str, seed: u64) -> Option<f64> {
+        self.cells.get(&(scenario, point, variant))?.get(&seed)?.get(metric).copied()
+    }
+
+    /// A metric's values by seed; empty where there are none.
+    pub fn by_seed(&self, scenario: usize, point: usize, variant: usize, metric: &str) -> Vec<(u64, f64)> {
+        let seeds = self.cells.get(&(scenario, point, variant)).into_iter().flatten();
+        seeds.filter_map(|(seed, metrics)| Some((*seed, *metrics.get(metric)?))).collect()
+    }
+
+    /// A metric over the seeds.
+    pub fn estimate(&self, scenario: usize, point: usize, variant: usize, metric: &str) -> Option<Estimate> {
+        let values: Vec<f64> =
+            self.by_seed(scenario, point, variant, metric).into_iter().map(|(_, value)| value).collect();
+        Estimate::of(&values)
+    }
+}

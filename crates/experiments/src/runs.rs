@@ -1,0 +1,214 @@
+//! From a plan to the runs that it asks for, each with its number, and the order in which they are counted.
+
+use crate::plan::{Override, Plan, PlanScenario, PlanVariant, What};
+use pathweave_algorithms::Registry;
+use pathweave_lab::scenario::{Document, Files, Problem, SCHEDULERS, SET, Scenario, ScenarioError, Variant};
+use xxhash_rust::xxh3::Xxh3;
+
+/// What is run with each seed: a variant of a scenario at a point.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// An index into the plan's scenarios.
+    pub scenario: usize,
+    /// An index into the plan's points.
+    pub point: usize,
+    /// An index into the sweep's variants.
+    pub variant: usize,
+    /// The scenario's file with every override.
+    pub document: Document,
+    /// The run's variant of it.
+    pub run: Variant,
+    /// The document as it is for this variant.
+    pub data: Scenario,
+}
+
+/// A plan that is ready to run.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The plan.
+    pub plan: Plan,
+    /// The plan's variants, and the baselines that were added.
+    pub variants: Vec<PlanVariant>,
+    /// By scenario, point and variant.
+    pub cells: Vec<Cell>,
+}
+
+/// Gives scenarios.
+pub trait Sources {
+    /// The scenario that a plan calls `name`: a built-in one, or a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, or why it cannot be read.
+    fn open(&self, name: &str) -> Result<Document, OpenError>;
+}
+
+/// Why a scenario cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// It is wrong.
+    Scenario(Box<ScenarioError>),
+    /// It cannot be read; what is allowed, for people.
+    Unreadable(String),
+}
+
+impl Sweep {
+    /// Makes every scenario of the plan, so that all mistakes are found before the first run.
+    ///
+    /// # Errors
+    /// At the first mistake. One in an override is an error at the override's place in the plan.
+    pub fn new(plan: Plan, registry: &Registry, sources: &impl Sources) -> Result<Self, Box<ScenarioError>> {
+        let mut documents = Vec::new();
+        for scenario in &plan.scenarios {
+            documents.push(opened(&plan, scenario, sources)?);
+        }
+        let mut variants = plan.variants.clone();
+        let mut cells = Vec::new();
+        for (s, document) in documents.iter().enumerate() {
+            for point in 0..plan.points.len() {
+                let set = overrides(&plan, s, point);
+                let mut v = 0;
+                while v < variants.len() {
+                    let cell = cell(&plan, document, &set, &variants[v], registry)?;
+                    let (document, run, data) = cell;
+                    if cells.is_empty() && plan.baselines {
+                        add_baselines(&mut variants, data.paths.len());
+                    }
+                    let path = match &run {
+                        Variant::PlainTcp(path) => *path,
+                        _ => 0,
+                    };
+                    let asked_for = variants[v].place;
+                    let paths = data.paths.len();
+                    if path < paths {
+                        cells.push(Cell { scenario: s, point, variant: v, document, run, data });
+                    } else if let Some(place) = asked_for {
+                        let name = format!("tcp-path{path}");
+                        let allowed = format!("tcp-path0 to tcp-path{}: {} has {paths} paths", paths - 1, data.name);
+                        return Err(Box::new(plan.document.error(Problem::Value, place, "run", name, allowed)));
+                    }
+                    v += 1;
+                }
+            }
+        }
+        Ok(Sweep { plan, variants, cells })
+    }
+
+    /// How many runs there are. They are numbered by cell, then by seed.
+    pub fn len(&self) -> usize {
+        self.cells.len() * self.seeds()
+    }
+
+    /// Whether there is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    fn seeds(&self) -> usize {
+        usize::try_from(self.plan.seeds).unwrap_or(usize::MAX)
+    }
+
+    /// The cell and the seed of a run.
+    pub fn run(&self, number: usize) -> (&Cell, u64) {
+        (&self.cells[number / self.seeds()], 1 + (number % self.seeds()) as u64)
+    }
+
+    /// The runs of one shard of `shards`, which is numbered from 1: every `shards`-th one, so that shards are about as long as each
+    /// other. All shards together are all runs, each once.
+    pub fn shard(&self, shard: usize, shards: usize) -> Vec<usize> {
+        (0..self.len()).filter(|number| number % shards == shard - 1).collect()
+    }
+
+    /// Hash of everything that the runs depend on: each scenario as it is run, its scheduler, its files, and the seeds. 32 hexadecimal
+    /// digits. Titles, figures and claims do not count, so they can be changed when the runs are there. `files` are those of each
+    /// scenario of the plan.
+    ///
+    /// # Errors
+    /// The name of a file that cannot be read, and why.
+    pub fn hash<F: Files>(&self, files: &[F]) -> Result<String, (String, String)> {
+        let mut hash = Xxh3::new();
+        let mut add = |text: &str| {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(&self.plan.seeds.to_string());
+        for cell in &self.cells {
+            let from = &self.plan.scenarios[cell.scenario];
+            add(&from.name);
+            self.plan.values(cell.point).iter().for_each(|value| add(value));
+            add(&self.variants[cell.variant].name);
+            add(&cell.run.label());
+            add(&cell.data.hash(&files[cell.scenario])?);
+        }
+        Ok(format!("{:032x}", hash.digest128()))
+    }
+}
+
+/// The document of a scenario of the plan.
+fn opened(plan: &Plan, scenario: &PlanScenario, sources: &impl Sources) -> Result<Document, Box<ScenarioError>> {
+    sources.open(&scenario.from).map_err(|error| match error {
+        OpenError::Scenario(error) => error,
+        OpenError::Unreadable(allowed) => {
+            Box::new(plan.document.error(Problem::Value, scenario.place, "from", scenario.from.clone(), allowed))
+        }
+    })
+}
+
+/// What is set for a scenario at a point, whatever runs there.
+fn overrides(plan: &Plan, scenario: usize, point: usize) -> Vec<Override> {
+    let mut set: Vec<Override> = plan.scenarios[scenario].set.clone();
+    set.extend(plan.set.iter().cloned());
+    for (value, parameter) in plan.values(point).iter().zip(&plan.parameters) {
+        let with = |o: &Override| Override { value: o.value.replace("{}", value), ..o.clone() };
+        set.extend(parameter.set.iter().map(with));
+    }
+    set
+}
+
+fn cell(
+    plan: &Plan,
+    document: &Document,
+    set: &[Override],
+    variant: &PlanVariant,
+    registry: &Registry,
+) -> Result<(Document, Variant, Scenario), Box<ScenarioError>> {
+    let mut document = document.clone();
+    let all: Vec<&Override> = set.iter().chain(&variant.set).collect();
+    // A mistake in an override is one in the plan.
+    let in_plan = |error: ScenarioError| {
+        let by_key = |o: &&&Override| *error.source == *format!("{}={}", o.key, o.value);
+        let place = match &*error.file {
+            SET => all.iter().rev().find(by_key).map(|o| o.place),
+            SCHEDULERS => variant.place,
+            _ => None,
+        };
+        Box::new(match place {
+            Some(place) => {
+                let (key, value, allowed) = (&error.key, error.value.to_string(), error.allowed.to_string());
+                plan.document.error(error.problem, place, key, value, allowed)
+            }
+            None => error,
+        })
+    };
+    for o in &all {
+        document.set(&o.key, &o.value).map_err(in_plan)?;
+    }
+    let run = match &variant.run {
+        What::Scheduler(spec) => {
+            spec.check(registry).map_err(in_plan)?;
+            Variant::Scheduler(spec.clone())
+        }
+        What::PlainTcp(path) => Variant::PlainTcp(*path),
+    };
+    let data = document.scenario(registry, &run).map_err(in_plan)?;
+    Ok((document, run, data))
+}
+
+/// Plain TCP on each path where the plan does not have it.
+fn add_baselines(variants: &mut Vec<PlanVariant>, paths: usize) {
+    for path in 0..paths {
+        let run = What::PlainTcp(path);
+        if !variants.iter().any(|v| v.run == run) {
+            variants.push(PlanVariant { name: format!("tcp-path{path}"), run, set: Vec::new(), place: None });
+        }
+    }
+}
