@@ -10,10 +10,14 @@ use pathweave_wire::Payload;
 impl Connection {
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
     ///
-    /// A virtual payload must start where the stream ends.
+    /// The first write decides whether the stream is virtual or has bytes. A virtual payload starts where the stream ends.
     ///
     /// # Errors
     /// When there is no room for a single byte, and when nothing can be written any more.
+    ///
+    /// # Panics
+    /// When virtual data is written behind bytes or bytes behind virtual data, and when a virtual payload is another part of the
+    /// stream.
     pub fn write(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.append(now, payload, false)
     }
@@ -110,6 +114,9 @@ impl Connection {
     /// care for messages see their ends ([`View::message_end`](crate::scheduler::View::message_end)), the peer does not.
     ///
     /// # Errors
+    /// As [`Connection::write`].
+    ///
+    /// # Panics
     /// As [`Connection::write`].
     pub fn write_message(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.append(now, payload, true)

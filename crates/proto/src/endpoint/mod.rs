@@ -219,6 +219,9 @@ impl Endpoint {
     ///
     /// # Errors
     /// When there is no room, and when nothing can be written any more.
+    ///
+    /// # Panics
+    /// As [`Connection::write`].
     pub fn write(&mut self, now: Instant, handle: ConnectionHandle, payload: Payload) -> Result<u64, WriteError> {
         self.with(handle, |c| c.write(now, payload))?
     }
@@ -227,6 +230,9 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Endpoint::write`].
+    ///
+    /// # Panics
+    /// As [`Connection::write`].
     pub fn write_message(
         &mut self,
         now: Instant,
