@@ -45,6 +45,9 @@ pub struct RunResult {
     /// Every connection of the scenario by itself, measured or not.
     #[serde(default)]
     pub connections: Vec<ConnectionResult>,
+    /// The sources of UDP packets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TrafficResult>,
     /// The numbers over time.
     pub series: Series,
     /// What the run was made from.
@@ -115,6 +118,27 @@ pub struct Metrics {
     /// everything. Nothing with a single connection.
     #[serde(default)]
     pub fairness: Option<f64>,
+    /// From the time at which a message is there to be written, or at which a web page's object is asked for, to the delivery of its
+    /// last byte (BLEST §III). Nothing for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_delay_ms: Option<Delays>,
+}
+
+/// How long messages were on their way, ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Delays {
+    /// How many there were.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
 }
 
 /// Where the measured time went at the measured connections' senders, seconds, sampled every two milliseconds. Times of several
@@ -160,6 +184,19 @@ pub struct ConnectionResult {
     /// Why it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// A source of UDP packets, over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrafficResult {
+    /// Its name.
+    pub name: String,
+    /// Packets that it sent.
+    pub sent_packets: u64,
+    /// Packets that arrived.
+    pub delivered_packets: u64,
+    /// Payload of the packets that arrived, over the whole run, 10⁶ bit/s.
+    pub goodput_mbps: f64,
 }
 
 /// A distribution, bytes.

@@ -87,6 +87,7 @@ pub fn run_watched(
         warnings: measured.warnings,
         metrics: measured.metrics,
         connections: measured.connections,
+        traffic: measured.traffic,
         series: measured.series,
         manifest: manifest(document, &scenario, registry, files)?,
     })

@@ -4,7 +4,8 @@
 use super::Files;
 use super::data::{Connection, Path, Scenario};
 use super::link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource, default_link};
-use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC, change_of};
+use super::traffic::Traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::ValueParser;
 use std::fmt::Write as _;
@@ -35,6 +36,11 @@ impl Scenario {
             let _ =
                 writeln!(out, "\n[[connection]]\nname = {}\npaths = [{}]", quoted(&connection.name), paths.join(", "));
             write_settings::<Connection>(&mut out, CONNECTION, connection);
+        }
+        for traffic in &self.traffic {
+            let path = quoted(&self.paths[traffic.path].name);
+            let _ = writeln!(out, "\n[[traffic]]\nname = {}\npath = {path}", quoted(&traffic.name));
+            write_settings::<Traffic>(&mut out, TRAFFIC, traffic);
         }
         out
     }

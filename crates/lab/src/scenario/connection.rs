@@ -7,8 +7,8 @@ use super::link::Rate;
 use super::read::{IN_CONNECTION, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
-use crate::value_parser::PositiveTime;
-use crate::value_parser::ValueParser;
+use super::traffic;
+use crate::value_parser::{PositiveTime, ValueParser, Whole};
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 use pathweave_proto::parameter::ParameterError;
@@ -51,6 +51,7 @@ pub(crate) fn default_connection() -> Connection {
         start_spread: Duration::ZERO,
         direction: Direction::Upload,
         workload: Workload::Bulk,
+        page: String::new(),
         path_mode: PathMode::Primary,
         host: HostModel::Rfc,
         send_buffer_tuning: false,
@@ -90,6 +91,7 @@ impl Document {
             links,
             paths,
             connections: Vec::new(),
+            traffic: Vec::new(),
         };
         for entry in top {
             if let Some(setting) = SCENARIO.iter().find(|s| s.key == entry.key) {
@@ -102,6 +104,7 @@ impl Document {
         let maker = Maker { reader, registry, variant, overrides: reader.table(top, "scheduler")?.unwrap_or(&[]) };
         maker.check_overrides()?;
         scenario.connections = maker.connections(top, &scenario)?;
+        scenario.traffic = traffic::traffic(reader, top, &scenario.paths)?;
         check_bursts(reader, top, &scenario)?;
         let given = |key: &str| top.iter().find(|e| e.key == key);
         if given("duration").is_none() && !scenario.ends_with_data() {
@@ -240,7 +243,20 @@ impl<'a> Maker<'a> {
                 Connection { name: self.reader.name("connection", table, &taken)?, ..default_connection() };
             connection.paths = self.paths(table, scenario)?;
             self.settings(table, &mut connection)?;
-            connections.push(connection);
+            let count = self.count(table)?;
+            for connection in several(connection, count) {
+                if connections.iter().any(|c| c.name == connection.name) {
+                    let value = table.1.iter().find(|e| e.key == "name").map_or(table.0, |e| &e.value);
+                    let allowed = format!("a name with which no connection is called {}", connection.name);
+                    return Err(self.reader.wrong("name", value, allowed));
+                }
+                connections.push(connection);
+            }
+            if connections.len() > MOST_CONNECTIONS {
+                let value = table.1.iter().find(|e| e.key == "count").map_or(table.0, |e| &e.value);
+                let allowed = format!("at most {MOST_CONNECTIONS} connections in all");
+                return Err(self.reader.wrong("count", value, allowed));
+            }
         }
         if !connections.iter().any(|c| c.measured) {
             // A file without Multipath TCP measures plain TCP. Only a file can say that nothing is measured.
@@ -264,6 +280,12 @@ impl<'a> Maker<'a> {
             }
         }
         Ok(connections)
+    }
+
+    /// How many connections a table stands for.
+    fn count(&self, table: &(&'a Value, &'a [Entry])) -> Result<u16, ScenarioError> {
+        let entry = table.1.iter().find(|e| e.key == "count");
+        entry.map_or(Ok(1), |entry| self.reader.read::<Count>("count", &entry.value))
     }
 
     /// The settings of one connection, by rising precedence: the file's, its `[scheduler.NAME]`, the scheduler
@@ -316,6 +338,14 @@ impl<'a> Maker<'a> {
         if !detection && connection.engine.scheduler.name == "linux" {
             connection.engine.failure_detection = FailureDetection::Linux;
         }
+        if let Workload::Web { .. } = connection.workload {
+            let written = table.1.iter().find(|e| e.key == "direction");
+            if let Some(entry) = written.filter(|_| connection.direction == Direction::Upload) {
+                let allowed = "download, because the server sends a page's objects";
+                return Err(reader.wrong("direction", &entry.value, allowed));
+            }
+            connection.direction = Direction::Download;
+        }
         connection.engine.scheduler.given.sort();
         connection.engine.congestion.given.sort();
         let controller = spec::controller(&connection.engine.congestion, self.registry);
@@ -364,6 +394,32 @@ impl<'a> Maker<'a> {
 
 fn ends(scenario: &Scenario, path: usize) -> (usize, usize) {
     (scenario.paths[path].client, scenario.paths[path].server)
+}
+
+/// The most connections of a scenario: each listens on a port of its own.
+const MOST_CONNECTIONS: usize = 10_000;
+
+/// How many connections a table may stand for.
+pub(crate) type Count = Whole<1, 1000, u16>;
+
+/// The connections of a table: `count` of them, and each as many as load a web page together. Where there are several, each has its
+/// name with a number.
+fn several(connection: Connection, count: u16) -> Vec<Connection> {
+    let of_page = match connection.workload {
+        // A page that is named has its connections one by one.
+        Workload::Web { connections, .. } if connection.page.is_empty() => u16::from(connections),
+        _ => 1,
+    };
+    let numbered = |name: &str, n: u16, of: u16| if of > 1 { format!("{name}-{}", n + 1) } else { name.to_owned() };
+    let mut all = Vec::new();
+    for i in 0..count {
+        let name = numbered(&connection.name, i, count);
+        for k in 0..of_page {
+            let page = if of_page > 1 { name.clone() } else { connection.page.clone() };
+            all.push(Connection { name: numbered(&name, k, of_page), page, ..connection.clone() });
+        }
+    }
+    all
 }
 
 /// An error in an algorithm's text, at its place in the file.

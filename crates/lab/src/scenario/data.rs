@@ -1,6 +1,7 @@
 //! A scenario as plain data: its paths and the connections over them. Links are in `link.rs`.
 
 use super::link::Link;
+use super::traffic::Traffic;
 use crate::middlebox::Middlebox;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_units::{Bitrate, Duration};
@@ -33,12 +34,14 @@ pub struct Scenario {
     pub paths: Vec<Path>,
     /// Connections over the paths.
     pub connections: Vec<Connection>,
+    /// UDP packets over the paths, which take room from the connections.
+    pub traffic: Vec<Traffic>,
 }
 
 impl Scenario {
     /// Whether the run ends when all measured data has arrived; otherwise it lasts its full duration.
     pub fn ends_with_data(&self) -> bool {
-        self.connections.iter().filter(|c| c.measured).all(|c| c.workload.size().is_some())
+        self.connections.iter().filter(|c| c.measured).all(|c| c.workload.ends())
     }
 
     /// How many plain TCP baselines there are: `tcp-path0`, `tcp-path1`, ... up to this number (see
@@ -109,6 +112,8 @@ pub struct Connection {
     pub direction: Direction,
     /// What is sent.
     pub workload: Workload,
+    /// The page whose objects it loads together with every other connection of this name; empty: a page of its own.
+    pub page: String,
     /// How the paths are used.
     pub path_mode: PathMode,
     /// Which operating system both ends behave like.
@@ -171,25 +176,52 @@ pub enum Workload {
         /// Bytes.
         size: u64,
     },
-    /// Writes messages of one size at a constant rate.
-    Cbr {
-        /// Of the application's data.
+    /// Writes messages of one size.
+    Messages {
+        /// Of the application's data, in the mean.
         rate: Bitrate,
         /// Bytes of a message.
         message: u64,
+        /// The time between two messages.
+        gaps: Gaps,
         /// Bytes after which it closes; `None`: it writes to the end of the run.
         size: Option<u64>,
     },
+    /// Loads a web page: the client asks for one object after the other, the server answers.
+    Web {
+        /// How many objects the page has.
+        objects: u32,
+        /// Bytes of all objects together; all are equally large, as far as that divides.
+        size: u64,
+        /// Bytes of a request.
+        request: u64,
+        /// How many connections load the page together; each asks for the next object when it has one.
+        connections: u8,
+    },
+}
+
+/// The times between messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// All equal: a constant rate.
+    Even,
+    /// Exponentially distributed: a Poisson process.
+    Exponential,
 }
 
 impl Workload {
-    /// How much is sent in all, if that is limited; bytes.
+    /// How much the sender writes before it closes, if that is limited and it closes by itself; bytes.
     pub fn size(&self) -> Option<u64> {
         match self {
-            Workload::Bulk => None,
+            Workload::Bulk | Workload::Web { .. } => None,
             Workload::Transfer { size } => Some(*size),
-            Workload::Cbr { size, .. } => *size,
+            Workload::Messages { size, .. } => *size,
         }
+    }
+
+    /// Whether it ends by itself.
+    pub fn ends(&self) -> bool {
+        self.size().is_some() || matches!(self, Workload::Web { .. })
     }
 }
 

@@ -44,13 +44,16 @@ mod reference;
 mod schema;
 mod setting;
 mod spec;
+mod traffic;
 
 #[cfg(test)]
 mod tests;
 
 pub use builtin::{BUILTIN, builtin};
 pub use connection::Variant;
-pub use data::{Algorithm, Connection, Direction, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload};
+pub use data::{
+    Algorithm, Connection, Direction, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
+};
 pub use document::{Data, Document, Entry, Place, Value};
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
@@ -58,6 +61,7 @@ pub use read::Reader;
 pub use reference::reference;
 pub use schema::schema;
 pub use spec::SchedulerSpec;
+pub use traffic::{Traffic, TrafficPattern};
 
 /// Gives a run the files that its scenario names; runs do no input or output of their own.
 pub trait Files {

@@ -4,13 +4,13 @@ use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
-use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, change_of};
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC, change_of};
 use crate::middlebox::{Middlebox, MiddleboxParser};
 use crate::value_parser::{Bool, Name, Time, ValueParser, Wrong};
 use pathweave_units::Duration;
 
 /// Keys of the file itself beside the settings.
-pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "scheduler"];
+pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "traffic", "scheduler"];
 /// Keys of `[[path]]` beside the settings of paths and links.
 pub(crate) const IN_PATH: &[&str] = &["name", "middlebox", "links", "up", "down", "change"];
 /// Keys of `[[link]]` beside the settings of links.
@@ -18,7 +18,9 @@ pub(crate) const IN_LINK: &[&str] = &["name", "between", "up", "down", "change"]
 /// Keys of `[[path.change]]` and `[[link.change]]` beside the settings of links.
 pub(crate) const IN_CHANGE: &[&str] = &["at", "direction", "up"];
 /// Keys of `[[connection]]` beside the settings of connections.
-pub(crate) const IN_CONNECTION: &[&str] = &["name", "paths"];
+pub(crate) const IN_CONNECTION: &[&str] = &["name", "paths", "count"];
+/// Keys of `[[traffic]]` beside the settings of traffic.
+pub(crate) const IN_TRAFFIC: &[&str] = &["name", "path"];
 
 fn keys_of<T>(settings: &[Setting<T>]) -> impl Iterator<Item = &'static str> {
     settings.iter().map(|s| s.key)
@@ -33,6 +35,7 @@ pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
         "link" => IN_LINK[..2].iter().copied().chain(link()).chain(IN_LINK[2..].iter().copied()).collect(),
         "direction" => link().collect(),
         "change" => IN_CHANGE.iter().copied().chain(link()).collect(),
+        "traffic" => IN_TRAFFIC.iter().copied().chain(keys_of(TRAFFIC)).collect(),
         "connection" => IN_CONNECTION.iter().copied().chain(keys_of(CONNECTION)).collect(),
         _ => vec!["name"],
     }
@@ -70,13 +73,7 @@ impl<'a> Reader<'a> {
     /// The error for a key that is none of these.
     pub(crate) fn unknown(&self, entry: &Entry, known: &[&str]) -> ScenarioError {
         let value = entry.value.shown();
-        let allowed = match entry.key.as_str() {
-            "traffic" => {
-                "cross traffic as a [[connection]] with mptcp = false; other kinds are not supported yet".into()
-            }
-            _ => known.join(", "),
-        };
-        self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, allowed)
+        self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, known.join(", "))
     }
 
     /// A value of the form `F`.

@@ -5,7 +5,8 @@ use super::connection::default_connection;
 use super::data::{Path, Scenario};
 use super::document::Document;
 use super::link::default_link;
-use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
+use super::traffic::default_traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::ValueParser;
 use crate::value_parser::choice::Kind;
@@ -58,11 +59,23 @@ pub fn reference() -> String {
         &mut out,
         "Connections",
         "Each `[[connection]]` opens one connection; a file without any has one with all defaults. `name` is its name. `paths` lists \
-         the paths that it may use (by default all); it connects on the first of them.",
+         the paths that it may use (by default all); it connects on the first of them. `count = 20` makes twenty connections of one \
+         table, called `NAME-1` to `NAME-20`; a web page makes as many as load it together.",
     );
     let connection = default_connection();
     table(&mut out, CONNECTION, &|s| default_of(s, &connection));
     kinds(&mut out, CONNECTION);
+    heading(
+        &mut out,
+        "UDP traffic",
+        "Each `[[traffic]]` sends UDP packets over a path, which take room from the connections; nobody answers them. `name` is its \
+         name, `path` the name of its path. Each has random numbers of its own. For traffic over a part of a path's links, \
+         declare a further path over these links, which no connection names. Middleboxes and captures do not see them. TCP \
+         traffic is a `[[connection]]` with `mptcp = false` and `measured = false`.",
+    );
+    let traffic = default_traffic();
+    table(&mut out, TRAFFIC, &|s| if s.key == "pattern" { "(required)".into() } else { default_of(s, &traffic) });
+    kinds(&mut out, TRAFFIC);
     out.push_str(HOSTS);
     out.push_str(OVERRIDES);
     out

@@ -1,6 +1,7 @@
 //! The JSON Schema of scenario files, for editors.
 
-use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE};
+use super::connection::Count;
+use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::{Bool, Name, Time, ValueParser};
 use schemars::{Schema, json_schema};
@@ -15,6 +16,7 @@ pub fn schema() -> Schema {
     top.insert("link".into(), list("Links of paths in long form", &link()));
     top.insert("path".into(), list("Paths from client to server", &path()));
     top.insert("connection".into(), list("Connections; without any, there is one with all defaults", &connection()));
+    top.insert("traffic".into(), list("UDP packets beside the connections", &traffic()));
     let overrides = json!({ "type": "object", "additionalProperties": { "type": "object" },
         "description": "What is different for a scheduler: its parameters, and settings of the connections that use it" });
     top.insert("scheduler".into(), overrides);
@@ -106,5 +108,14 @@ fn path() -> Value {
 fn connection() -> Value {
     let mut all = named(properties(CONNECTION));
     all.insert("paths".into(), names("The paths that it may use (default: all); it connects on the first"));
+    let mut count = Count::schema();
+    count.insert("description".into(), "How many such connections there are (default: 1)".into());
+    all.insert("count".into(), count.to_value());
     object(all, &[])
+}
+
+fn traffic() -> Value {
+    let mut all = named(properties(TRAFFIC));
+    all.insert("path".into(), json!({ "type": "string", "description": "The path that the packets take" }));
+    object(all, &["pattern"])
 }

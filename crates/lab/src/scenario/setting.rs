@@ -4,9 +4,10 @@
 use super::data::{Connection, Direction, HostModel, Path, PathMode, Scenario, TraceStart};
 use super::kinds::{
     AlgorithmParser, JitterParser, LossParser, PathManagerParser, QueueParser, RateParser, ReceiveBufferParser,
-    ReorderParser, TraceParser, WorkloadParser,
+    ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
+use super::traffic::Traffic;
 use crate::value_parser::choice::Kind;
 use crate::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};
@@ -180,6 +181,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Time, start_spread as "start_spread", "The connection is opened up to this much later, at a time that the seed chooses";
     DirectionParser, direction as "direction", "Who sends: the client (upload) or the server (download)";
     WorkloadParser, workload as "workload", "What is sent";
+    Text, page as "page", "The connections with the same page load its objects together (workload web); by default each [[connection]] has one of its own";
     AlgorithmParser, engine.scheduler as "scheduler", "The packet scheduler";
     AlgorithmParser, engine.congestion as "congestion", "The congestion controller of each subflow";
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
@@ -218,6 +220,14 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.tcp.restart_after_idle as "restart_after_idle", "Whether the congestion window starts again small after an idle period";
     Bool, engine.tcp.ecn as "ecn", "Whether explicit congestion notification is used";
     Whole<1, 100>, engine.tcp.max_retransmissions as "max_retransmissions", "How many retransmissions of a segment are tried before the subflow is given up";
+});
+
+/// Of UDP traffic.
+pub(crate) const TRAFFIC: &[Setting<Traffic>] = settings!(Traffic {
+    DirectionParser, direction as "direction", "From the client to the server (upload) or back (download)";
+    TrafficPatternParser, pattern as "pattern", "When which packets are sent";
+    Time, start as "start", "When the first packet may be sent";
+    Time, stop as "stop", "From when on no packet is sent any more (0s: the end of the run)";
 });
 
 words!(/// Where recorded traces start.

@@ -3,10 +3,13 @@
 use super::Traced;
 use super::contents::Contents;
 use super::meter::Meter;
-use crate::scenario::{self, Direction, Workload};
+use super::random::exponential;
+use super::requests::{Page, Requests};
+use crate::scenario::{self, Direction, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{Accepted, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
@@ -46,6 +49,12 @@ pub(super) struct App {
     pending: u64,
     generated: u64,
     closed: bool,
+    /// The times between its messages.
+    random: Random,
+    /// The objects that it asks for, of a web page.
+    requests: Option<Requests>,
+    /// Messages and objects on their way: where each ends in the stream, and since when it is awaited.
+    awaited: VecDeque<(u64, Instant)>,
     contents: Contents,
     pub(super) received: u64,
     /// Bytes that were read and are not what was written.
@@ -66,6 +75,8 @@ impl App {
         client: (usize, SocketAddr),
         server: (usize, SocketAddr),
         local_addresses: Vec<LocalAddress>,
+        random: Random,
+        requests: Option<Requests>,
     ) -> Self {
         let end = |(host, address)| End { host, address, handle: None };
         App {
@@ -85,6 +96,9 @@ impl App {
             pending: 0,
             generated: 0,
             closed: false,
+            random,
+            requests,
+            awaited: VecDeque::new(),
             contents: Contents::Virtual,
             received: 0,
             altered: 0,
@@ -101,9 +115,13 @@ impl App {
         self.timer = Some(start);
     }
 
-    /// Whether it sends a limited amount.
-    pub(super) fn is_sized(&self) -> bool {
-        self.workload.size().is_some()
+    /// Whether it ends by itself.
+    pub(super) fn ends(&self) -> bool {
+        self.workload.ends()
+    }
+    /// Whether it has to receive anything: a page may have fewer objects than connections.
+    pub(super) fn has_work(&self) -> bool {
+        self.requests.as_ref().is_none_or(|r| r.end() > 0 || self.finished.is_none())
     }
     pub(super) fn sender(&self) -> &End {
         match self.direction {
@@ -130,7 +148,7 @@ impl App {
         match self.workload {
             Workload::Bulk => u64::MAX,
             Workload::Transfer { size } => size - self.written,
-            Workload::Cbr { .. } => self.pending,
+            Workload::Messages { .. } | Workload::Web { .. } => self.pending,
         }
     }
 
@@ -144,7 +162,8 @@ impl App {
         match self.workload {
             Workload::Bulk => None,
             Workload::Transfer { size } => Some(size),
-            Workload::Cbr { message, size, .. } => {
+            Workload::Web { .. } => self.awaited.iter().map(|(end, _)| *end).find(|end| *end > self.written),
+            Workload::Messages { message, size, .. } => {
                 let end = (self.written / message.max(1) + 1).saturating_mul(message.max(1));
                 Some(size.map_or(end, |size| end.min(size)))
             }
@@ -178,8 +197,48 @@ impl App {
         }
     }
 
+    /// The time to its next message.
+    fn gap(&mut self) -> Duration {
+        let Workload::Messages { rate, message, gaps, .. } = self.workload else { return Duration::ZERO };
+        let mean = rate.time_to_send(message);
+        let gap = match gaps {
+            Gaps::Even => mean,
+            Gaps::Exponential => exponential(&mut self.random, mean),
+        };
+        gap.max(Duration::from_nanos(1))
+    }
+
+    /// The client asks for the next object of its page, and is done where there is none left.
+    fn ask(&mut self, now: Instant, endpoint: &mut Endpoint, pages: &mut [Page]) {
+        let (Some(requests), Some(client)) = (&mut self.requests, self.client.handle) else { return };
+        match requests.ask(&mut pages[requests.page]) {
+            Some(end) => {
+                self.awaited.push_back((end, now));
+                requests.write(now, endpoint, client, &self.contents);
+            }
+            None => {
+                self.finished = Some(now);
+                endpoint.close(now, client).ok();
+            }
+        }
+    }
+
+    /// The server reads requests and answers them.
+    fn answer(&mut self, now: Instant, endpoint: &mut Endpoint) {
+        let (Some(requests), Some(server)) = (&mut self.requests, self.server.handle) else { return };
+        let (last, altered) = requests.read(now, endpoint, server, &self.contents);
+        self.altered += altered;
+        if let Some(end) = last {
+            self.pending = end - self.written;
+            self.write(now, endpoint);
+        }
+        if endpoint.connection(server).is_some_and(|c| c.at_end()) {
+            endpoint.close(now, server).ok();
+        }
+    }
+
     /// Reads one block. The next one is read after the segments that this one allows have left. Returns whether there may be a next one.
-    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
+    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, meter: &mut Meter, pages: &mut [Page]) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
         while left > 0
@@ -195,7 +254,16 @@ impl App {
                 meter.delivered(now, u64::from(payload.len()));
             }
         }
-        if self.finished.is_none() && endpoint.connection(handle).is_some_and(|c| c.at_end()) {
+        while let Some((_, since)) = self.awaited.pop_front_if(|(end, _)| *end <= self.received) {
+            if self.measured {
+                meter.message(since, now);
+            }
+        }
+        if let Some(requests) = &self.requests {
+            if requests.end() == self.received && self.finished.is_none() {
+                self.ask(now, endpoint, pages);
+            }
+        } else if self.finished.is_none() && endpoint.connection(handle).is_some_and(|c| c.at_end()) {
             self.finished = Some(now);
             // The reader has everything and closes its own direction.
             endpoint.close(now, handle).ok();
@@ -207,6 +275,7 @@ impl App {
 /// All applications of a run.
 pub(super) struct Apps {
     pub(super) list: Vec<App>,
+    pages: Vec<Page>,
     /// Those that have something to read.
     unread: Vec<usize>,
     /// The next one to be asked whether its time has come.
@@ -214,8 +283,8 @@ pub(super) struct Apps {
 }
 
 impl Apps {
-    pub(super) fn new(list: Vec<App>) -> Self {
-        Apps { list, unread: Vec::new(), turn: 0 }
+    pub(super) fn new(list: Vec<App>, pages: Vec<Page>) -> Self {
+        Apps { list, pages, unread: Vec::new(), turn: 0 }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -269,6 +338,11 @@ impl Apps {
         let app = &mut self.list[index];
         if app.wakes <= now {
             app.wakes = Instant::FAR_FUTURE;
+            if app.requests.is_some() {
+                let host = app.client.host;
+                app.ask(now, &mut endpoints[host], &mut self.pages);
+                return host;
+            }
             let host = app.sender().host;
             app.write(now, &mut endpoints[host]);
             return host;
@@ -284,18 +358,22 @@ impl Apps {
                 }
                 Err(_) => app.error = Some(ConnectionError::Aborted),
             }
-            if let Workload::Cbr { .. } = app.workload {
-                app.timer = Some(now);
+            if let Workload::Messages { gaps, .. } = app.workload {
+                // A Poisson process begins with a gap, so that several do not begin together.
+                app.timer = Some(match gaps {
+                    Gaps::Even => now,
+                    Gaps::Exponential => now + app.gap(),
+                });
             }
             return app.client.host;
         }
-        if let Workload::Cbr { rate, message, size } = app.workload {
+        if let Workload::Messages { message, size, .. } = app.workload {
             let message = size.map_or(message, |s| message.min(s - app.generated));
             app.generated += message;
             app.pending += message;
+            app.awaited.push_back((app.generated, now));
             let more = size.is_none_or(|s| app.generated < s);
-            let interval = super::build::message_interval(rate, message).max(Duration::from_nanos(1));
-            app.timer = more.then(|| now + interval);
+            app.timer = more.then(|| now + app.gap());
         }
         let host = app.sender().host;
         app.write(now, &mut endpoints[host]);
@@ -325,15 +403,22 @@ impl Apps {
             match event {
                 ConnectionEvent::Connected | ConnectionEvent::Writable => {
                     let is_sender = app.sender().handle == Some(handle) && app.sender().host == index;
-                    match event {
-                        _ if !is_sender => {}
-                        ConnectionEvent::Connected => app.wakes = now + WAKE_UP,
-                        _ => app.write(now, endpoint),
+                    // The first to write is who asks, where somebody does.
+                    match (event, &mut app.requests) {
+                        (ConnectionEvent::Connected, Some(_)) if is_sender => {}
+                        (ConnectionEvent::Connected, asks) if is_sender || asks.is_some() => app.wakes = now + WAKE_UP,
+                        (ConnectionEvent::Writable, Some(requests)) if !is_sender => {
+                            requests.write(now, endpoint, handle, &app.contents);
+                        }
+                        (ConnectionEvent::Writable, _) if is_sender => app.write(now, endpoint),
+                        _ => {}
                     }
                 }
                 ConnectionEvent::Readable => {
                     let is_receiver = app.receiver().handle == Some(handle) && app.receiver().host == index;
-                    if is_receiver && !self.unread.contains(&i) {
+                    if !is_receiver {
+                        app.answer(now, endpoint);
+                    } else if !self.unread.contains(&i) {
                         self.unread.push(i);
                     }
                 }
@@ -348,7 +433,7 @@ impl Apps {
             let app = &mut self.list[i];
             let is_here = app.receiver().host == index;
             acted |= is_here;
-            if is_here && !app.read(now, endpoint, meter) {
+            if is_here && !app.read(now, endpoint, meter, &mut self.pages) {
                 self.unread.remove(at);
             } else {
                 at += 1;

@@ -2,9 +2,11 @@
 
 use super::app::{App, Apps};
 use super::pool::Handle;
+use super::requests::{Page, Requests};
+use super::traffic::Sources;
 use super::wires::Routes;
 use crate::middlebox::Middleboxes;
-use crate::scenario::{self, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart};
+use crate::scenario::{self, Direction, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart, Workload};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
@@ -12,7 +14,7 @@ use pathweave_netsim::{LinkConfig, LinkId, LinkRandom, Network, NodeId, Schedule
 use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
-use pathweave_units::{Bitrate, Duration, Instant};
+use pathweave_units::{Duration, Instant};
 
 /// Why a scenario could not be built, for reasons that [`scenario::Document::scenario`] cannot check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +40,16 @@ pub(super) struct World {
     pub(super) host_of_node: Vec<Option<usize>>,
     pub(super) apps: Apps,
     pub(super) middleboxes: Option<Middleboxes>,
+    pub(super) traffic: Sources,
 }
 
 /// The port of connection number `i` of a scenario.
 fn port(i: usize) -> u16 {
     5001 + i as u16
 }
+
+/// The first port of UDP traffic; captures of links show it.
+const TRAFFIC_PORT: u16 = 50_000;
 
 /// The addresses of a path's two ends: 10.P.P.1 and .2, P the path's number from 1.
 pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
@@ -90,6 +96,7 @@ pub(super) fn build(
         }
     }
     let mut routes = vec![Routes::new(); endpoints.len()];
+    let mut sources = Sources::default();
     for (i, path) in scenario.paths.iter().enumerate() {
         let (client, server) = addresses(i);
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
@@ -102,6 +109,14 @@ pub(super) fn build(
         let links = |indices: &[usize]| -> Vec<LinkId> { indices.iter().map(|l| LinkId(*l as u32)).collect() };
         let up = network.add_route(&links(&path.up)).map_err(error)?;
         let down = network.add_route(&links(&path.down)).map_err(error)?;
+        for (t, traffic) in scenario.traffic.iter().enumerate().filter(|(_, t)| t.path == i) {
+            let port = TRAFFIC_PORT + t as u16;
+            let (client, server) = (SocketAddr::new(client, port), SocketAddr::new(server, port));
+            match traffic.direction {
+                Direction::Upload => sources.add(traffic, seed, up, client, server),
+                Direction::Download => sources.add(traffic, seed, down, server, client),
+            }
+        }
         if let Some(h) = host_of_node[path.client] {
             routes[h].insert((client, server), up);
         }
@@ -113,14 +128,16 @@ pub(super) fn build(
         endpoint.set_routes(routes.keys().copied());
     }
     let mut apps = Vec::new();
+    let mut maker = AppMaker { scenario, seed, registry, host_of_node: &host_of_node, pages: Pages::default() };
     for (i, connection) in scenario.connections.iter().enumerate() {
-        let mut app = build_app(scenario, connection, i, registry, &host_of_node, &mut endpoints)?;
+        let mut app = maker.app(connection, i, &mut endpoints)?;
         app.start_at(start_of(connection, seed));
         apps.push(app);
     }
     let middleboxes =
         Middleboxes::new(scenario.paths.iter().map(|p| (p.name.as_str(), p.middleboxes.as_slice())), seed);
-    Ok(World { network, endpoints, routes, host_of_node, apps: Apps::new(apps), middleboxes })
+    let apps = Apps::new(apps, maker.pages.list);
+    Ok(World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic: sources })
 }
 
 /// When a connection starts. Every variant of a scenario has the same one for a seed.
@@ -134,35 +151,71 @@ fn meta(path: &Path, backup: bool) -> PathMeta {
     PathMeta { priority: path.priority, cost: path.cost, quota: path.quota, backup: path.backup || backup }
 }
 
-fn build_app(
-    scenario: &Scenario,
-    connection: &scenario::Connection,
-    index: usize,
-    registry: &Registry,
-    host_of_node: &[Option<usize>],
-    endpoints: &mut [Endpoint],
-) -> Result<App, BuildError> {
-    let error = |message: String| BuildError { place: connection.name.clone(), message };
-    let config = connection.config(registry).map_err(|e| error(e.to_string()))?;
-    let backup_mode = connection.path_mode == scenario::PathMode::Backup;
-    let local = |side: fn((IpAddr, IpAddr)) -> IpAddr| -> Vec<LocalAddress> {
-        let of_path = |(n, p): (usize, &usize)| LocalAddress {
-            address: side(addresses(*p)),
-            meta: meta(&scenario.paths[*p], backup_mode && n > 0),
+/// Makes the applications of connections.
+struct AppMaker<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    registry: &'a Registry,
+    host_of_node: &'a [Option<usize>],
+    pages: Pages,
+}
+
+impl AppMaker<'_> {
+    /// The applications of connection number `index`, the server's listening.
+    fn app(
+        &mut self,
+        connection: &scenario::Connection,
+        index: usize,
+        endpoints: &mut [Endpoint],
+    ) -> Result<App, BuildError> {
+        let AppMaker { scenario, seed, registry, host_of_node, ref mut pages } = *self;
+        let error = |message: String| BuildError { place: connection.name.clone(), message };
+        let config = connection.config(registry).map_err(|e| error(e.to_string()))?;
+        let backup_mode = connection.path_mode == scenario::PathMode::Backup;
+        let local = |side: fn((IpAddr, IpAddr)) -> IpAddr| -> Vec<LocalAddress> {
+            let of_path = |(n, p): (usize, &usize)| LocalAddress {
+                address: side(addresses(*p)),
+                meta: meta(&scenario.paths[*p], backup_mode && n > 0),
+            };
+            connection.paths.iter().enumerate().map(of_path).collect()
         };
-        connection.paths.iter().enumerate().map(of_path).collect()
-    };
-    let first = *connection.paths.first().ok_or_else(|| error("no path".into()))?;
-    let path = &scenario.paths[first];
-    let no_host = || error("an end of a path is not a host".into());
-    let client = host_of_node[path.client].ok_or_else(no_host)?;
-    let server = host_of_node[path.server].ok_or_else(no_host)?;
-    let (client_address, server_address) = addresses(first);
-    let remote = SocketAddr::new(server_address, port(index));
-    let anywhere = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port(index));
-    let listening = endpoints[server].listen_and_accept(anywhere, config.clone(), &local(|a| a.1));
-    listening.map_err(|e| error(e.to_string()))?;
-    Ok(App::new(connection, config, (client, SocketAddr::new(client_address, 0)), (server, remote), local(|a| a.0)))
+        let first = *connection.paths.first().ok_or_else(|| error("no path".into()))?;
+        let path = &scenario.paths[first];
+        let no_host = || error("an end of a path is not a host".into());
+        let client = host_of_node[path.client].ok_or_else(no_host)?;
+        let server = host_of_node[path.server].ok_or_else(no_host)?;
+        let (client_address, server_address) = addresses(first);
+        let remote = SocketAddr::new(server_address, port(index));
+        let anywhere = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port(index));
+        let listening = endpoints[server].listen_and_accept(anywhere, config.clone(), &local(|a| a.1));
+        listening.map_err(|e| error(e.to_string()))?;
+        let client = (client, SocketAddr::new(client_address, 0));
+        let random = Random::substream(seed, &format!("messages of {}", connection.name));
+        let requests = pages.requests(connection);
+        Ok(App::new(connection, config, client, (server, remote), local(|a| a.0), random, requests))
+    }
+}
+
+/// The web pages of a run.
+#[derive(Default)]
+struct Pages {
+    list: Vec<Page>,
+    /// The page's name, where it has one.
+    names: Vec<String>,
+}
+
+impl Pages {
+    /// What a connection asks for; `None` if it does not ask.
+    fn requests(&mut self, connection: &scenario::Connection) -> Option<Requests> {
+        let Workload::Web { objects, size, request, .. } = connection.workload else { return None };
+        let named = self.names.iter().position(|name| !name.is_empty() && *name == connection.page);
+        let page = named.unwrap_or_else(|| {
+            self.list.push(Page::new(objects, size));
+            self.names.push(connection.page.clone());
+            self.list.len() - 1
+        });
+        Some(Requests::new(page, request))
+    }
 }
 
 /// Makes the network's settings of a scenario's.
@@ -214,9 +267,4 @@ impl LinkBuilder<'_> {
         };
         Ok(LinkConfig { overhead_bytes, ..config })
     }
-}
-
-/// The time between messages of applications that send at a rate.
-pub(super) fn message_interval(rate: Bitrate, message: u64) -> Duration {
-    rate.time_to_send(message)
 }

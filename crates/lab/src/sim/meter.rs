@@ -2,7 +2,7 @@
 
 use super::app::{App, Apps};
 use super::totals::{Totals, path_of};
-use crate::results::{ConnectionResult, Metrics, OutOfOrder, PathMetrics, Series, Status};
+use crate::results::{ConnectionResult, Delays, Metrics, OutOfOrder, PathMetrics, Series, Status, TrafficResult};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
 use pathweave_proto::Endpoint;
@@ -14,7 +14,7 @@ const SAMPLE: Duration = Duration::from_millis(10);
 const MAX_STEPS: u64 = 100_000;
 
 /// A finished run's numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// How it ended.
     pub status: Status,
@@ -28,6 +28,8 @@ pub struct Measured {
     pub series: Series,
     /// Every connection by itself.
     pub connections: Vec<ConnectionResult>,
+    /// The sources of UDP packets.
+    pub traffic: Vec<TrafficResult>,
     /// Warnings about the scheduler.
     pub warnings: Vec<String>,
     /// Counters of each link of the scenario.
@@ -102,6 +104,8 @@ pub(super) struct Meter {
     blocked: Duration,
     /// The host last looked at, and the bytes that it has in order, out of order, and held back on subflows.
     last_seen: Option<(usize, u64, u64, u64)>,
+    /// How long each message was on its way.
+    messages: Vec<Duration>,
 }
 
 impl Meter {
@@ -123,6 +127,7 @@ impl Meter {
             blocked_since: None,
             blocked: Duration::ZERO,
             last_seen: None,
+            messages: Vec::new(),
         }
     }
 
@@ -149,6 +154,13 @@ impl Meter {
     /// A measured connection's reader got data.
     pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
         Self::add(&mut self.delivered_steps, now, self.step, bytes);
+    }
+
+    /// A measured connection's reader has the last byte of a message, or of an object, that is awaited since `since`.
+    pub(super) fn message(&mut self, since: Instant, now: Instant) {
+        if since >= self.measure_from {
+            self.messages.push(now.since(since));
+        }
     }
 
     /// After something happened on a host.
@@ -235,6 +247,7 @@ impl Meter {
             let last = measured.iter().filter_map(|a| a.finished.map(|f| f.since(a.start))).max();
             metrics.completion_s = last.map(Duration::as_secs_f64);
         }
+        metrics.message_delay_ms = delays(self.messages);
         let samples = self.out_of_order.finish(end);
         let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
         metrics.out_of_order_bytes = distribution(samples.get(skip.min(samples.len())..).unwrap_or(&[]));
@@ -251,7 +264,7 @@ impl Meter {
             out_of_order_bytes: self.out_of_order_series.finish(end),
             ..Series::default()
         };
-        Measured { status, reason, digest, metrics, series, connections, warnings: Vec::new(), links: Vec::new() }
+        Measured { status, reason, digest, metrics, series, connections, ..Measured::default() }
     }
 }
 
@@ -290,13 +303,24 @@ fn outcome(measured: &[&App]) -> (Status, Option<String>) {
     if let Some(error) = measured.iter().find_map(|a| a.error) {
         return (Status::Failed, Some(error.to_string()));
     }
-    if measured.iter().any(|a| a.received == 0) {
+    if measured.iter().any(|a| a.received == 0 && a.has_work()) {
         return (Status::Stalled, Some("no data arrived at all".into()));
     }
-    if measured.iter().any(|a| a.is_sized() && a.finished.is_none()) {
+    if measured.iter().any(|a| a.ends() && a.finished.is_none()) {
         return (Status::Stalled, Some("the time was over before all data had arrived".into()));
     }
     (Status::Completed, None)
+}
+
+/// The distribution of some times; `None` if there are none.
+fn delays(mut all: Vec<Duration>) -> Option<Delays> {
+    all.sort_unstable();
+    let max = *all.last()?;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let rank = |percent: usize| ms(all[(all.len() * percent).div_ceil(100).max(1) - 1]);
+    let sum: f64 = all.iter().map(|time| ms(*time)).sum();
+    let mean = sum / all.len() as f64;
+    Some(Delays { count: all.len() as u64, mean, p50: rank(50), p95: rank(95), p99: rank(99), max: ms(max) })
 }
 
 fn distribution(samples: &[u64]) -> OutOfOrder {

@@ -9,8 +9,11 @@ mod digest;
 mod meter;
 mod pool;
 mod processes;
+mod random;
+mod requests;
 mod through_bytes;
 mod totals;
+mod traffic;
 mod watch;
 mod wires;
 
@@ -62,11 +65,11 @@ impl Simulation {
         registry: &pathweave_algorithms::Registry,
         files: &dyn crate::scenario::Files,
     ) -> Result<Self, BuildError> {
-        let World { network, endpoints, routes, host_of_node, apps, middleboxes } =
+        let World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic } =
             build::build(scenario, seed, registry, files)?;
         let meter = Meter::new(scenario);
         let watch = watch::Watch::new(scenario, meter.step());
-        let wires = Wires::new(network, routes, host_of_node, middleboxes);
+        let wires = Wires::new(network, routes, host_of_node, middleboxes, traffic);
         let io = Observed { device: wires, observer: OneHost::default() };
         Ok(Simulation {
             now: Instant::ZERO,
@@ -207,7 +210,7 @@ impl Simulation {
     pub fn finish(self) -> Measured {
         let Simulation { now, driver, watch, .. } = self;
         let Driver { endpoints, io, applications: Processes { apps, meter, .. }, .. } = driver;
-        let Wires { mut network, digest, .. } = io.device;
+        let Wires { mut network, digest, traffic, .. } = io.device;
         let links = (0..network.graph().links() as u32).map(|i| *network.link_stats(LinkId(i))).collect();
         let watched = watch.finish(now, &endpoints, &apps, &mut network);
         let mut measured = meter.finish(now, &endpoints, &apps, digest.finish());
@@ -215,6 +218,7 @@ impl Simulation {
         measured.series.subflows = watched.subflows;
         measured.series.links = watched.links;
         measured.links = links;
+        measured.traffic = traffic.results(now);
         measured.warn_of_waiting(watched.idle_waits);
         measured
     }

@@ -4,6 +4,7 @@ use super::build;
 use super::digest::Digest;
 use super::pool::{Handle, Pool};
 use super::through_bytes::ThroughBytes;
+use super::traffic::Sources;
 use crate::middlebox::{Direction, Middleboxes, Passing};
 use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
@@ -63,6 +64,8 @@ pub(super) struct Wires {
     host_of_node: Vec<Option<usize>>,
     /// Of all paths; `None` if no path has one.
     middleboxes: Option<Middleboxes>,
+    /// UDP packets beside the hosts' own.
+    pub(super) traffic: Sources,
     /// Middleboxes have done what they do by themselves, which ends the packets' turn.
     middleboxes_acted: bool,
     /// What has left a middlebox towards its host.
@@ -78,6 +81,7 @@ impl Wires {
         routes: Vec<Routes>,
         host_of_node: Vec<Option<usize>>,
         middleboxes: Option<Middleboxes>,
+        traffic: Sources,
     ) -> Self {
         Wires {
             network,
@@ -85,6 +89,7 @@ impl Wires {
             routes,
             host_of_node,
             middleboxes,
+            traffic,
             middleboxes_acted: false,
             from_middlebox: Segment::default(),
             digest: Digest::default(),
@@ -93,14 +98,19 @@ impl Wires {
         }
     }
 
-    /// What a capture shows of an event.
+    /// What a capture shows of an event. Returns whether it is of UDP traffic, which captures of segments do not show.
     #[inline]
-    fn record(&mut self, event: &NetEvent<Handle>) {
+    fn record(&mut self, event: &NetEvent<Handle>) -> bool {
+        if let Some(packet) = self.traffic.packet(event.packet().tag) {
+            self.digest.record(event.tap(), packet, event.packet().ecn);
+            return true;
+        }
         let segment = self.pool.get(event.packet().tag);
         self.digest.record(event.tap(), segment, event.packet().ecn);
         if let Some(capture) = &mut self.capture {
             capture(event.tap(), segment);
         }
+        false
     }
 
     /// Sends on what has left middleboxes towards a server.
@@ -138,6 +148,16 @@ impl Wires {
         self.middleboxes_acted = due;
         due
     }
+
+    /// Sends the UDP packets that are due; whether any was.
+    fn send_traffic(&mut self, now: Instant) -> bool {
+        let mut sent = false;
+        while let Some((route, packet)) = self.traffic.poll(now) {
+            self.network.send(now, route, packet);
+            sent = true;
+        }
+        sent
+    }
 }
 
 impl PacketIo for Wires {
@@ -150,12 +170,19 @@ impl PacketIo for Wires {
             }
             let event = if self.middleboxes_acted { None } else { self.network.poll(now) };
             let Some(event) = event else {
-                match self.run_middleboxes(now) {
+                match self.run_middleboxes(now) || self.send_traffic(now) {
                     true => continue,
                     false => return Ok(None),
                 }
             };
-            self.record(&event);
+            if self.record(&event) {
+                if let NetEvent::Delivered { packet, .. } = event
+                    && !packet.corrupted
+                {
+                    self.traffic.delivered(packet.tag);
+                }
+                continue;
+            }
             match event {
                 NetEvent::Delivered { node, packet, .. } => {
                     // A damaged packet fails its checksum at the receiver.
@@ -207,7 +234,7 @@ impl PacketIo for Wires {
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let middleboxes = self.middleboxes.as_ref().and_then(Middleboxes::poll_timeout);
-        self.network.poll_timeout().into_iter().chain(middleboxes).min()
+        self.network.poll_timeout().into_iter().chain(middleboxes).chain(self.traffic.poll_timeout()).min()
     }
 }
 

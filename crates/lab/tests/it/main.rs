@@ -15,3 +15,4 @@ mod schedulers;
 mod start_spread;
 mod through_bytes;
 mod waiting;
+mod workloads;

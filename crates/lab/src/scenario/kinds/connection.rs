@@ -1,35 +1,74 @@
 //! Parsers of what a connection is made of.
 
-use crate::scenario::data::{Algorithm, Workload};
-use crate::value_parser::choice::{Kind, needs, one_of, takes};
+use crate::scenario::data::{Algorithm, Gaps, Workload};
+use crate::value_parser::choice::{Kind, Part, needs, one_of, takes};
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::{PositiveRate, Size, ValueParser, Whole, Wrong};
 use pathweave_proto::config::{PathManager, ReceiveBuffer};
 use schemars::{Schema, json_schema};
 
+/// Bytes of a request that says nothing else: a GET with a browser's usual headers.
+const REQUEST: u64 = 500;
+/// Connections that a browser opens to one server.
+const BROWSER_CONNECTIONS: u8 = 6;
+
+/// `cbr` and `poisson`.
+fn messages(c: &mut Compound, gaps: Gaps) -> Result<Workload, Wrong> {
+    Ok(Workload::Messages {
+        rate: c.required::<PositiveRate>("rate")?,
+        message: c.required::<Size>("message")?,
+        gaps,
+        size: c.optional::<Size>("size")?,
+    })
+}
+
 compound!(
     /// What is sent.
     WorkloadParser: Workload,
-    "bulk, transfer:size=64MiB or cbr:rate=1Mbps:message=5KiB",
+    "bulk, transfer:size=64MiB, cbr:rate=1Mbps:message=5KiB, poisson:rate=1Mbps:message=1000B or web:objects=15:size=72KiB",
     |c| Ok(Some(match c.name.as_str() {
         "bulk" => Workload::Bulk,
         "transfer" => Workload::Transfer { size: c.required::<Size>("size")? },
-        "cbr" => Workload::Cbr {
-            rate: c.required::<PositiveRate>("rate")?,
-            message: c.required::<Size>("message")?,
-            size: c.optional::<Size>("size")?,
-        },
+        "cbr" => messages(c, Gaps::Even)?,
+        "poisson" => messages(c, Gaps::Exponential)?,
+        "web" => {
+            let objects = c.required::<Whole<1, 100_000>>("objects")?;
+            let size = c.required::<Size>("size")?;
+            if size < u64::from(objects) {
+                let part = Some(("size".into(), Size::write(&size)));
+                return Err(Wrong { part, allowed: format!("at least a byte for each of {objects} objects") });
+            }
+            let request = c.optional::<RequestSize>("request")?.unwrap_or(REQUEST);
+            let connections = c.optional::<Whole<1, 32, u8>>("connections")?.unwrap_or(BROWSER_CONNECTIONS);
+            Workload::Web { objects, size, request, connections }
+        }
         _ => return Ok(None),
     })),
     |workload| match workload {
         Workload::Bulk => "bulk".into(),
         Workload::Transfer { size } => format!("transfer:size={}", Size::write(size)),
-        Workload::Cbr { rate, message, size } => {
+        Workload::Messages { rate, message, gaps, size } => {
+            let name = match gaps {
+                Gaps::Even => "cbr",
+                Gaps::Exponential => "poisson",
+            };
             let size = size.map_or(String::new(), |size| format!(":size={}", Size::write(&size)));
-            format!("cbr:rate={rate}:message={}{size}", Size::write(message))
+            format!("{name}:rate={rate}:message={}{size}", Size::write(message))
+        }
+        Workload::Web { objects, size, request, connections } => {
+            let (size, request) = (Size::write(size), RequestSize::write(request));
+            format!("web:objects={objects}:size={size}:request={request}:connections={connections}")
         }
     },
-    ["bulk", "transfer:size=64MiB", "cbr:rate=1Mbps:message=5KiB", "cbr:rate=1Mbps:message=5KiB:size=10MiB"],
+    [
+        "bulk",
+        "transfer:size=64MiB",
+        "cbr:rate=1Mbps:message=5KiB",
+        "cbr:rate=1Mbps:message=5KiB:size=10MiB",
+        "poisson:rate=1Mbps:message=1000B",
+        "web:objects=15:size=72KiB",
+        "web:objects=1:size=300KB:connections=1",
+    ],
     [
         Kind { name: "bulk", about: "Writes all the time", parts: &[] },
         Kind {
@@ -39,15 +78,55 @@ compound!(
         },
         Kind {
             name: "cbr",
-            about: "Writes messages of one size at a constant rate",
+            about: "Writes messages of one size at a constant rate; each message's delay is measured",
+            parts: &MESSAGES,
+        },
+        Kind {
+            name: "poisson",
+            about: "Writes messages of one size at exponentially distributed intervals; each message's delay is measured",
+            parts: &MESSAGES,
+        },
+        Kind {
+            name: "web",
+            about: "Loads a web page: the client asks for one object after the other over several connections, and the server \
+                    answers; each object's delay and the page's completion time are measured",
             parts: &[
-                needs("rate", "the rate of the application's data", PositiveRate::schema),
-                needs("message", "the size of a message", Size::schema),
-                takes("size", "how much is written before the connection closes (no limit)", Size::schema),
+                needs("objects", "how many objects the page has", Whole::<1, 100_000>::schema),
+                needs("size", "how much they are together; all are equally large", Size::schema),
+                takes("request", "the size of a request (500B)", RequestSize::schema),
+                takes("connections", "how many connections load the page together (6)", Whole::<1, 32>::schema),
             ],
         },
     ]
 );
+
+const MESSAGES: [Part; 3] = [
+    needs("rate", "the rate of the application's data", PositiveRate::schema),
+    needs("message", "the size of a message", Size::schema),
+    takes("size", "how much is written before the connection closes (no limit)", Size::schema),
+];
+
+/// A size that a request may have: small enough to fit into every send buffer.
+pub(crate) struct RequestSize;
+
+impl ValueParser for RequestSize {
+    type Value = u64;
+    fn allowed() -> String {
+        "from 1B to 64KiB".into()
+    }
+    fn parse(text: &str) -> Option<u64> {
+        Size::parse(text).filter(|size| (1..=64 << 10).contains(size))
+    }
+    fn write(value: &u64) -> String {
+        Size::write(value)
+    }
+    fn schema() -> Schema {
+        Size::schema()
+    }
+    fn examples() -> &'static [&'static str] {
+        &["500B"]
+    }
+}
 
 compound!(
     /// Which subflows a client opens.

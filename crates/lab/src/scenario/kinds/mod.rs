@@ -2,6 +2,8 @@
 
 mod connection;
 mod link;
+mod traffic;
 
 pub(crate) use connection::{AlgorithmParser, PathManagerParser, ReceiveBufferParser, WorkloadParser};
 pub(crate) use link::{JitterParser, LossParser, QueueParser, RateParser, ReorderParser, TraceParser};
+pub(crate) use traffic::TrafficPatternParser;

@@ -29,7 +29,7 @@ fn unknown_keys_list_the_known_ones() {
     says(
         "format = 1\ncolour = \"blue\"",
         "test.toml:2: colour is not a setting here; there are: name, description, source, duration, measure_from, series_step, \
-         trace_start, format, node, link, path, connection, scheduler",
+         trace_start, format, node, link, path, connection, traffic, scheduler",
     );
     says(
         &with_path("bandwidth = \"8Mbps\""),
@@ -48,11 +48,10 @@ fn unknown_keys_list_the_known_ones() {
 }
 
 #[test]
-fn other_cross_traffic_than_tcp_is_not_supported_yet() {
+fn traffic_has_its_own_keys() {
     says(
         &with_path("[[traffic]]\nkind = \"udp\""),
-        "test.toml:5: traffic is not a setting here; there are: cross traffic as a [[connection]] with mptcp = false; \
-         other kinds are not supported yet",
+        "test.toml:6: kind is not a setting here; there are: name, path, direction, pattern, start, stop",
     );
 }
 

@@ -157,7 +157,7 @@ fn every_setting_of_the_engine_can_be_written() {
         checksum = true\nclose_timeout = \"5s\"\nmtu = 1400\ninitial_window = 4\nmin_rto = \"1s\"\nmax_rto = \"60s\"\n\
         timestamps = false\nwindow_scaling = false
 least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntimer_tick = \"4ms\"\n\
-        quick_acks = 0\n\
+        quick_acks = 0\npage = \"p\"\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
         max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true\nprotect_initial_address = true\n\
         keep_alive = \"30s\"";
@@ -166,6 +166,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
     assert_eq!((c.start, c.start_spread), (Duration::from_secs(1), Duration::from_secs(2)));
     assert_eq!((c.direction, c.path_mode), (Direction::Download, PathMode::Backup));
     assert_eq!(c.workload, Workload::Transfer { size: 64 << 20 });
+    assert_eq!(c.page, "p");
     // No `..`: a new field of the engine needs a setting.
     let ConnectionConfig {
         mptcp,
@@ -226,7 +227,7 @@ fn sized_workloads_need_no_duration() {
     assert!(scenario.ends_with_data());
     assert_eq!(scenario.duration, Duration::from_secs(600));
     let cbr = "cbr:rate=1Mbps:message=5KiB";
-    let workload = Workload::Cbr { rate: Bitrate::from_mbps(1), message: 5120, size: None };
+    let workload = Workload::Messages { rate: Bitrate::from_mbps(1), message: 5120, gaps: Gaps::Even, size: None };
     assert_eq!(connection(&with_connection(&format!("workload = \"{cbr}\"")), &Variant::AsWritten).workload, workload);
 }
 

@@ -1,0 +1,99 @@
+//! UDP traffic beside the connections: what it is, and how a file's `[[traffic]]` is read.
+
+use super::data::{Direction, Path};
+use super::document::Entry;
+use super::error::ScenarioError;
+use super::read::{Reader, known_keys};
+use super::setting::TRAFFIC;
+use pathweave_units::{Bitrate, Duration};
+
+/// A source of UDP packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Its name.
+    pub name: String,
+    /// Index of the path that its packets take.
+    pub path: usize,
+    /// From the client to the server (upload) or back.
+    pub direction: Direction,
+    /// When which packets are sent.
+    pub pattern: TrafficPattern,
+    /// From this time on.
+    pub start: Duration,
+    /// Up to this time; zero: to the end of the run.
+    pub stop: Duration,
+}
+
+/// When UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrafficPattern {
+    /// At even intervals.
+    Constant {
+        /// Of the payload.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+    },
+    /// At exponentially distributed intervals.
+    Poisson {
+        /// Of the payload, in the mean.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+    },
+    /// At even intervals while it is on, not at all while it is off.
+    OnOff {
+        /// Of the payload, in the mean over on and off.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+        /// How long it is on, in the mean; Pareto distributed.
+        on: Duration,
+        /// How long it is off, in the mean; exponentially distributed.
+        off: Duration,
+        /// The Pareto distribution's shape, more than 1: the smaller, the more often it is on for very long.
+        shape: f64,
+    },
+}
+
+/// Traffic with all defaults.
+pub(crate) fn default_traffic() -> Traffic {
+    let pattern = TrafficPattern::Constant { rate: Bitrate::from_mbps(1), packet: 1000 };
+    let (start, stop) = (Duration::ZERO, Duration::ZERO);
+    Traffic { name: String::new(), path: 0, direction: Direction::Upload, pattern, start, stop }
+}
+
+/// The tables `[[traffic]]`.
+pub(super) fn traffic(reader: Reader<'_>, top: &[Entry], paths: &[Path]) -> Result<Vec<Traffic>, ScenarioError> {
+    let mut all: Vec<Traffic> = Vec::new();
+    for table in reader.tables(top, "traffic")? {
+        reader.check_keys(table.1, &known_keys("traffic"))?;
+        let taken: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
+        let mut traffic = Traffic { name: reader.name("traffic", &table, &taken)?, ..default_traffic() };
+        let find = |key: &str| table.1.iter().find(|e| e.key == key);
+        let names = || paths.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+        traffic.path = match find("path") {
+            None if paths.len() == 1 => 0,
+            None => return Err(reader.missing(table.0.place, "path", names())),
+            Some(entry) => {
+                let name = reader.text("path", &entry.value)?;
+                let index = paths.iter().position(|p| p.name == name);
+                index.ok_or_else(|| reader.wrong("path", &entry.value, names()))?
+            }
+        };
+        if find("pattern").is_none() {
+            return Err(reader.missing(table.0.place, "pattern", (TRAFFIC[1].allowed)()));
+        }
+        for setting in TRAFFIC {
+            if let Some(entry) = find(setting.key) {
+                reader.set(setting, &mut traffic, &entry.value)?;
+            }
+        }
+        if let Some(entry) = find("stop").filter(|_| !traffic.stop.is_zero() && traffic.stop <= traffic.start) {
+            let allowed = format!("a time after its start at {}, or 0s for the end of the run", traffic.start);
+            return Err(reader.wrong("stop", &entry.value, allowed));
+        }
+        all.push(traffic);
+    }
+    Ok(all)
+}

@@ -1,0 +1,181 @@
+//! Sources of UDP packets. A packet is nothing but its length on the links; nobody answers it.
+
+use super::pool::Handle;
+use super::random::{exponential, pareto};
+use crate::results::TrafficResult;
+use crate::scenario::{self, TrafficPattern};
+use core::net::SocketAddr;
+use pathweave_netsim::RouteId;
+use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Ecn, Payload, Segment};
+
+/// Bytes of an IPv4 and a UDP header.
+const HEADERS_BYTES: u32 = 28;
+/// Marks the packets of traffic among the network's; the rest is the source's index.
+const IS_TRAFFIC: u32 = 1 << 31;
+
+/// One source.
+struct Source {
+    name: String,
+    route: RouteId,
+    pattern: TrafficPattern,
+    random: Random,
+    /// When the next packet is sent.
+    next: Instant,
+    /// When it is off again.
+    on_until: Instant,
+    stop: Instant,
+    sent: u64,
+    delivered: u64,
+    /// What stands for each of its packets.
+    packet: Segment,
+}
+
+/// All sources of a run.
+#[derive(Default)]
+pub(super) struct Sources {
+    list: Vec<Source>,
+    next: Option<Instant>,
+}
+
+impl Sources {
+    /// Adds a source whose packets take `route` from `from` to `to`.
+    pub(super) fn add(
+        &mut self,
+        traffic: &scenario::Traffic,
+        seed: u64,
+        route: RouteId,
+        from: SocketAddr,
+        to: SocketAddr,
+    ) {
+        let (TrafficPattern::Constant { packet, .. }
+        | TrafficPattern::Poisson { packet, .. }
+        | TrafficPattern::OnOff { packet, .. }) = traffic.pattern;
+        let payload = Payload::Virtual { start: 0, len: u32::from(packet) };
+        let start = Instant::ZERO + traffic.start;
+        let stop = if traffic.stop.is_zero() { Instant::FAR_FUTURE } else { Instant::ZERO + traffic.stop };
+        let mut source = Source {
+            name: traffic.name.clone(),
+            route,
+            pattern: traffic.pattern,
+            random: Random::substream(seed, &format!("traffic {}", traffic.name)),
+            next: start,
+            on_until: start,
+            stop,
+            sent: 0,
+            delivered: 0,
+            packet: Segment { src: from, dst: to, payload, ..Segment::default() },
+        };
+        source.begin();
+        self.list.push(source);
+        self.find_next();
+    }
+
+    /// When the next packet is sent.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// The next packet that is due, and the route that it takes.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Handle)> {
+        self.next.filter(|next| *next <= now)?;
+        let (index, source) = self.list.iter_mut().enumerate().min_by_key(|(_, s)| s.next)?;
+        source.sent += 1;
+        source.go_on();
+        let packet = (source.route, source.handle(index as u32));
+        self.find_next();
+        Some(packet)
+    }
+
+    /// What a wire shows of a packet, if it is one of traffic.
+    #[inline]
+    pub(super) fn packet(&self, tag: u32) -> Option<&Segment> {
+        (tag & IS_TRAFFIC != 0).then(|| &self.list[(tag & !IS_TRAFFIC) as usize].packet)
+    }
+
+    /// A packet of traffic has arrived.
+    pub(super) fn delivered(&mut self, tag: u32) {
+        self.list[(tag & !IS_TRAFFIC) as usize].delivered += 1;
+    }
+
+    fn find_next(&mut self) {
+        self.next = self.list.iter().map(|s| s.next).min().filter(|t| *t < Instant::FAR_FUTURE);
+    }
+
+    /// What was sent and what arrived until `end`.
+    pub(super) fn results(&self, end: Instant) -> Vec<TrafficResult> {
+        let seconds = end.since(Instant::ZERO).as_secs_f64();
+        let result = |s: &Source| {
+            let bits = s.delivered as f64 * f64::from(s.packet.payload.len()) * 8.0;
+            TrafficResult {
+                name: s.name.clone(),
+                sent_packets: s.sent,
+                delivered_packets: s.delivered,
+                goodput_mbps: if seconds > 0.0 { bits / seconds / 1e6 } else { 0.0 },
+            }
+        };
+        self.list.iter().map(result).collect()
+    }
+}
+
+impl Source {
+    fn handle(&self, index: u32) -> Handle {
+        let len_bytes = self.packet.payload.len() + HEADERS_BYTES;
+        Handle { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
+    }
+
+    /// The time to the next packet while it is on.
+    fn gap(&mut self) -> Duration {
+        let bytes = u64::from(self.packet.payload.len());
+        let gap = match self.pattern {
+            TrafficPattern::Constant { rate, .. } => rate.time_to_send(bytes),
+            TrafficPattern::Poisson { rate, .. } => exponential(&mut self.random, rate.time_to_send(bytes)),
+            // All is sent while it is on.
+            TrafficPattern::OnOff { rate, on, off, .. } => {
+                rate.time_to_send(bytes).mul_f64(on.as_secs_f64() / (on.as_secs_f64() + off.as_secs_f64()))
+            }
+        };
+        gap.max(Duration::from_nanos(1))
+    }
+
+    /// Sets the time of the first packet. Sources do not begin together.
+    fn begin(&mut self) {
+        let first = self.gap();
+        match self.pattern {
+            TrafficPattern::Constant { .. } => {}
+            TrafficPattern::Poisson { .. } => self.next += first,
+            TrafficPattern::OnOff { .. } => {
+                let part = self.random.unit();
+                self.next += first.mul_f64(part);
+                self.skip_off();
+            }
+        }
+        self.end_in_time();
+    }
+
+    /// Sets the time of the packet after this one.
+    fn go_on(&mut self) {
+        let gap = self.gap();
+        self.next += gap;
+        self.skip_off();
+        self.end_in_time();
+    }
+
+    /// Only the time counts in which it is on: what is left of a gap goes on when it is on again, so that the mean rate is as asked.
+    fn skip_off(&mut self) {
+        let TrafficPattern::OnOff { on, off, shape, .. } = self.pattern else { return };
+        while self.next >= self.on_until {
+            let left = self.next.since(self.on_until);
+            let start = self.on_until + exponential(&mut self.random, off);
+            self.on_until = start + pareto(&mut self.random, on, shape);
+            self.next = start + left;
+        }
+    }
+
+    fn end_in_time(&mut self) {
+        if self.next >= self.stop {
+            self.next = Instant::FAR_FUTURE;
+        }
+    }
+}
