@@ -18,6 +18,7 @@ pub(crate) enum Command {
     Compare(CompareOptions),
     Explain(ExplainOptions),
     Sweep(SweepOptions),
+    Reproduce(ReproduceOptions),
     Validate(ValidateOptions),
     List(ListOptions),
     NewScheduler(NewSchedulerOptions),
@@ -168,6 +169,37 @@ pub(crate) struct SweepOptions {
     /// Makes the smaller sweep of the plan's table [quick].
     #[arg(long)]
     pub(crate) quick: bool,
+
+    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
+    pub(crate) jobs: Option<NonZero<usize>>,
+}
+
+/// Reproduces the papers' experiments, and says of each of their claims whether it holds.
+///
+/// Without names, all experiments are made. A command that was stopped goes on where it was when it is given again. The figures and a
+/// document with all verdicts are written to --out.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReproduceOptions {
+    /// Papers (cp, blest, dpsaf, rems, eval) or single experiments, such as cp/fig5 [default: all].
+    #[arg(value_name = "PAPER[/ID]")]
+    pub(crate) experiments: Vec<String>,
+
+    /// Makes smaller and shorter experiments.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Writes each claim as a line of JSON; with `-` to standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) jsonl: Option<PathBuf>,
+
+    /// The folder for runs, figures and the document [default: pathweave-reproduction].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// The folder with the experiments.
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    pub(crate) from: PathBuf,
 
     /// How many runs at once [default: one per processor]. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]

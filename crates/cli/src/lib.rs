@@ -26,6 +26,7 @@ mod new_scheduler;
 mod pcap;
 mod plan;
 mod report;
+mod reproduce;
 mod shard;
 mod sweep;
 mod validate;
@@ -53,6 +54,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
         Command::Sweep(options) => sweep::sweep(&options, &registry, &engine::simulate),
+        Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &engine::simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
         Command::List(options) => list::list(&options, &registry),

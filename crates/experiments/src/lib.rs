@@ -6,8 +6,11 @@
 //!
 //! Like the simulator, this reads no file and no clock: the command does.
 
+pub mod claim;
 pub mod metric;
 pub mod plan;
+pub mod plot;
 pub mod record;
+pub mod reproduction;
 pub mod results;
 pub mod runs;

@@ -39,11 +39,7 @@ const METRICS: &[About] = &[
         "segments",
         "segments in flight on all subflows together: mean of the samples at the end of each step of the series",
     ),
-    (
-        "rtt_difference_ms",
-        "ms",
-        "mean difference of the smoothed round-trip times of the slower and the faster of two subflows (CP Fig. 6)",
-    ),
+    ("rtt_difference_ms", "ms", "difference of the mean smoothed round-trip times of two subflows (CP Fig. 6)"),
     (
         "acceptable_rtt_difference_ms",
         "ms",
@@ -122,10 +118,7 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     for (i, path) in m.per_path.iter().enumerate().take(PATHS) {
         put(&format!("path{i}_goodput_mbps"), Some(path.goodput_mbps));
         put(&format!("path{i}_share"), (sent > 0).then(|| path.sent_bytes as f64 / sent as f64));
-        put(
-            &format!("path{i}_srtt_ms"),
-            subflow(run, i).and_then(|s| mean(s.srtt_ms.iter().skip(first(run, from)).copied().filter(|t| *t > 0.0))),
-        );
+        put(&format!("path{i}_srtt_ms"), srtt(run, i, from));
     }
     all
 }
@@ -155,11 +148,14 @@ fn in_flight(run: &RunResult, from: f64) -> Option<f64> {
     (!means.is_empty()).then(|| means.iter().sum())
 }
 
-/// Over the samples at which both subflows had one.
+/// Between the means of two subflows, as CP §4.1.1 defines it.
 fn rtt_difference(run: &RunResult, from: f64) -> Option<f64> {
-    let (a, b) = (subflow(run, 0)?, subflow(run, 1)?);
-    let pairs = a.srtt_ms.iter().zip(&b.srtt_ms).skip(first(run, from));
-    mean(pairs.filter(|(a, b)| **a > 0.0 && **b > 0.0).map(|(a, b)| (a - b).abs()))
+    Some((srtt(run, 0, from)? - srtt(run, 1, from)?).abs())
+}
+
+fn srtt(run: &RunResult, path: usize, from: f64) -> Option<f64> {
+    let samples = subflow(run, path)?.srtt_ms.iter().skip(first(run, from)).copied();
+    mean(samples.filter(|t| *t > 0.0))
 }
 
 fn acceptable_rtt_difference(scenario: &Scenario) -> Option<f64> {

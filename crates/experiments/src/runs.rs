@@ -2,7 +2,9 @@
 
 use crate::plan::{Override, Plan, PlanScenario, PlanVariant, What};
 use pathweave_algorithms::Registry;
-use pathweave_lab::scenario::{Document, Files, Problem, SCHEDULERS, SET, Scenario, ScenarioError, Variant};
+use pathweave_lab::scenario::{
+    Document, Files, Problem, SCHEDULERS, SET, Scenario, ScenarioError, SchedulerSpec, Variant,
+};
 use xxhash_rust::xxh3::Xxh3;
 
 /// What is run with each seed: a variant of a scenario at a point.
@@ -68,8 +70,7 @@ impl Sweep {
                 let set = overrides(&plan, s, point);
                 let mut v = 0;
                 while v < variants.len() {
-                    let cell = cell(&plan, document, &set, &variants[v], registry)?;
-                    let (document, run, data) = cell;
+                    let (document, run, data) = cell(&plan, (document, point), &set, &variants[v], registry)?;
                     if cells.is_empty() && plan.baselines {
                         add_baselines(&mut variants, data.paths.len());
                     }
@@ -161,21 +162,25 @@ fn overrides(plan: &Plan, scenario: usize, point: usize) -> Vec<Override> {
         let with = |o: &Override| Override { value: o.value.replace("{}", value), ..o.clone() };
         set.extend(parameter.set.iter().map(with));
     }
+    for o in &mut set {
+        o.value = plan.filled(&o.value, point);
+    }
     set
 }
 
 fn cell(
     plan: &Plan,
-    document: &Document,
+    (document, point): (&Document, usize),
     set: &[Override],
     variant: &PlanVariant,
     registry: &Registry,
 ) -> Result<(Document, Variant, Scenario), Box<ScenarioError>> {
     let mut document = document.clone();
-    let all: Vec<&Override> = set.iter().chain(&variant.set).collect();
+    let own = variant.set.iter().map(|o| Override { value: plan.filled(&o.value, point), ..o.clone() });
+    let all: Vec<Override> = set.iter().cloned().chain(own).collect();
     // A mistake in an override is one in the plan.
     let in_plan = |error: ScenarioError| {
-        let by_key = |o: &&&Override| *error.source == *format!("{}={}", o.key, o.value);
+        let by_key = |o: &&Override| *error.source == *format!("{}={}", o.key, o.value);
         let place = match &*error.file {
             SET => all.iter().rev().find(by_key).map(|o| o.place),
             SCHEDULERS => variant.place,
@@ -193,9 +198,10 @@ fn cell(
         document.set(&o.key, &o.value).map_err(in_plan)?;
     }
     let run = match &variant.run {
-        What::Scheduler(spec) => {
+        What::Scheduler(text) => {
+            let spec = SchedulerSpec::parse(&plan.filled(text, point)).map_err(in_plan)?;
             spec.check(registry).map_err(in_plan)?;
-            Variant::Scheduler(spec.clone())
+            Variant::Scheduler(spec)
         }
         What::PlainTcp(path) => Variant::PlainTcp(*path),
     };

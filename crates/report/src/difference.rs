@@ -31,10 +31,15 @@ impl Difference {
         self.estimate.mean
     }
 
+    /// The 95 % interval: a point where the difference is the same with every seed; nothing with a single seed.
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        let bounds = self.estimate.interval?;
+        Some(if self.same_on_every_seed { (self.mean(), self.mean()) } else { bounds })
+    }
+
     /// Whether the values differ at 95 % confidence; nothing with a single seed, which cannot tell.
     pub fn is_significant(&self) -> Option<bool> {
-        let (low, high) = self.estimate.interval?;
-        Some(if self.same_on_every_seed { self.mean() != 0.0 } else { low > 0.0 || high < 0.0 })
+        self.bounds().map(|(low, high)| low > 0.0 || high < 0.0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// Three significant digits, no more than two after the point: `0.04`, `9.12`, `48.1`, `1203`.
-pub(crate) fn short(x: f64) -> String {
+pub fn short(x: f64) -> String {
     match x.abs() {
         a if a >= 99.95 => format!("{x:.0}"),
         a if a >= 9.995 => format!("{x:.1}"),

@@ -43,6 +43,11 @@ pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
+/// The `p` quantile of values in any order, linear between neighbours; 0 of none.
+pub fn quantile_of(values: &[f64], p: f64) -> f64 {
+    quantile(&sorted(values), p)
+}
+
 /// The `p` quantile of ascending values, linear between neighbours; 0 of none.
 pub(crate) fn quantile(ascending: &[f64], p: f64) -> f64 {
     let Some(last) = ascending.len().checked_sub(1) else { return 0.0 };

@@ -7,14 +7,14 @@ mod claims;
 mod points;
 mod read;
 
-use pathweave_lab::scenario::{Document, Place, ScenarioError, SchedulerSpec};
+use pathweave_lab::scenario::{Document, Place, ScenarioError};
 
 /// An override of a scenario, and where the plan says so.
 #[derive(Clone, Debug)]
 pub struct Override {
     /// The setting, as after `--set`: `connection.receive_buffer`.
     pub key: String,
-    /// Its value; in a parameter, `{}` stands for the parameter's value.
+    /// Its value. `{NAME}` stands for the value of the parameter NAME, and in a parameter `{}` for its own.
     pub value: String,
     /// Where it stands in the plan.
     pub place: Place,
@@ -49,8 +49,8 @@ pub struct PlanVariant {
 /// A scheduler, or plain TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Multipath TCP with this scheduler.
-    Scheduler(SchedulerSpec),
+    /// Multipath TCP with this scheduler, as after `--schedulers`. `{NAME}` stands for the value of the parameter NAME.
+    Scheduler(String),
     /// Plain TCP on the path with this number.
     PlainTcp(usize),
 }
@@ -262,5 +262,11 @@ impl Plan {
     pub fn values(&self, point: usize) -> Vec<&str> {
         let indices = &self.points[point];
         indices.iter().zip(&self.parameters).map(|(i, p)| p.values[*i].as_str()).collect()
+    }
+
+    /// A text with the values of a point in the place of the parameters' names.
+    pub(crate) fn filled(&self, text: &str, point: usize) -> String {
+        let values = self.values(point).into_iter().zip(&self.parameters);
+        values.fold(text.to_owned(), |text, (value, parameter)| text.replace(&format!("{{{}}}", parameter.name), value))
     }
 }

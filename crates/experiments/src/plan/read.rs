@@ -5,7 +5,7 @@ use super::points;
 use super::{Design, Override, Parameter, Plan, PlanFiles, PlanScenario, PlanVariant, What};
 use crate::metric;
 use pathweave_lab::benefit::plain_tcp_path;
-use pathweave_lab::scenario::{Data, Document, Entry, Problem, Reader, ScenarioError, SchedulerSpec, Value};
+use pathweave_lab::scenario::{Data, Document, Entry, Problem, Reader, ScenarioError, Value};
 
 pub(super) type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -106,15 +106,12 @@ fn scenarios(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanScenario>> {
 
 fn variants(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanVariant>> {
     let mut all: Vec<PlanVariant> = Vec::new();
-    let what = |key: &str, text: &str, value: &Value| match plain_tcp_path(text) {
-        Some(path) => Ok(What::PlainTcp(path)),
-        None => SchedulerSpec::parse(text)
-            .map(What::Scheduler)
-            .map_err(|e| read.reader.wrong(key, value, e.allowed.to_string())),
+    let what = |text: &str| match plain_tcp_path(text) {
+        Some(path) => What::PlainTcp(path),
+        None => What::Scheduler(text.to_owned()),
     };
     for (name, value) in read.list(top, "schedulers")? {
-        let run = what("schedulers", &name, value)?;
-        all.push(PlanVariant { name, run, set: Vec::new(), place: Some(value.place) });
+        all.push(PlanVariant { run: what(&name), name, set: Vec::new(), place: Some(value.place) });
     }
     for (value, table) in read.reader.tables(top, "variant")? {
         read.reader.check_keys(table, &["name", "run", "set"])?;
@@ -126,7 +123,7 @@ fn variants(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanVariant>> {
             return Err(read.reader.wrong("name", value, format!("a name other than {name}, which is taken")));
         }
         let place = Some(run.value.place);
-        all.push(PlanVariant { name, run: what("run", &text, &run.value)?, set: read.overrides(table, "set")?, place });
+        all.push(PlanVariant { name, run: what(&text), set: read.overrides(table, "set")?, place });
     }
     if all.is_empty() {
         return Err(read.missing("schedulers", "a list of schedulers, and tcp-path0, tcp-path1, ... for plain TCP"));
@@ -148,10 +145,6 @@ fn parameters(read: &Read<'_>, top: &[Entry], quick: bool) -> Result<Vec<Paramet
             let allowed = format!("a value with {{}} in it, which stands for the value of {name}");
             let document = read.reader.document;
             return Err(document.error(Problem::Value, fixed.place, &fixed.key, fixed.value.clone(), allowed));
-        }
-        if set.is_empty() {
-            let allowed = "settings with {} for the value, such as { \"connection.receive_buffer\" = \"{}KB\" }";
-            return Err(read.reader.missing(value.place, "set", allowed));
         }
         let mut values = read.list(table, "values")?;
         let few = read.list(table, "quick")?;

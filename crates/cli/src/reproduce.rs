@@ -1,0 +1,171 @@
+//! `pathweave reproduce`.
+
+use crate::args::ReproduceOptions;
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::shard::{Existing, Ready};
+use crate::sweep::problems;
+use pathweave_algorithms::Registry;
+use pathweave_experiments::claim::{Judged, verdicts};
+use pathweave_experiments::plot;
+use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
+use pathweave_experiments::results::Results;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Where results go if the command does not say.
+const OUT: &str = "pathweave-reproduction";
+/// What is not reproduced, with reasons: beside the papers' folders.
+const MISSING: &str = "missing.md";
+
+/// An experiment's file.
+struct Experiment {
+    paper: String,
+    id: String,
+    file: PathBuf,
+}
+
+/// Makes the experiments that `options` name, and says of each claim whether it holds.
+pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
+    let chosen = chosen(options)?;
+    let out = options.out.clone().unwrap_or_else(|| OUT.into());
+    // All plans are read first: a mistake in the last one is found at once.
+    let mut ready = Vec::new();
+    for experiment in chosen {
+        ready.push((Ready::read(&experiment.file, options.quick, registry)?, experiment));
+    }
+    let mut lines: Option<Box<dyn Write>> = match &options.jsonl {
+        None => None,
+        Some(path) if path == Path::new("-") => Some(Box::new(io::stdout())),
+        Some(path) => Some(Box::new(File::create(path).map_err(Failure::writing(path.display()))?)),
+    };
+    let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
+    interrupt::listen();
+    let mut counts = [0; 3];
+    let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
+    for (ready, experiment) in &ready {
+        let quick = if options.quick { "-quick" } else { "" };
+        let folder = out.join(&experiment.paper).join(format!("{}{quick}", experiment.id));
+        if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs, registry, engine)? {
+            eprintln!("Stopped early; the same command goes on with what is missing.");
+            return Ok(ExitCode::from(interrupt::CODE));
+        }
+        let Some(records) = ready.all_records(&folder, 1)? else {
+            return Err(Failure::Output(format!("{}: runs are missing", folder.display())));
+        };
+        let results = Results::new(&ready.sweep, &records);
+        failures += results.failures;
+        let judged = verdicts(&ready.sweep, &results).map_err(Failure::Input)?;
+        let name = format!("{}/{}", experiment.paper, experiment.id);
+        let shown = text(&name, &ready.sweep.plan, &judged) + "\n";
+        let written = match lines_on_stdout {
+            true => io::stderr().lock().write_all(shown.as_bytes()),
+            false => io::stdout().lock().write_all(shown.as_bytes()),
+        };
+        written.map_err(Failure::writing("standard output"))?;
+        eprint!("{}", problems(&results));
+        if let Some(lines) = &mut lines {
+            write_lines(lines, experiment, ready, &judged).map_err(Failure::writing("the lines of JSON"))?;
+        }
+        if paper != experiment.paper {
+            paper = experiment.paper.clone();
+            document.push_str(&format!("## {}\n\n", paper.to_uppercase()));
+        }
+        let pictures = pictures(&out, experiment, quick, ready, &results)?;
+        document.push_str(&(markdown(&name, &ready.sweep.plan, &judged, &pictures) + "\n"));
+        judged.iter().for_each(|j| counts[j.verdict as usize] += 1);
+    }
+    let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
+    document.push_str(&missing);
+    let path = out.join("reproduction.md");
+    fs::write(&path, document).map_err(Failure::writing(path.display()))?;
+    let [holds, partly, fails] = counts;
+    let total = holds + partly + fails;
+    let summary = format!(
+        "{total} claims: {holds} hold, {partly} hold partly, {fails} fail. With figures: {}\nNot reproduced, with reasons: {}\n",
+        path.display(),
+        options.from.join(MISSING).display()
+    );
+    let written = match lines_on_stdout {
+        true => io::stderr().lock().write_all(summary.as_bytes()),
+        false => io::stdout().lock().write_all(summary.as_bytes()),
+    };
+    written.map_err(Failure::writing("standard output"))?;
+    Ok(ExitCode::from(u8::from(failures > 0)))
+}
+
+fn write_lines(out: &mut dyn Write, of: &Experiment, ready: &Ready, judged: &[Judged<'_>]) -> io::Result<()> {
+    for one in judged {
+        out.write_all(ClaimLine::new(&of.paper, &of.id, &ready.sweep.plan, one).line().as_bytes())?;
+    }
+    out.flush()
+}
+
+/// Writes the figures, and returns their titles and their files within `out`.
+fn pictures(
+    out: &Path,
+    experiment: &Experiment,
+    quick: &str,
+    ready: &Ready,
+    results: &Results,
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut files = Vec::new();
+    for (i, figure) in ready.sweep.plan.figures.iter().enumerate() {
+        let drawn = plot::draw(&ready.sweep, results, figure);
+        let Some(svg) = plot::svg(&drawn) else { continue };
+        let file = format!("{}-{}{quick}-{}.svg", experiment.paper, experiment.id, i + 1);
+        let path = out.join(&file);
+        fs::write(&path, svg).map_err(Failure::writing(path.display()))?;
+        files.push((drawn.title, file));
+    }
+    Ok(files)
+}
+
+/// The experiments of the folder that are asked for, by paper and name.
+fn chosen(options: &ReproduceOptions) -> Result<Vec<Experiment>, Failure> {
+    let all = experiments(&options.from)?;
+    let name = |e: &Experiment| format!("{}/{}", e.paper, e.id);
+    for wanted in &options.experiments {
+        if !all.iter().any(|e| e.paper == *wanted || name(e) == *wanted) {
+            let names: Vec<String> = all.iter().map(name).collect();
+            return Err(Failure::Input(format!(
+                "{wanted}: there is no such paper or experiment; there are: {}",
+                names.join(", ")
+            )));
+        }
+    }
+    let asked = |e: &Experiment| {
+        options.experiments.is_empty() || options.experiments.iter().any(|w| *w == e.paper || *w == name(e))
+    };
+    Ok(all.into_iter().filter(asked).collect())
+}
+
+/// Every `PAPER/ID.toml` of the folder whose folder's name is a word; those that start with `_` hold scenarios.
+fn experiments(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+    let wrong = |e: io::Error| {
+        Failure::Input(format!("{}: {e}; --from names the folder with the papers' experiments", folder.display()))
+    };
+    let mut all = Vec::new();
+    for paper in fs::read_dir(folder).map_err(wrong)? {
+        let paper = paper.map_err(wrong)?.path();
+        if !paper.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(&paper).map_err(wrong)? {
+            let file = file.map_err(wrong)?.path();
+            let (Some(id), Some(name)) = (file.file_stem().and_then(|s| s.to_str()), paper.file_name()) else {
+                continue;
+            };
+            if file.extension().is_some_and(|e| e == "toml") && !id.starts_with('_') {
+                let (paper, id) = (name.to_string_lossy().into_owned(), id.to_owned());
+                all.push(Experiment { paper, id, file: file.clone() });
+            }
+        }
+    }
+    let order = |e: &Experiment| (e.paper.clone(), e.id.len(), e.id.clone());
+    all.sort_by_key(order);
+    Ok(all)
+}

@@ -1,0 +1,317 @@
+//! Whether claims hold: each is made of atomic comparisons over the seeds.
+
+use crate::plan::{Claim, Comparison, Condition, Over, Plan, Relation, Side};
+use crate::results::Results;
+use crate::runs::Sweep;
+use pathweave_report::{Difference, quantile_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every comparison holds.
+    Holds,
+    /// Some comparisons hold.
+    Partly,
+    /// None holds.
+    Fails,
+}
+
+impl Verdict {
+    /// As a word: `holds`, `partly`, `fails`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Partly => "partly",
+            Verdict::Fails => "fails",
+        }
+    }
+
+    fn of(hold: usize, all: usize) -> Self {
+        match hold {
+            0 => Verdict::Fails,
+            n if n == all => Verdict::Holds,
+            _ => Verdict::Partly,
+        }
+    }
+}
+
+/// One comparison at one place.
+#[derive(Clone, Debug)]
+pub struct Atom {
+    /// Where: the scenario if there are several, and the parameters.
+    pub at: String,
+    /// What is compared, such as `minrtt < tcp-path0`.
+    pub what: String,
+    /// The metric of the left side.
+    pub metric: String,
+    /// The left side's mean.
+    pub left: f64,
+    /// The right side's mean, after its factor.
+    pub right: f64,
+    /// Left minus right, seed by seed.
+    pub difference: Difference,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// A claim with what became of it.
+#[derive(Clone, Debug)]
+pub struct Judged<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Its comparisons.
+    pub atoms: Vec<Atom>,
+    /// Where the source leaves values open: with so many of so many combinations of them it holds.
+    pub open: Option<(usize, usize)>,
+}
+
+/// Decides every claim of the plan. A comparison without values on one of its sides does not hold.
+///
+/// # Errors
+/// The claim that is about no point, or whose values are missing.
+pub fn verdicts<'a>(sweep: &'a Sweep, results: &Results) -> Result<Vec<Judged<'a>>, String> {
+    sweep.plan.claims.iter().map(|claim| judge(sweep, results, claim)).collect()
+}
+
+fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Result<Judged<'a>, String> {
+    let mut atoms = Vec::new();
+    // By the values of the open parameters: how many comparisons hold, of how many.
+    let mut combinations: BTreeMap<Vec<usize>, (usize, usize)> = BTreeMap::new();
+    for comparison in &claim.comparisons {
+        for (open, atom) in atoms_of(sweep, results, comparison)? {
+            let count = combinations.entry(open).or_default();
+            count.0 += usize::from(atom.holds);
+            count.1 += 1;
+            atoms.push(atom);
+        }
+    }
+    if atoms.is_empty() {
+        return Err(format!("the claim {} is about no point of the plan, or its values are missing", claim.id));
+    }
+    let hold = atoms.iter().filter(|a| a.holds).count();
+    let open = sweep.plan.parameters.iter().any(|p| p.open).then(|| {
+        let whole = combinations.values().filter(|(hold, all)| hold == all).count();
+        (whole, combinations.len())
+    });
+    Ok(Judged { claim, verdict: Verdict::of(hold, atoms.len()), atoms, open })
+}
+
+/// The comparison at each place that it is about, with the values of the open parameters there.
+fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result<Vec<(Vec<usize>, Atom)>, String> {
+    let plan = &sweep.plan;
+    let mut atoms = Vec::new();
+    for scenario in 0..plan.scenarios.len() {
+        if !comparison.scenarios.is_empty() && !comparison.scenarios.contains(&scenario) {
+            continue;
+        }
+        let points = (0..plan.points.len()).filter(|p| comparison.is_about(plan, *p));
+        let mut pairs: BTreeSet<(Vec<usize>, usize, usize)> = BTreeSet::new();
+        for point in points {
+            let side = |side| other_point(plan, point, side);
+            if let (Some(left), Some(right)) = (side(&comparison.left), side(&comparison.right)) {
+                pairs.insert((open_values(plan, point), left, right));
+            }
+        }
+        let groups: Vec<(Vec<usize>, Vec<(usize, usize)>)> = match comparison.over {
+            None => pairs.into_iter().map(|(open, left, right)| (open, vec![(left, right)])).collect(),
+            Some(_) => {
+                let mut by_open: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();
+                for (open, left, right) in pairs {
+                    by_open.entry(open).or_default().push((left, right));
+                }
+                by_open.into_iter().collect()
+            }
+        };
+        for (open, points) in groups {
+            if let Some(atom) = atom(sweep, results, comparison, scenario, &points) {
+                atoms.push((open, atom));
+            }
+        }
+    }
+    Ok(atoms)
+}
+
+impl Comparison {
+    fn is_about(&self, plan: &Plan, point: usize) -> bool {
+        let values = plan.values(point);
+        self.only.iter().all(|(parameter, condition)| condition.holds(values[*parameter]))
+    }
+}
+
+impl Condition {
+    fn holds(&self, value: &str) -> bool {
+        let number = value.parse::<f64>().ok();
+        match self {
+            Condition::OneOf(list) => {
+                list.iter().any(|one| one == value || (number.is_some() && one.parse::<f64>().ok() == number))
+            }
+            Condition::Compared(word, than) => number.is_some_and(|number| match *word {
+                "<" => number < *than,
+                "<=" => number <= *than,
+                ">" => number > *than,
+                _ => number >= *than,
+            }),
+        }
+    }
+}
+
+fn open_values(plan: &Plan, point: usize) -> Vec<usize> {
+    let open = plan.points[point].iter().zip(&plan.parameters).filter(|(_, p)| p.open);
+    open.map(|(value, _)| *value).collect()
+}
+
+/// The point with the values that a side replaces; `None` if the plan has no such point.
+fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usize> {
+    let Side::Measured { at, .. } = side else { return Some(point) };
+    let mut values = plan.points[point].clone();
+    for (parameter, value) in at {
+        let condition = Condition::OneOf(vec![value.clone()]);
+        values[*parameter] = plan.parameters[*parameter].values.iter().position(|v| condition.holds(v))?;
+    }
+    plan.points.iter().position(|p| *p == values)
+}
+
+fn atom(
+    sweep: &Sweep,
+    results: &Results,
+    comparison: &Comparison,
+    scenario: usize,
+    points: &[(usize, usize)],
+) -> Option<Atom> {
+    let left = values(results, &comparison.left, scenario, points.iter().map(|p| p.0), comparison.over)?;
+    let right = values(results, &comparison.right, scenario, points.iter().map(|p| p.1), comparison.over)?;
+    let pairs: Vec<(f64, f64)> = match (left, right) {
+        (Values::Seeds(left), Values::Seeds(right)) => {
+            left.into_iter().filter_map(|(seed, l)| Some((l, *right.get(&seed)?))).collect()
+        }
+        (Values::Seeds(left), Values::Constant(right)) => left.into_values().map(|l| (l, right)).collect(),
+        (Values::Constant(left), Values::Seeds(right)) => right.into_values().map(|r| (left, r)).collect(),
+        (Values::Constant(_), Values::Constant(_)) => return None,
+    };
+    let pairs: Vec<(f64, f64)> = pairs.into_iter().map(|(l, r)| (l, r * comparison.factor)).collect();
+    let difference = Difference::of(&pairs)?;
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let (left, right) = (mean(|p| p.0), mean(|p| p.1));
+    let margin = comparison.margin * right.abs();
+    let holds = difference.bounds().is_some_and(|(low, high)| match comparison.relation {
+        Relation::Below => high < 0.0,
+        Relation::Above => low > 0.0,
+        Relation::AtMost => high <= margin,
+        Relation::AtLeast => low >= -margin,
+        Relation::Equal => low >= -margin && high <= margin,
+    });
+    let metric = [&comparison.left, &comparison.right].into_iter().find_map(|side| match side {
+        Side::Measured { metric, .. } => Some(metric.clone()),
+        Side::Constant(_) => None,
+    })?;
+    let at = place(sweep, scenario, points, comparison);
+    Some(Atom { at, what: comparison.words(sweep), metric, left, right, difference, holds })
+}
+
+/// A side's values.
+enum Values {
+    Seeds(BTreeMap<u64, f64>),
+    Constant(f64),
+}
+
+fn values(
+    results: &Results,
+    side: &Side,
+    scenario: usize,
+    points: impl Iterator<Item = usize>,
+    over: Option<Over>,
+) -> Option<Values> {
+    let Side::Measured { variant, metric, scenario: own, .. } = side else {
+        let Side::Constant(number) = side else { return None };
+        return Some(Values::Constant(*number));
+    };
+    let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for point in points {
+        for (seed, value) in results.by_seed(own.unwrap_or(scenario), point, *variant, metric) {
+            by_seed.entry(seed).or_default().push(value);
+        }
+    }
+    Some(Values::Seeds(by_seed.into_iter().map(|(seed, values)| (seed, together(&values, over))).collect()))
+}
+
+fn together(values: &[f64], over: Option<Over>) -> f64 {
+    let share = |is: &dyn Fn(f64) -> bool| values.iter().filter(|v| is(**v)).count() as f64 / values.len() as f64;
+    match over {
+        None | Some(Over::Mean) => values.iter().sum::<f64>() / values.len() as f64,
+        Some(Over::Median) => quantile_of(values, 0.5),
+        Some(Over::Least) => values.iter().copied().fold(f64::INFINITY, f64::min),
+        Some(Over::Most) => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        Some(Over::ShareBelow(limit)) => share(&|v| v < limit),
+        Some(Over::ShareAbove(limit)) => share(&|v| v > limit),
+    }
+}
+
+/// Scenario and point in words; parameters that both sides replace are left out.
+fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: &Comparison) -> String {
+    let plan = &sweep.plan;
+    let replaced = |parameter: usize| {
+        [&comparison.left, &comparison.right].into_iter().any(|side| match side {
+            Side::Measured { at, .. } => at.iter().any(|(p, _)| *p == parameter),
+            Side::Constant(_) => false,
+        })
+    };
+    let mut words = Vec::new();
+    if plan.scenarios.len() > 1 {
+        words.push(plan.scenarios[scenario].name.clone());
+    }
+    match points {
+        [(left, _)] => {
+            let values = plan.values(*left);
+            for (i, parameter) in plan.parameters.iter().enumerate().filter(|(i, _)| !replaced(*i)) {
+                words.push(format!("{} {}", parameter.name, values[i]));
+            }
+        }
+        many => words.push(format!("{} points", many.len())),
+    }
+    words.join(", ")
+}
+
+impl Comparison {
+    /// What is compared, such as `minrtt < 0.9 · tcp-path0`.
+    pub fn words(&self, sweep: &Sweep) -> String {
+        let side = |side: &Side| match side {
+            Side::Constant(number) => number.to_string(),
+            Side::Measured { variant, metric, scenario, at } => {
+                let mut text = sweep.variants[*variant].name.clone();
+                let mut add = |more: String| text.push_str(&format!(" ({more})"));
+                if self.metrics_differ() {
+                    add(metric.clone());
+                }
+                if let Some(scenario) = scenario {
+                    add(sweep.plan.scenarios[*scenario].name.clone());
+                }
+                for (parameter, value) in at {
+                    add(format!("{} {value}", sweep.plan.parameters[*parameter].name));
+                }
+                text
+            }
+        };
+        let relation = match self.relation {
+            Relation::Below => "<",
+            Relation::Above => ">",
+            Relation::AtMost => "≤",
+            Relation::AtLeast => "≥",
+            Relation::Equal => "=",
+        };
+        let factor = if self.factor == 1.0 { String::new() } else { format!("{} · ", self.factor) };
+        let margin = if self.margin == 0.0 { String::new() } else { format!(" ± {} %", round(self.margin * 100.0)) };
+        format!("{} {relation} {factor}{}{margin}", side(&self.left), side(&self.right))
+    }
+
+    fn metrics_differ(&self) -> bool {
+        matches!((&self.left, &self.right), (Side::Measured { metric: a, .. }, Side::Measured { metric: b, .. }) if a != b)
+    }
+}
+
+/// Without the last digits of a binary fraction.
+fn round(x: f64) -> f64 {
+    libm::round(x * 1e6) / 1e6
+}

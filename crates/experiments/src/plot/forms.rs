@@ -1,0 +1,228 @@
+//! Lines, bars, boxes and distributions.
+
+use super::axis::{Frame, Scale};
+use super::{axis_title, class, escaped};
+use crate::plan::{Figure, Form};
+use crate::results::Results;
+use crate::runs::Sweep;
+use core::fmt::Write as _;
+use pathweave_report::{quantile_of, short};
+
+/// What a panel shows.
+pub(super) struct Of<'a> {
+    pub(super) sweep: &'a Sweep,
+    pub(super) results: &'a Results,
+    pub(super) figure: &'a Figure,
+    pub(super) scenario: usize,
+    pub(super) points: &'a [usize],
+    /// Indices, in the order of the colours.
+    pub(super) variants: &'a [usize],
+}
+
+/// A value at a place on the horizontal axis, with its interval.
+struct Dot {
+    x: f64,
+    mean: f64,
+    low: f64,
+    high: f64,
+    at: String,
+}
+
+/// The panel's elements and the number of its values; `None` if there is none.
+pub(super) fn panel(of: &Of<'_>) -> Option<(String, usize)> {
+    match of.figure.form {
+        Form::Lines | Form::Bars => over_parameter(of),
+        Form::Boxes => boxes(of),
+        Form::Cdf => distribution(of),
+    }
+}
+
+impl Of<'_> {
+    fn name(&self, variant: usize) -> &str {
+        &self.sweep.variants[variant].name
+    }
+
+    /// The metric of each point and seed; the mean over the seeds where there are several points.
+    fn values(&self, variant: usize) -> Vec<f64> {
+        let metric = &self.figure.metric;
+        if let [point] = self.points {
+            let seeds = self.results.by_seed(self.scenario, *point, variant, metric);
+            return seeds.into_iter().map(|(_, value)| value).collect();
+        }
+        let mean = |point: &usize| self.results.estimate(self.scenario, *point, variant, metric).map(|e| e.mean);
+        self.points.iter().filter_map(mean).collect()
+    }
+
+    fn dots(&self, variant: usize, metric: &str, values: &[&str], scale: &Scale) -> Vec<Dot> {
+        let mut dots = Vec::new();
+        for point in self.points {
+            let at = self.figure.x.map_or("", |x| self.sweep.plan.values(*point)[x]);
+            let Some(e) = self.results.estimate(self.scenario, *point, variant, metric) else { continue };
+            let x = match scale {
+                Scale::Names(_) => values.iter().position(|v| *v == at).unwrap_or(0) as f64,
+                _ => at.parse().unwrap_or(0.0),
+            };
+            let (low, high) = e.interval.unwrap_or((e.mean, e.mean));
+            dots.push(Dot { x, mean: e.mean, low, high, at: at.to_owned() });
+        }
+        dots.sort_by(|a, b| a.x.total_cmp(&b.x));
+        dots
+    }
+}
+
+fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
+    let (plan, figure) = (&of.sweep.plan, of.figure);
+    let values: Vec<&str> = match figure.x {
+        Some(x) => plan.parameters[x].values.iter().map(String::as_str).collect(),
+        None => vec![""],
+    };
+    let bars = figure.form == Form::Bars;
+    let x = match bars {
+        true => Scale::Names(values.iter().map(|v| (*v).to_owned()).collect()),
+        false => Scale::parameter(&values, figure.log_x),
+    };
+    let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();
+    let bound = match (figure.bound && !bars, of.variants.first()) {
+        (true, Some(first)) => of.dots(*first, "bound_mbps", &values, &x),
+        _ => Vec::new(),
+    };
+    let all: Vec<f64> = series.iter().chain([&bound]).flatten().map(|d| d.mean).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let frame = Frame { x, y: Scale::of(&all) };
+    let title = figure.x.map_or("", |x| plan.parameters[x].label.as_str());
+    let mut out = frame.draw(title, &axis_title(&figure.metric), Some(&values));
+    if !bound.is_empty() {
+        let _ = writeln!(out, "<path class=\"line bound\" d=\"{}\"/>", path(&frame, &bound));
+    }
+    for (i, dots) in series.iter().enumerate() {
+        let name = escaped(of.name(of.variants[i]));
+        if bars {
+            draw_bars(&mut out, &frame, dots, (i, series.len()), &name);
+        } else {
+            draw_line(&mut out, &frame, dots, i, &name);
+        }
+    }
+    Some((out, all.len()))
+}
+
+fn path(frame: &Frame, dots: &[Dot]) -> String {
+    let place =
+        |(i, d): (usize, &Dot)| format!("{}{:.1} {:.1}", if i == 0 { "M" } else { "L" }, frame.x(d.x), frame.y(d.mean));
+    dots.iter().enumerate().map(place).collect()
+}
+
+fn draw_line(out: &mut String, frame: &Frame, dots: &[Dot], i: usize, name: &str) {
+    let class = class(i);
+    let colour = i % super::COLOURS;
+    let there = dots.iter().map(|d| format!("{:.1} {:.1}", frame.x(d.x), clamped(frame, d.low)));
+    let back = dots.iter().rev().map(|d| format!("{:.1} {:.1}", frame.x(d.x), clamped(frame, d.high)));
+    let around: Vec<String> = there.chain(back).collect();
+    let _ = writeln!(out, "<path class=\"band f{colour}\" d=\"M{}Z\"/>", around.join("L"));
+    let _ = writeln!(out, "<path class=\"line {class}\" d=\"{}\"/>", path(frame, dots));
+    for d in dots {
+        let _ = writeln!(
+            out,
+            "<circle class=\"f{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.6\"><title>{name}, {}: {}</title></circle>",
+            frame.x(d.x),
+            frame.y(d.mean),
+            escaped(&d.at),
+            short(d.mean)
+        );
+    }
+}
+
+fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), name: &str) {
+    let colour = i % super::COLOURS;
+    let width = frame.slot() * 0.8 / count as f64;
+    for d in dots {
+        let left = frame.x(d.x) + width * (i as f64 - count as f64 / 2.0);
+        let (zero, top) = (frame.y(0.0), frame.y(d.mean));
+        let middle = left + width / 2.0;
+        let _ = writeln!(
+            out,
+            "<rect class=\"f{colour}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{name}, {}: {}</title></rect>\
+             <path class=\"axis\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
+            top.min(zero),
+            (width - 1.0).max(1.0),
+            (zero - top).abs().max(0.5),
+            escaped(&d.at),
+            short(d.mean),
+            clamped(frame, d.low),
+            clamped(frame, d.high)
+        );
+    }
+}
+
+/// An interval's end, within the panel.
+fn clamped(frame: &Frame, value: f64) -> f64 {
+    let Scale::Linear(low, high) = frame.y else { return frame.y(value) };
+    frame.y(value.clamp(low, high))
+}
+
+fn boxes(of: &Of<'_>) -> Option<(String, usize)> {
+    let values: Vec<Vec<f64>> = of.variants.iter().map(|v| of.values(*v)).collect();
+    let all: Vec<f64> = values.iter().flatten().copied().collect();
+    if all.is_empty() {
+        return None;
+    }
+    let names = of.variants.iter().map(|v| of.name(*v).to_owned()).collect();
+    let frame = Frame { x: Scale::Names(names), y: Scale::of(&all) };
+    let mut out = frame.draw("", &axis_title(&of.figure.metric), None);
+    let half = (frame.slot() * 0.3).min(26.0);
+    for (i, values) in values.iter().enumerate().filter(|(_, v)| !v.is_empty()) {
+        let [first, median, third] = [0.25, 0.5, 0.75].map(|p| quantile_of(values, p));
+        let reach = 1.5 * (third - first);
+        let inside = || values.iter().copied().filter(|v| (first - reach..=third + reach).contains(v));
+        let (low, high) = (inside().fold(f64::INFINITY, f64::min), inside().fold(f64::NEG_INFINITY, f64::max));
+        let (x, colour) = (frame.x(i as f64), i % super::COLOURS);
+        let y = |v: f64| frame.y(v);
+        let _ = writeln!(
+            out,
+            "<path class=\"mark v{colour}\" d=\"M{x:.1} {:.1}V{:.1}M{x:.1} {:.1}V{:.1}\"/>\
+             <rect class=\"box v{colour} f{colour}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: median {}</title></rect>\
+             <path class=\"line v{colour}\" d=\"M{:.1} {:.1}h{:.1}\"/>",
+            y(low),
+            y(first),
+            y(third),
+            y(high),
+            x - half,
+            y(third),
+            2.0 * half,
+            (y(first) - y(third)).max(1.0),
+            escaped(of.name(of.variants[i])),
+            short(median),
+            x - half,
+            y(median),
+            2.0 * half
+        );
+        for value in values.iter().filter(|v| !(low..=high).contains(*v)) {
+            let _ = writeln!(out, "<circle class=\"mark v{colour}\" cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2\"/>", y(*value));
+        }
+    }
+    Some((out, all.len()))
+}
+
+fn distribution(of: &Of<'_>) -> Option<(String, usize)> {
+    let mut series: Vec<Vec<f64>> = of.variants.iter().map(|v| of.values(*v)).collect();
+    let all: Vec<f64> = series.iter().flatten().copied().collect();
+    if all.is_empty() {
+        return None;
+    }
+    series.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
+    let frame = Frame { x: Scale::of(&all), y: Scale::Linear(0.0, 1.0) };
+    let mut out = frame.draw(&axis_title(&of.figure.metric), "share of the runs", None);
+    for (i, values) in series.iter().enumerate() {
+        let mut d = String::new();
+        for (n, value) in values.iter().enumerate() {
+            let (x, below, above) = (frame.x(*value), n as f64, n as f64 + 1.0);
+            let count = values.len() as f64;
+            let start = if n == 0 { "M" } else { "L" };
+            let _ = write!(d, "{start}{x:.1} {:.1}V{:.1}", frame.y(below / count), frame.y(above / count));
+        }
+        let name = escaped(of.name(of.variants[i]));
+        let _ = writeln!(out, "<path class=\"line {}\" d=\"{d}\"><title>{name}</title></path>", class(i));
+    }
+    Some((out, all.len()))
+}

@@ -1,0 +1,195 @@
+//! Figures as SVG: a panel for each scenario and each value of the parameters that are not on the axis.
+//!
+//! A panel has no colours of its own but classes, so that a page can show it light and dark; [`svg`] puts the panels of a figure
+//! together to one picture, with colours on white.
+
+mod axis;
+mod forms;
+
+use crate::metric;
+use crate::plan::{Figure, Form};
+use crate::results::Results;
+use crate::runs::Sweep;
+use axis::Frame;
+use core::fmt::Write as _;
+
+/// Width of a panel.
+pub const WIDTH: f64 = 380.0;
+/// Height of a panel.
+pub const HEIGHT: f64 = 270.0;
+/// So many colours there are; further variants begin again, with dashes.
+pub(crate) const COLOURS: usize = 8;
+/// The most panels of a figure.
+const MOST: usize = 12;
+/// The colours on white.
+const INK: [&str; COLOURS] = ["#0064a8", "#c8452f", "#0b7a50", "#8430b8", "#b27600", "#2b8a9e", "#a3326f", "#5c6672"];
+
+/// A panel.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What it is of; empty where there is one only.
+    pub title: String,
+    /// The elements of an SVG of [`WIDTH`] by [`HEIGHT`].
+    pub body: String,
+    /// How many values it shows.
+    pub values: usize,
+}
+
+/// A figure that is drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// Its heading.
+    pub title: String,
+    /// Its panels.
+    pub panels: Vec<Panel>,
+    /// Class and name of each line, bar or box.
+    pub legend: Vec<(String, String)>,
+}
+
+/// Draws a figure.
+pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
+    let plan = &sweep.plan;
+    let variants = match figure.variants.as_slice() {
+        [] => (0..sweep.variants.len()).collect(),
+        some => some.to_vec(),
+    };
+    let mut panels = Vec::new();
+    for scenario in 0..plan.scenarios.len() {
+        for (points, values) in groups(sweep, figure) {
+            let mut title = Vec::new();
+            if plan.scenarios.len() > 1 {
+                title.push(plan.scenarios[scenario].name.clone());
+            }
+            title.extend(values);
+            let of = forms::Of { sweep, results, figure, scenario, points: &points, variants: &variants };
+            if let Some((body, values)) = forms::panel(&of)
+                && panels.len() < MOST
+            {
+                panels.push(Panel { title: title.join(", "), body, values });
+            }
+        }
+    }
+    let mut legend: Vec<(String, String)> =
+        variants.iter().enumerate().map(|(i, v)| (class(i), sweep.variants[*v].name.clone())).collect();
+    if figure.bound && figure.form == Form::Lines {
+        legend.push(("bound".into(), "the bound".into()));
+    }
+    Drawn { title: figure.title.clone(), panels, legend }
+}
+
+/// The points of each panel, and what is the same at all of them.
+fn groups(sweep: &Sweep, figure: &Figure) -> Vec<(Vec<usize>, Vec<String>)> {
+    let plan = &sweep.plan;
+    let all: Vec<usize> = (0..plan.points.len()).collect();
+    if matches!(figure.form, Form::Boxes | Form::Cdf) && figure.x.is_none() {
+        return vec![(all, Vec::new())];
+    }
+    let mut groups: Vec<(Vec<usize>, Vec<usize>, Vec<String>)> = Vec::new();
+    for point in all {
+        let others = |i: &usize| Some(*i) != figure.x && plan.parameters[*i].values.len() > 1;
+        let fixed: Vec<usize> = (0..plan.parameters.len()).filter(others).collect();
+        let key: Vec<usize> = fixed.iter().map(|i| plan.points[point][*i]).collect();
+        if let Some((_, points, _)) = groups.iter_mut().find(|(k, ..)| *k == key) {
+            points.push(point);
+        } else {
+            let values = plan.values(point);
+            let words = fixed.iter().map(|i| format!("{} {}", plan.parameters[*i].label, values[*i]));
+            groups.push((key, vec![point], words.collect()));
+        }
+    }
+    groups.into_iter().map(|(_, points, words)| (points, words)).collect()
+}
+
+/// The class of the variant with this number.
+pub(crate) fn class(i: usize) -> String {
+    let dashes = if i >= COLOURS { " again" } else { "" };
+    format!("v{}{dashes}", i % COLOURS)
+}
+
+/// Name and unit of what a figure shows.
+fn axis_title(name: &str) -> String {
+    let words = name.replace('_', " ");
+    match metric::unit(name) {
+        Some("") | None => words,
+        Some(unit) => {
+            let suffix = format!(" {}", unit.to_lowercase().replace("mbit/s", "mbps"));
+            format!("{}, {unit}", words.strip_suffix(&suffix).unwrap_or(&words))
+        }
+    }
+}
+
+/// Text inside SVG.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A figure as one picture on white; nothing if it shows nothing.
+pub fn svg(drawn: &Drawn) -> Option<String> {
+    if drawn.panels.is_empty() {
+        return None;
+    }
+    let columns = drawn.panels.len().min(2);
+    let rows = drawn.panels.len().div_ceil(columns);
+    // Room for the titles above the panels, and for the legend.
+    let (title, entry) = (22.0, 18.0);
+    let width = WIDTH * columns as f64 + 20.0;
+    let mut lines: Vec<Vec<(&str, &str, f64)>> = vec![Vec::new()];
+    let mut x = 14.0;
+    for (class, name) in &drawn.legend {
+        let needed = 34.0 + 6.6 * name.chars().count() as f64;
+        if x + needed > width && x > 14.0 {
+            lines.push(Vec::new());
+            x = 14.0;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push((class, name, x));
+        }
+        x += needed;
+    }
+    let height = rows as f64 * (HEIGHT + title) + entry * lines.len() as f64 + 14.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<style>{}</style>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        style()
+    );
+    for (i, panel) in drawn.panels.iter().enumerate() {
+        let (column, row) = ((i % columns) as f64, (i / columns) as f64);
+        let (x, y) = (10.0 + WIDTH * column, row * (HEIGHT + title));
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.0}\" y=\"{:.0}\" class=\"strong\">{}</text>\n<g transform=\"translate({x:.0} {:.0})\">\n{}</g>",
+            x + Frame::LEFT,
+            y + 18.0,
+            escaped(&panel.title),
+            y + title,
+            panel.body
+        );
+    }
+    for (i, line) in lines.iter().enumerate() {
+        let y = rows as f64 * (HEIGHT + title) + entry * (i as f64 + 1.0) - 4.0;
+        for (class, name, x) in line {
+            let _ = writeln!(
+                out,
+                "<path class=\"line {class}\" d=\"M{x:.0} {y:.0}h20\"/><text x=\"{:.0}\" y=\"{:.0}\">{}</text>",
+                x + 25.0,
+                y + 4.0,
+                escaped(name)
+            );
+        }
+    }
+    Some(out + "</svg>\n")
+}
+
+/// The classes' looks on white.
+fn style() -> String {
+    let mut css = String::from(
+        "text{fill:#30343a}.strong{font-weight:600}.grid{stroke:#e1e4e8;fill:none}.axis{stroke:#8b929b;fill:none}\
+         .line{fill:none;stroke-width:2}.again{stroke-dasharray:6 3}.mark{stroke-width:1.2;fill:none}\
+         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
+    );
+    for (i, ink) in INK.iter().enumerate() {
+        let _ = write!(css, ".v{i}{{stroke:{ink}}}.f{i}{{fill:{ink}}}");
+    }
+    css
+}
