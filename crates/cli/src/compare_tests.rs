@@ -13,7 +13,12 @@ fn made_up(run: &Run<'_>) -> RunResult {
     result.reason = None;
     result.metrics = Metrics {
         goodput_mbps: level,
-        per_path: run.scenario.paths.iter().map(|_| PathMetrics { sent_bytes: 10, goodput_mbps: 1.0 }).collect(),
+        per_path: run
+            .scenario
+            .paths
+            .iter()
+            .map(|_| PathMetrics { sent_bytes: 10, goodput_mbps: 1.0, ..PathMetrics::default() })
+            .collect(),
         ..Metrics::default()
     };
     result.series = Series { step_s: 0.1, goodput_mbps: vec![level; 5], ..Series::default() };

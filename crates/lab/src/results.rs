@@ -109,6 +109,13 @@ pub struct Metrics {
     pub window_limited_s: f64,
     /// Data waiting out of order at the receiver, the maximum of every 10 ms.
     pub out_of_order_bytes: OutOfOrder,
+    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). What becomes in order at one time is one delivery,
+    /// so data that waits for a slow path makes these times long.
+    #[serde(default)]
+    pub arrival_interval_ms: Intervals,
+    /// Segments sent and not acknowledged on their subflows, the mean over the measured time (REMS §6). The sum of all subflows.
+    #[serde(default)]
+    pub unacknowledged_segments: f64,
     /// By path.
     pub per_path: Vec<PathMetrics>,
     /// Where the measured time went.
@@ -122,6 +129,15 @@ pub struct Metrics {
     /// last byte (BLEST §III). Nothing for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_delay_ms: Option<Delays>,
+}
+
+/// Times between events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Mean.
+    pub mean: f64,
+    /// Maximum.
+    pub max: f64,
 }
 
 /// How long messages were on their way, ms.
@@ -217,6 +233,10 @@ pub struct PathMetrics {
     pub sent_bytes: u64,
     /// The path's part of the goodput, 10⁶ bit/s: the whole goodput, divided by the new data that arrived over each path first.
     pub goodput_mbps: f64,
+    /// The mean of the smoothed round-trip time while the path's subflow can be used, ms (CP Fig. 6 compares those of two paths); 0 without
+    /// a sample.
+    #[serde(default)]
+    pub mean_rtt_ms: f64,
 }
 
 /// Numbers over time: equal steps from the start of the run.

@@ -2,7 +2,9 @@
 
 use super::app::{App, Apps};
 use super::totals::{Totals, path_of};
-use crate::results::{ConnectionResult, Delays, Metrics, OutOfOrder, PathMetrics, Series, Status, TrafficResult};
+use crate::results::{
+    ConnectionResult, Delays, Intervals, Metrics, OutOfOrder, PathMetrics, Series, Status, TrafficResult,
+};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
 use pathweave_proto::Endpoint;
@@ -106,6 +108,35 @@ pub(super) struct Meter {
     last_seen: Option<(usize, u64, u64, u64)>,
     /// How long each message was on its way.
     messages: Vec<Duration>,
+    deliveries: Deliveries,
+}
+
+/// The times at which in-order data was delivered.
+#[derive(Debug, Default)]
+struct Deliveries {
+    last: Option<Instant>,
+    /// Intervals, their sum and the longest.
+    count: u64,
+    sum: Duration,
+    longest: Duration,
+}
+
+impl Deliveries {
+    fn add(&mut self, now: Instant) {
+        let interval = match self.last.replace(now) {
+            Some(last) if last < now => now.since(last),
+            // The first, or more of what became in order at the same time.
+            _ => return,
+        };
+        self.count += 1;
+        self.sum += interval;
+        self.longest = self.longest.max(interval);
+    }
+
+    fn intervals_ms(&self) -> Intervals {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        Intervals { mean: if self.count > 0 { ms(self.sum) / self.count as f64 } else { 0.0 }, max: ms(self.longest) }
+    }
 }
 
 impl Meter {
@@ -128,6 +159,7 @@ impl Meter {
             blocked: Duration::ZERO,
             last_seen: None,
             messages: Vec::new(),
+            deliveries: Deliveries::default(),
         }
     }
 
@@ -154,6 +186,9 @@ impl Meter {
     /// A measured connection's reader got data.
     pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
         Self::add(&mut self.delivered_steps, now, self.step, bytes);
+        if now >= self.measure_from {
+            self.deliveries.add(now);
+        }
     }
 
     /// A measured connection's reader has the last byte of a message, or of an object, that is awaited since `since`.
@@ -235,6 +270,7 @@ impl Meter {
             .map(|(bytes, (now, then))| PathMetrics {
                 sent_bytes: now.sent - then.sent,
                 goodput_mbps: metrics.goodput_mbps * part(bytes),
+                ..PathMetrics::default()
             })
             .collect();
         let delivered = total.apps.iter().zip(&before.apps).map(|(now, then)| now.read_since(then));
@@ -247,6 +283,7 @@ impl Meter {
             let last = measured.iter().filter_map(|a| a.finished.map(|f| f.since(a.start))).max();
             metrics.completion_s = last.map(Duration::as_secs_f64);
         }
+        metrics.arrival_interval_ms = self.deliveries.intervals_ms();
         metrics.message_delay_ms = delays(self.messages);
         let samples = self.out_of_order.finish(end);
         let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;

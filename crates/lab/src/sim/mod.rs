@@ -215,6 +215,10 @@ impl Simulation {
         let watched = watch.finish(now, &endpoints, &apps, &mut network);
         let mut measured = meter.finish(now, &endpoints, &apps, digest.finish());
         measured.metrics.time = watched.time;
+        measured.metrics.unacknowledged_segments = watched.unacknowledged_segments;
+        for (path, rtt) in measured.metrics.per_path.iter_mut().zip(watched.mean_rtt_ms) {
+            path.mean_rtt_ms = rtt;
+        }
         measured.series.subflows = watched.subflows;
         measured.series.links = watched.links;
         measured.links = links;

@@ -31,6 +31,8 @@ struct Link {
 pub(super) struct Watched {
     pub(super) time: TimeSpent,
     pub(super) idle_waits: f64,
+    pub(super) unacknowledged_segments: f64,
+    pub(super) mean_rtt_ms: Vec<f64>,
     pub(super) subflows: Vec<SubflowSeries>,
     pub(super) links: Vec<LinkSeries>,
 }
@@ -48,6 +50,11 @@ pub(super) struct Watch {
     /// The part of the scheduler's waits in which less than a quarter of the windows was in use, seconds: it did not wait for a better
     /// path, whose window would be full, and the paths lay idle.
     idle_waits: f64,
+    /// Looks, and the segments in flight that they saw in all.
+    looks: u64,
+    in_flight: u64,
+    /// By path: looks at a subflow that has a round-trip time, and the sum of these times, ms.
+    rtt: Vec<(u64, f64)>,
     /// The connection's index in the scenario, and its series.
     subflows: Vec<(usize, SubflowSeries)>,
     links: Vec<Link>,
@@ -92,6 +99,9 @@ impl Watch {
             paths,
             time,
             idle_waits: 0.0,
+            looks: 0,
+            in_flight: 0,
+            rtt: vec![(0, 0.0); paths],
             subflows,
             links,
         }
@@ -131,6 +141,8 @@ impl Watch {
         Watched {
             time: self.time,
             idle_waits: self.idle_waits,
+            unacknowledged_segments: if self.looks > 0 { self.in_flight as f64 / self.looks as f64 } else { 0.0 },
+            mean_rtt_ms: self.rtt.iter().map(|(n, sum)| if *n > 0 { sum / *n as f64 } else { 0.0 }).collect(),
             subflows: self.subflows.into_iter().map(|s| s.1).collect(),
             links: self.links.into_iter().map(|l| l.series).collect(),
         }
@@ -139,6 +151,7 @@ impl Watch {
     /// Adds the time since the last look to what the senders are doing.
     fn count(&mut self, endpoints: &[Endpoint], apps: &Apps) {
         let seconds = self.look.as_secs_f64();
+        self.looks += 1;
         for app in apps.list.iter().filter(|a| a.measured && a.finished.is_none()) {
             let end = |e: &super::app::End| endpoints[e.host].connection(e.handle?);
             let Some(sender) = end(app.sender()) else {
@@ -175,6 +188,12 @@ impl Watch {
             }
             for subflow in sender.subflows().filter(|s| s.usable) {
                 let Some(path) = path_of(app, &subflow).filter(|p| *p < self.paths) else { continue };
+                self.in_flight += u64::from(subflow.in_flight);
+                if let Some(srtt) = subflow.srtt {
+                    let (looks, sum) = &mut self.rtt[path];
+                    *looks += 1;
+                    *sum += srtt.as_secs_f64() * 1e3;
+                }
                 match subflow.phase {
                     // Before its first data a subflow is in slow start by name only.
                     Phase::SlowStart if subflow.counters.data_bytes_sent == 0 => {}

@@ -194,3 +194,21 @@ fn mistakes_in_workloads_and_traffic_name_their_line() {
         assert!(error.contains(expected) && error.contains("test.toml:"), "{text}: {error}");
     }
 }
+
+#[test]
+fn round_trips_segments_in_flight_and_arrivals_are_measured() {
+    let result = result(
+        "[[connection]]\nworkload = \"cbr:rate=1Mbps:message=1400B\"\nscheduler = \"minrtt\"\ndelayed_ack = false\n",
+        1,
+    );
+    let [a, b] = &result.metrics.per_path[..] else { panic!("two paths") };
+    // Nearly everything goes over the faster path: a round trip of 40 ms and 1.2 ms of transmission.
+    assert!((41.0..43.0).contains(&a.mean_rtt_ms), "{a:?}");
+    // The slower path's only sample is that of its handshake: 80 ms and the transmission of a few bytes.
+    assert!((80.0..82.0).contains(&b.mean_rtt_ms), "{b:?}");
+    // A message of one segment every 11.2 ms, acknowledged after 41 ms: 3.7 in flight.
+    let in_flight = result.metrics.unacknowledged_segments;
+    assert!((3.4..4.0).contains(&in_flight), "{in_flight}");
+    let arrivals = result.metrics.arrival_interval_ms;
+    assert!((11.1..11.3).contains(&arrivals.mean) && arrivals.max < 25.0, "{arrivals:?}");
+}

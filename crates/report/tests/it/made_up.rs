@@ -70,7 +70,11 @@ pub(crate) fn results(scenario: &str, seeds: u64, seconds: f64, sized: bool) -> 
                         max: sorted[steps - 1],
                     },
                     per_path: [first, 1.0 - first]
-                        .map(|part| PathMetrics { sent_bytes: (bytes * part) as u64, goodput_mbps: mean * part })
+                        .map(|part| PathMetrics {
+                            sent_bytes: (bytes * part) as u64,
+                            goodput_mbps: mean * part,
+                            ..PathMetrics::default()
+                        })
                         .into(),
                     ..Metrics::default()
                 },
