@@ -88,9 +88,7 @@ impl PacketIo for Wires {
         let len = encode_header(&self.segment, ecn, &mut header)?;
         let Wire { sent, ends, .. } = &mut self.to[1 - host];
         sent.extend_from_slice(&header[..len]);
-        if let Payload::Bytes(bytes) = &self.segment.payload {
-            sent.extend_from_slice(bytes);
-        }
+        self.segment.payload.slices().for_each(|slice| sent.extend_from_slice(slice));
         ends.push(sent.len());
         Ok(true)
     }

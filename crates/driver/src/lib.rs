@@ -20,7 +20,7 @@
 //! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, ReadError, Secrets, WriteError};
 //! use pathweave_units::{Duration, Instant};
 //! use pathweave_wire::codec::{EncodeError, decode_into, encode};
-//! use pathweave_wire::{Ecn, Payload, Segment};
+//! use pathweave_wire::{Ecn, Segment};
 //! use std::collections::VecDeque;
 //!
 //! const CLIENT: usize = 0;
@@ -58,7 +58,7 @@
 //!         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
 //!     ) -> Result<bool, EncodeError> {
 //!         let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
-//!         // A real device writes `encode_header` and the payload's bytes as two pieces, without copying the data.
+//!         // A real device writes `encode_header` and the payload's slices one after the other, without copying the data.
 //!         let mut packet = Vec::new();
 //!         encode(&self.segment, ecn, &mut packet)?;
 //!         self.packets.push_back((now + Duration::from_millis(10), 1 - host, packet.into()));
@@ -71,9 +71,9 @@
 //!     }
 //! }
 //!
-//! /// The applications: the client sends a text, the server keeps it.
+//! /// The applications: the client sends a text that it has in several pieces, the server keeps it.
 //! struct Programs {
-//!     to_send: Bytes,
+//!     to_send: Vec<Bytes>,
 //!     received: Vec<u8>,
 //!     ended: bool,
 //! }
@@ -90,8 +90,9 @@
 //!             match event {
 //!                 // `Writable` comes when there is room again after a write that was not taken as a whole.
 //!                 ConnectionEvent::Connected | ConnectionEvent::Writable if host == CLIENT => {
-//!                     match endpoint.write(now, connection, Payload::Bytes(self.to_send.clone())) {
-//!                         Ok(taken) => drop(self.to_send.split_to(taken as usize)),
+//!                     // Nothing is copied: the connection shares the pieces, and what it has taken is taken out of them.
+//!                     match endpoint.write_chunks(now, connection, &mut self.to_send) {
+//!                         Ok(taken) => drop(self.to_send.drain(..taken.chunks)),
 //!                         Err(WriteError::Blocked) => continue,
 //!                         Err(error) => panic!("{error}"),
 //!                     }
@@ -102,10 +103,11 @@
 //!                 // All that is there is read: the next `Readable` comes with new data, and what is not read keeps the
 //!                 // peer's window closed.
 //!                 ConnectionEvent::Readable => {
+//!                     let mut chunks = [const { Bytes::new() }; 32];
 //!                     let end = loop {
-//!                         match endpoint.read(now, connection, u64::MAX) {
-//!                             Ok(Payload::Bytes(bytes)) => self.received.extend_from_slice(&bytes),
-//!                             Ok(Payload::Virtual { .. }) => unreachable!("packets have bytes"),
+//!                         // Each chunk shares the memory of the packet that it came in.
+//!                         match endpoint.read_chunks(now, connection, u64::MAX, &mut chunks) {
+//!                             Ok(read) => self.received.extend(chunks[..read.chunks].iter().flatten()),
 //!                             Err(end) => break end,
 //!                         }
 //!                     };
@@ -133,7 +135,8 @@
 //! endpoints[SERVER].listen_and_accept("0.0.0.0:80".parse()?, config.clone(), &[ours("10.0.0.2")])?;
 //!
 //! let text = Bytes::from("Two paths, or one. ".repeat(1000));
-//! let programs = Programs { to_send: text.clone(), received: Vec::new(), ended: false };
+//! let to_send = vec![text.slice(..7000), text.slice(7000..)];
+//! let programs = Programs { to_send, received: Vec::new(), ended: false };
 //! let mut driver = Driver::new(endpoints.into(), Memory::default(), programs);
 //!
 //! // Time is a number that only grows. A real program takes the nanoseconds since its start from a clock, anew each time.

@@ -29,7 +29,7 @@ mod stream;
 pub mod subflow_state;
 mod tcp;
 
-pub use connection::{Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
+pub use connection::{Amount, Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
 pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
     LocalAddress, Secrets, UnknownListener,

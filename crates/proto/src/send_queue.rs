@@ -94,8 +94,9 @@ impl SendQueue {
     /// The last segment, which is unsent, takes more data; not where one of both is virtual and the other is not.
     pub(crate) fn extend_last(&mut self, more: &Payload) -> bool {
         let (Some(last), Some(payload)) = (self.segments.back_mut(), self.payloads.back_mut()) else { return false };
-        let Some(joined) = Payload::concat(payload.clone(), more.clone()) else { return false };
-        *payload = joined;
+        if !payload.try_append(more) {
+            return false;
+        }
         last.len += more.len();
         last.pushed = false;
         self.queued_bytes += u64::from(more.len());

@@ -30,6 +30,7 @@ impl DataChecksum {
         match payload {
             Payload::Virtual { len, .. } => self.odd ^= len % 2 == 1,
             Payload::Bytes(bytes) => self.add(bytes),
+            Payload::Chunks(chunks) => chunks.slices().for_each(|slice| self.add(slice)),
         }
     }
 

@@ -5,6 +5,7 @@
 //! 40-byte option space are exact in both places.
 
 mod checksum;
+mod chunks;
 pub mod codec;
 pub mod crypto;
 mod flags;
@@ -14,6 +15,7 @@ mod payload;
 mod segment;
 
 pub use checksum::DataChecksum;
+pub use chunks::Chunks;
 pub use flags::Flags;
 pub use options::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
 pub use pathweave_units::Ecn;

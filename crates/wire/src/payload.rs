@@ -1,12 +1,13 @@
 //! The data of a segment: one type in every layer.
 
-use bytes::{Bytes, BytesMut};
+use crate::Chunks;
+use bytes::Bytes;
 
 /// Stream data: real bytes, or only its place in the stream.
 ///
 /// Virtual payload makes large simulations cheap and still proves integrity: it names the stream offset of its first
 /// byte, so a receiver notices any byte that is missing, repeated or out of order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Payload {
     /// `len` bytes of the stream from offset `start`, without contents.
     Virtual {
@@ -17,6 +18,8 @@ pub enum Payload {
     },
     /// Shared bytes; slicing does not copy.
     Bytes(Bytes),
+    /// The same in several pieces, as where a segment spans two writes.
+    Chunks(Chunks),
 }
 
 impl Payload {
@@ -24,16 +27,25 @@ impl Payload {
     pub const EMPTY: Payload = Payload::Virtual { start: 0, len: 0 };
 
     /// Number of bytes.
+    #[inline]
     pub fn len(&self) -> u32 {
         match self {
             Payload::Virtual { len, .. } => *len,
             Payload::Bytes(b) => b.len() as u32,
+            Payload::Chunks(chunks) => chunks.len(),
         }
     }
 
     /// Whether there is no data.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether it has no contents.
+    #[inline]
+    pub fn is_virtual(&self) -> bool {
+        matches!(self, Payload::Virtual { .. })
     }
 
     /// The `len` bytes from `offset`.
@@ -45,11 +57,40 @@ impl Payload {
         match self {
             Payload::Virtual { start, .. } => Payload::Virtual { start: start + u64::from(offset), len },
             Payload::Bytes(b) => Payload::Bytes(b.slice(offset as usize..(offset + len) as usize)),
+            Payload::Chunks(chunks) => chunks.slice(offset, len),
         }
     }
 
-    /// `self` followed by `next`, when that needs no copy: virtual payloads that are neighbours in the stream.
-    pub fn try_append(&mut self, next: &Payload) -> bool {
+    /// The pieces of bytes, in order. A virtual payload has none.
+    fn pieces(&self) -> (Option<&Bytes>, Option<&Chunks>) {
+        match self {
+            Payload::Virtual { .. } => (None, None),
+            Payload::Bytes(bytes) => (Some(bytes), None),
+            Payload::Chunks(chunks) => (None, Some(chunks)),
+        }
+    }
+
+    /// Its bytes, in shared pieces and in order. A virtual payload has none.
+    pub fn chunks(&self) -> impl Iterator<Item = Bytes> + '_ {
+        let (one, several) = self.pieces();
+        one.cloned().into_iter().chain(several.into_iter().flat_map(Chunks::iter))
+    }
+
+    /// Its bytes as they lie in memory, in order: what a device puts on a wire behind the header. A virtual payload has none.
+    pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
+        let (one, several) = self.pieces();
+        one.map(|bytes| &bytes[..]).into_iter().chain(several.into_iter().flat_map(Chunks::slices))
+    }
+
+    /// A copy of its bytes in one piece. A virtual payload has none.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.len() as usize);
+        self.slices().for_each(|slice| all.extend_from_slice(slice));
+        all
+    }
+
+    /// `self` followed by `next`, where both are one range of the stream: virtual payloads that are neighbours in it.
+    pub fn try_merge(&mut self, next: &Payload) -> bool {
         match (self, next) {
             (Payload::Virtual { start, len }, Payload::Virtual { start: s, len: l })
                 if *start + u64::from(*len) == *s =>
@@ -62,22 +103,22 @@ impl Payload {
         }
     }
 
-    /// `a` followed by `b`; copies when they are bytes.
-    ///
-    /// Returns nothing when one is virtual and the other is not, or when two virtual ones are no neighbours.
-    pub fn concat(mut a: Payload, b: Payload) -> Option<Payload> {
-        if a.try_append(&b) {
-            return Some(a);
+    /// `self` followed by `next`. Bytes are shared, not copied. False, and nothing is done, when one of both is virtual and the
+    /// other is not, when two virtual ones are no neighbours, and when there would be more than `u32::MAX` bytes.
+    pub fn try_append(&mut self, next: &Payload) -> bool {
+        if self.is_virtual() || next.is_virtual() {
+            return self.try_merge(next);
         }
-        match (a, b) {
-            (Payload::Bytes(x), Payload::Bytes(y)) => {
-                let mut joined = BytesMut::with_capacity(x.len() + y.len());
-                joined.extend_from_slice(&x);
-                joined.extend_from_slice(&y);
-                Some(Payload::Bytes(joined.freeze()))
-            }
-            _ => None,
+        if self.len().checked_add(next.len()).is_none() {
+            return false;
         }
+        if !matches!(self, Payload::Chunks(_)) {
+            *self = Payload::Chunks(self.chunks().collect());
+        }
+        if let Payload::Chunks(chunks) = self {
+            chunks.extend(next.chunks());
+        }
+        true
     }
 }
 
@@ -86,3 +127,23 @@ impl Default for Payload {
         Payload::EMPTY
     }
 }
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        Payload::Bytes(bytes)
+    }
+}
+
+/// Payloads are equal that have the same contents, in however many pieces; virtual ones, where they are the same range.
+impl PartialEq for Payload {
+    fn eq(&self, other: &Payload) -> bool {
+        match (self, other) {
+            (Payload::Virtual { start, len }, Payload::Virtual { start: s, len: l }) => start == s && len == l,
+            (Payload::Virtual { .. }, _) | (_, Payload::Virtual { .. }) => false,
+            (Payload::Bytes(a), Payload::Bytes(b)) => a == b,
+            _ => self.len() == other.len() && self.chunks().flatten().eq(other.chunks().flatten()),
+        }
+    }
+}
+
+impl Eq for Payload {}

@@ -118,11 +118,10 @@ fn split(whole: Segment, size: u32, copies: bool) -> Vec<Segment> {
 /// Changes a byte of data that a checksum is about. Returns whether there was one.
 pub(crate) fn corrupt(segment: &mut Segment, random: &mut Random) -> bool {
     let checked = segment.options.dss.and_then(|d| d.mapping).is_some_and(|m| m.checksum.is_some());
-    let Payload::Bytes(bytes) = &segment.payload else { return false };
-    if !checked || bytes.is_empty() {
+    let mut changed = segment.payload.to_vec();
+    if !checked || changed.is_empty() {
         return false;
     }
-    let mut changed = bytes.to_vec();
     let at = random.below(changed.len() as u64) as usize;
     changed[at] |= CHANGED;
     segment.payload = Payload::Bytes(changed.into());

@@ -10,7 +10,7 @@ use crate::value_parser::{PositiveTime, ValueParser, Wrong, words};
 use core::net::SocketAddr;
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, Payload, Segment};
+use pathweave_wire::{Ecn, Flags, Segment};
 
 pub(super) const EXAMPLE: &str = "coalesce:size=4KB";
 pub(super) const KIND: Kind = Kind {
@@ -87,11 +87,9 @@ impl Coalesce {
         let size = self.written.size as u32;
         let follows = a.seq.wrapping_add(a.payload.len()) == b.seq && a.payload.len() + b.payload.len() <= size;
         let same = self.written.options == CoalesceOptions::First || a.options == b.options;
-        if !follows || !same {
+        if !follows || !same || !a.payload.try_append(&b.payload) {
             return false;
         }
-        let Some(payload) = Payload::concat(a.payload.clone(), b.payload.clone()) else { return false };
-        a.payload = payload;
         (a.ack, a.window) = (b.ack, b.window);
         a.flags |= b.flags;
         if next.ecn == Ecn::Ce {

@@ -73,7 +73,7 @@ impl Element for Edit {
         if place < segment.payload.len() && direction.is_of(self.way) {
             let mut bytes = match &segment.payload {
                 Payload::Virtual { len, .. } => vec![0; *len as usize],
-                Payload::Bytes(bytes) => bytes.to_vec(),
+                real => real.to_vec(),
             };
             bytes[place as usize] ^= CHANGE;
             segment.payload = Payload::Bytes(bytes.into());

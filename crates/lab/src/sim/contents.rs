@@ -38,11 +38,10 @@ impl Contents {
     /// How many bytes of those read from `start` on differ from what was written. A virtual payload has no contents that
     /// could differ.
     pub(super) fn differing(&self, start: u64, read: &Payload) -> u64 {
-        let Payload::Bytes(read) = read else { return 0 };
         let written = |i: u64| match self {
             Contents::Virtual => 0,
             Contents::Real(_) => (i % PERIOD) as u8,
         };
-        read.iter().zip(start..).filter(|(byte, i)| **byte != written(*i)).count() as u64
+        read.chunks().flatten().zip(start..).filter(|(byte, i)| *byte != written(*i)).count() as u64
     }
 }

@@ -3,7 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 use pathweave_netsim::Tap;
 use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption};
-use pathweave_wire::{Ecn, Payload, Segment};
+use pathweave_wire::{Ecn, Segment};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Packets' lines are hashed together once they have this many bytes: hashing many short pieces costs more.
@@ -43,10 +43,7 @@ impl Digest {
         for option in &o.mptcp {
             self.mptcp(option);
         }
-        match &segment.payload {
-            Payload::Virtual { .. } => {}
-            Payload::Bytes(bytes) => self.line.extend_from_slice(bytes),
-        }
+        segment.payload.slices().for_each(|bytes| self.line.extend_from_slice(bytes));
         if self.line.len() >= HASHED_TOGETHER {
             self.hash.update(&self.line);
             self.line.clear();

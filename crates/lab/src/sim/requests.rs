@@ -96,7 +96,7 @@ impl Requests {
         while let Ok(payload) = endpoint.read(now, server, u64::MAX) {
             altered += match payload {
                 Payload::Virtual { start, .. } => u64::from(start != self.read),
-                Payload::Bytes(_) => contents.differing(self.read, &payload),
+                _ => contents.differing(self.read, &payload),
             };
             self.read += u64::from(payload.len());
         }

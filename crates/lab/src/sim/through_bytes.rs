@@ -26,7 +26,7 @@ impl ThroughBytes {
         assert_eq!(packet.payload.len(), segment.payload.len() as usize, "all data comes through: {segment:?}");
         let payload = match &segment.payload {
             Payload::Virtual { .. } => segment.payload.clone(),
-            Payload::Bytes(_) => Payload::Bytes(packet.payload.to_vec().into()),
+            _ => Payload::Bytes(packet.payload.to_vec().into()),
         };
         let read = Segment { payload, ..packet.segment };
         assert_eq!((&read, packet.ecn), (&*segment, ecn), "a segment is read as it was written");

@@ -3,9 +3,28 @@
 use super::close::DataFin;
 use super::{Connection, ReadError, WriteError};
 use crate::scheduler::Event;
-use crate::seq::SubflowId;
+use crate::seq::{DataSeq, SubflowId};
+use crate::stream::send_buffer::SendBuffer;
+use bytes::Bytes;
+use core::ops::AddAssign;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
+
+/// How much one call has written or read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes.
+    pub bytes: u64,
+    /// Chunks that they fill: when writing, those that were taken as a whole.
+    pub chunks: usize,
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, more: Amount) {
+        self.bytes += more.bytes;
+        self.chunks += more.chunks;
+    }
+}
 
 impl Connection {
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
@@ -19,7 +38,40 @@ impl Connection {
     /// When virtual data is written behind bytes or bytes behind virtual data, and when a virtual payload is another part of the
     /// stream.
     pub fn write(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
-        self.append(now, payload, false)
+        self.write_payload(now, payload, false)
+    }
+
+    fn write_payload(&mut self, now: Instant, payload: Payload, ends_message: bool) -> Result<u64, WriteError> {
+        self.append(now, payload.len().into(), ends_message, |buffer, start, taken| {
+            buffer.append(start, payload.slice(0, taken as u32));
+        })
+    }
+
+    /// Appends chunks of bytes to the stream, as [`Connection::write`] does with one: as many as the send buffer has room for,
+    /// as one write. Nothing is copied. What is taken is taken out of `chunks`: of those that were taken as a whole nothing is left, of the
+    /// one behind them what was not taken.
+    ///
+    /// # Errors
+    /// As [`Connection::write`]. `chunks` are as they were then.
+    ///
+    /// # Panics
+    /// When the first write was virtual.
+    pub fn write_chunks(&mut self, now: Instant, chunks: &mut [Bytes]) -> Result<Amount, WriteError> {
+        let len = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let mut whole = 0;
+        let bytes = self.append(now, len, false, |buffer, mut at, taken| {
+            let end = at + taken;
+            for chunk in chunks {
+                let part = chunk.split_to(chunk.len().min(end.since(at) as usize));
+                whole += usize::from(chunk.is_empty());
+                if !part.is_empty() {
+                    let len = part.len() as u64;
+                    buffer.append_bytes(at, part);
+                    at = at + len;
+                }
+            }
+        })?;
+        Ok(Amount { bytes, chunks: whole })
     }
 
     /// Why nothing can be written any more.
@@ -31,22 +83,29 @@ impl Connection {
         }
     }
 
-    fn append(&mut self, now: Instant, payload: Payload, ends_message: bool) -> Result<u64, WriteError> {
+    /// Takes as much of `len` bytes as there is room for; `put` puts the first so many into the buffer, at this place.
+    fn append(
+        &mut self,
+        now: Instant,
+        len: u64,
+        ends_message: bool,
+        put: impl FnOnce(&mut SendBuffer, DataSeq, u64),
+    ) -> Result<u64, WriteError> {
         self.check_writing()?;
-        let take = self.writable().min(u64::from(payload.len()));
-        self.sender.writer_waits = take < u64::from(payload.len()) || self.writable() == take;
+        let take = self.writable().min(len);
+        self.sender.writer_waits = take < len || self.writable() == take;
         if take == 0 {
-            return if payload.is_empty() { Ok(0) } else { Err(WriteError::Blocked) };
+            return if len == 0 { Ok(0) } else { Err(WriteError::Blocked) };
         }
         if self.host.push_due().is_some() {
             // The writer comes after the packets of this instant.
             self.schedule(now);
         }
         let start = self.sender.map.written_end();
-        self.sender.buffer.append(start, payload.slice(0, take as u32));
+        put(&mut self.sender.buffer, start, take);
         self.host.append(start, take, self.sender.map.unassigned_bytes() > 0);
         self.sender.map.append(take);
-        if ends_message && take == u64::from(payload.len()) {
+        if ends_message && take == len {
             self.sender.messages.append(start + take);
         }
         self.tell(now, |_| Event::DataWritten(start..start + take));
@@ -61,6 +120,32 @@ impl Connection {
     /// When there is nothing to read yet, or never again. A `max` of 0 reads nothing.
     pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
         let Some(out) = self.receiver.read(max) else { return Err(self.nothing_read()) };
+        self.after_reading(now);
+        Ok(out)
+    }
+
+    /// Reads bytes in order into `chunks`, one piece into each and at most `max` bytes in all; what the chunks held before is
+    /// gone. Nothing is copied: a chunk shares the memory of the packet that it came in. One call costs less than one
+    /// [`Connection::read`] for each piece, because the window is looked at once.
+    ///
+    /// # Errors
+    /// As [`Connection::read`], and [`ReadError::Virtual`] where the peer's stream has no bytes.
+    pub fn read_chunks(&mut self, now: Instant, max: u64, chunks: &mut [Bytes]) -> Result<Amount, ReadError> {
+        let mut read = Amount::default();
+        for chunk in chunks {
+            let Some(bytes) = self.receiver.read_bytes(max - read.bytes) else { break };
+            read += Amount { bytes: bytes.len() as u64, chunks: 1 };
+            *chunk = bytes;
+        }
+        if read.bytes == 0 {
+            return Err(if self.receiver.reads_virtual() { ReadError::Virtual } else { self.nothing_read() });
+        }
+        self.after_reading(now);
+        Ok(read)
+    }
+
+    /// Tells the peer of the room that reading has made, once it is worth telling.
+    fn after_reading(&mut self, now: Instant) {
         let mptcp = self.is_mptcp();
         let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let distrusts = self.receiver.window.distrusts_new_subflows();
@@ -87,7 +172,6 @@ impl Connection {
         }
         // Subflows tell of it in their order.
         self.next_output = SubflowId(0);
-        Ok(out)
     }
 
     /// Why nothing was read.
@@ -119,6 +203,6 @@ impl Connection {
     /// # Panics
     /// As [`Connection::write`].
     pub fn write_message(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
-        self.append(now, payload, true)
+        self.write_payload(now, payload, true)
     }
 }

@@ -67,6 +67,8 @@ pub enum ReadError {
     Finished,
     /// The connection has failed, and everything that arrived in order before that was read.
     Failed(ConnectionError),
+    /// What comes next is virtual data, which has no bytes: only a whole payload can be read of it.
+    Virtual,
     /// The endpoint has no such connection, or not any more.
     UnknownConnection,
 }
@@ -77,6 +79,7 @@ impl Display for ReadError {
             ReadError::Blocked => f.write_str("there is nothing to read yet"),
             ReadError::Finished => f.write_str("the stream has ended"),
             ReadError::Failed(error) => error.fmt(f),
+            ReadError::Virtual => f.write_str("what comes next is virtual data"),
             ReadError::UnknownConnection => UnknownConnection.fmt(f),
         }
     }

@@ -35,6 +35,7 @@ mod trace;
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::dispatch::ScheduleError;
 pub use crate::stream::send_map::SendMap;
+pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable, offer};
 pub use output::Transmit;

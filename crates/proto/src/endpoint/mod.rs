@@ -10,10 +10,11 @@ mod timers;
 
 use crate::config::ConnectionConfig;
 use crate::connection::{
-    Connection, ConnectionEvent, PathMeta, ReadError, Trace, Transmit, UnknownConnection, WriteError,
+    Amount, Connection, ConnectionEvent, PathMeta, ReadError, Trace, Transmit, UnknownConnection, WriteError,
 };
 use crate::parameter::ParameterError;
 use crate::paths::table::LATE_JOIN;
+use bytes::Bytes;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
@@ -226,6 +227,22 @@ impl Endpoint {
         self.with(handle, |c| c.write(now, payload))?
     }
 
+    /// Writes chunks of bytes to a connection's stream, as one write: see [`Connection::write_chunks`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::write`]. `chunks` are as they were then.
+    ///
+    /// # Panics
+    /// As [`Connection::write_chunks`].
+    pub fn write_chunks(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        chunks: &mut [Bytes],
+    ) -> Result<Amount, WriteError> {
+        self.with(handle, |c| c.write_chunks(now, chunks))?
+    }
+
     /// As [`Endpoint::write`]; where all is taken, a message of the application ends with it.
     ///
     /// # Errors
@@ -263,13 +280,37 @@ impl Endpoint {
     /// # Errors
     /// When there is nothing to read yet, or never again.
     pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Result<Payload, ReadError> {
+        self.read_with(now, handle, |connection| connection.read(now, max))
+    }
+
+    /// Reads at most `max` bytes in order from a connection, a piece into each chunk: see [`Connection::read_chunks`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::read`], and [`ReadError::Virtual`] where the peer's stream has no bytes.
+    pub fn read_chunks(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        max: u64,
+        chunks: &mut [Bytes],
+    ) -> Result<Amount, ReadError> {
+        self.read_with(now, handle, |connection| connection.read_chunks(now, max, chunks))
+    }
+
+    #[inline]
+    fn read_with<R>(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        read: impl FnOnce(&mut Connection) -> Result<R, ReadError>,
+    ) -> Result<R, ReadError> {
         let connection = self.connection_mut(handle).ok_or(UnknownConnection)?;
-        let payload = connection.read(now, max)?;
+        let out = read(connection)?;
         // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
         if connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some() {
             self.touch(handle.index);
         }
-        Ok(payload)
+        Ok(out)
     }
 
     /// The next event of any connection.

@@ -8,6 +8,7 @@ pub(crate) mod window;
 use crate::host::Arrived;
 use crate::seq::DataSeq;
 use crate::tcp::Tcp;
+use bytes::Bytes;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use reassembly::Reassembly;
@@ -116,6 +117,22 @@ impl Receiver {
         let out = self.queue.read(max)?;
         self.window.read_to(self.queue.read_position());
         Some(out)
+    }
+
+    /// At most `max` bytes in order, where what comes next has bytes.
+    pub(crate) fn read_bytes(&mut self, max: u64) -> Option<Bytes> {
+        if self.reads_virtual() {
+            return None;
+        }
+        match self.read(max)? {
+            Payload::Bytes(bytes) => Some(bytes),
+            other => unreachable!("what can be read lies in single pieces: {other:?}"),
+        }
+    }
+
+    /// What can be read next is virtual.
+    pub(crate) fn reads_virtual(&self) -> bool {
+        self.queue.reads_virtual()
     }
 
     /// The first byte that the application has not read.

@@ -97,7 +97,9 @@ impl Reassembly {
         let len = u64::from(payload.len());
         self.next = self.next + len;
         self.ready_bytes += len;
-        if !self.ready.back_mut().is_some_and(|last| last.try_append(&payload)) {
+        if let Payload::Chunks(chunks) = payload {
+            self.ready.extend(chunks.iter().map(Payload::Bytes));
+        } else if !self.ready.back_mut().is_some_and(|last| last.try_merge(&payload)) {
             self.ready.push_back(payload);
         }
     }
@@ -142,7 +144,7 @@ impl Reassembly {
         let joined = i
             .checked_sub(1)
             .and_then(|b| self.held.get_mut(b))
-            .is_some_and(|before| before.end() == start && before.payload.try_append(&payload));
+            .is_some_and(|before| before.end() == start && before.payload.try_merge(&payload));
         if joined {
             return i;
         }
@@ -150,13 +152,18 @@ impl Reassembly {
             && after.start == start + u64::from(payload.len())
         {
             let mut longer = payload.clone();
-            if longer.try_append(&after.payload) {
+            if longer.try_merge(&after.payload) {
                 *after = Held { start, payload: longer };
                 return i;
             }
         }
         self.held.insert(i, Held { start, payload });
         i + 1
+    }
+
+    /// What can be read next is virtual.
+    pub(crate) fn reads_virtual(&self) -> bool {
+        self.ready.front().is_some_and(Payload::is_virtual)
     }
 
     /// At most `max` bytes in order, without copying: as much as is in one piece.
@@ -244,6 +251,7 @@ mod tests {
                 while let Some(p) = q.read(7) {
                     match p {
                         Payload::Bytes(b) => read.extend_from_slice(&b),
+                        Payload::Chunks(_) => panic!("one piece is read at a time"),
                         Payload::Virtual { start, len } => read.extend(start as u8..(start + u64::from(len)) as u8),
                     }
                 }

@@ -1,8 +1,9 @@
 //! The application's data until it is acknowledged.
 
 use crate::seq::DataSeq;
+use bytes::Bytes;
 use core::ops::Range;
-use pathweave_wire::Payload;
+use pathweave_wire::{Chunks, Payload};
 use std::collections::VecDeque;
 
 /// Written data from the first unacknowledged byte on.
@@ -16,8 +17,8 @@ pub(crate) enum SendBuffer {
     Unused,
     /// The stream's numbers say all.
     Virtual,
-    /// The pieces that were written, each with the place of its first byte.
-    Bytes(VecDeque<(DataSeq, Payload)>),
+    /// The pieces that were written, each with the place of its first byte. None is empty.
+    Bytes(VecDeque<(DataSeq, Bytes)>),
 }
 
 impl SendBuffer {
@@ -27,57 +28,70 @@ impl SendBuffer {
     /// When it is virtual and what was written before is not, or the other way round; and when it is virtual and another part
     /// of the stream.
     pub(crate) fn append(&mut self, at: DataSeq, payload: Payload) {
-        if let SendBuffer::Unused = self {
-            *self = match payload {
-                Payload::Virtual { .. } => SendBuffer::Virtual,
-                Payload::Bytes(_) => SendBuffer::Bytes(VecDeque::new()),
-            };
-        }
-        match (self, payload) {
-            (SendBuffer::Virtual, Payload::Virtual { start, .. }) => {
+        let mut at = at;
+        match (&mut *self, payload) {
+            (SendBuffer::Virtual | SendBuffer::Unused, Payload::Virtual { start, .. }) => {
                 assert_eq!(start, at.0, "a virtual payload starts where the stream ends");
+                *self = SendBuffer::Virtual;
             }
-            (SendBuffer::Bytes(pieces), payload @ Payload::Bytes(_)) => pieces.push_back((at, payload)),
-            (SendBuffer::Virtual, _) => panic!("bytes are written to a connection whose first write was virtual"),
-            (_, _) => panic!("a virtual payload is written to a connection whose first write was of bytes"),
+            (SendBuffer::Bytes(_), Payload::Virtual { .. }) => {
+                panic!("a virtual payload is written to a connection whose first write was of bytes")
+            }
+            (_, Payload::Bytes(bytes)) => self.append_bytes(at, bytes),
+            (_, Payload::Chunks(chunks)) => {
+                for bytes in chunks.iter() {
+                    let len = bytes.len() as u64;
+                    self.append_bytes(at, bytes);
+                    at = at + len;
+                }
+            }
         }
+    }
+
+    /// [`SendBuffer::append`] of one piece that is not empty.
+    ///
+    /// # Panics
+    /// When what was written before is virtual.
+    pub(crate) fn append_bytes(&mut self, at: DataSeq, bytes: Bytes) {
+        if let SendBuffer::Unused = self {
+            *self = SendBuffer::Bytes(VecDeque::new());
+        }
+        let SendBuffer::Bytes(pieces) = self else {
+            panic!("bytes are written to a connection whose first write was virtual");
+        };
+        pieces.push_back((at, bytes));
     }
 
     pub(crate) fn acknowledge(&mut self, to: DataSeq) {
         let SendBuffer::Bytes(pieces) = self else { return };
-        while let Some((start, payload)) = pieces.front()
-            && *start + u64::from(payload.len()) <= to
+        while let Some((start, bytes)) = pieces.front()
+            && *start + bytes.len() as u64 <= to
         {
             pieces.pop_front();
         }
     }
 
-    /// The data of `range`, which was written and is not acknowledged. Bytes are shared, and copied only where a segment spans
-    /// two writes.
+    /// The data of `range`, which was written and is not acknowledged. Bytes are shared.
     pub(crate) fn get(&self, range: Range<DataSeq>) -> Payload {
         let len = range.end.since(range.start) as u32;
         let SendBuffer::Bytes(pieces) = self else { return Payload::Virtual { start: range.start.0, len } };
-        let i = pieces.partition_point(|(start, p)| *start + u64::from(p.len()) <= range.start);
-        // A segment is mostly of one write.
-        if let Some((start, payload)) = pieces.get(i)
-            && *start <= range.start
-            && range.end <= *start + u64::from(payload.len())
-        {
-            return payload.slice(range.start.since(*start) as u32, len);
-        }
-        let mut out: Option<Payload> = None;
-        let mut at = range.start;
-        for (start, payload) in pieces.iter().skip(i).take_while(|(start, _)| *start < range.end) {
-            let offset = at.since(*start) as u32;
-            let take = (payload.len() - offset).min(range.end.since(at) as u32);
-            let part = payload.slice(offset, take);
-            out = match out {
-                None => Some(part),
-                Some(before) => Payload::concat(before, part),
-            };
-            at = at + u64::from(take);
-        }
-        out.filter(|p| p.len() == len).expect("what is not acknowledged is in the send buffer")
+        let i = pieces.partition_point(|(start, bytes)| *start + bytes.len() as u64 <= range.start);
+        let part = |(start, bytes): &(DataSeq, Bytes)| {
+            let from = range.start.since(*start) as usize;
+            let to = (range.end.since(*start) as usize).min(bytes.len());
+            bytes.slice(from..to)
+        };
+        let payload = match pieces.get(i).filter(|(start, _)| *start <= range.start) {
+            // A segment is mostly of one write.
+            Some(piece) if range.end <= piece.0 + piece.1.len() as u64 => Payload::Bytes(part(piece)),
+            Some(_) => {
+                let parts = pieces.range(i..).take_while(|(start, _)| *start < range.end).map(part);
+                Payload::Chunks(parts.collect::<Chunks>())
+            }
+            None => Payload::EMPTY,
+        };
+        assert_eq!(payload.len(), len, "what is not acknowledged is in the send buffer");
+        payload
     }
 }
 

@@ -20,8 +20,8 @@ fn checksum(packet: &Packet) -> Option<u16> {
 
 /// A middlebox changes the first byte of a segment.
 fn edit(packet: &mut Packet) {
-    if let Payload::Bytes(bytes) = &packet.segment.payload {
-        let mut edited = bytes.to_vec();
+    let mut edited = packet.segment.payload.to_vec();
+    if !edited.is_empty() {
         edited[0] ^= 0x20;
         packet.segment.payload = Payload::Bytes(edited.into());
     }

@@ -8,6 +8,7 @@ mod api;
 mod blind_attacks;
 mod blocking;
 mod checksums;
+mod chunks;
 mod close;
 mod delayed_ack;
 mod dss;

@@ -38,10 +38,29 @@ pub struct Packet<'a> {
 }
 
 /// The payload's bytes; a virtual one is zeros.
-fn bytes_of(payload: &Payload) -> Result<&[u8], EncodeError> {
+fn slices_of(payload: &Payload) -> Result<impl Iterator<Item = &[u8]>, EncodeError> {
+    let zeros = match payload {
+        Payload::Virtual { len, .. } => Some(ZEROS.get(..*len as usize).ok_or(EncodeError::Payload { len: *len })?),
+        _ => None,
+    };
+    Ok(zeros.into_iter().chain(payload.slices()))
+}
+
+/// What the payload adds to a checksum; zeros add nothing.
+fn payload_sum(payload: &Payload) -> u64 {
     match payload {
-        Payload::Virtual { len, .. } => ZEROS.get(..*len as usize).ok_or(EncodeError::Payload { len: *len }),
-        Payload::Bytes(bytes) => Ok(bytes),
+        Payload::Virtual { .. } => 0,
+        Payload::Bytes(bytes) => swapped_sum(bytes),
+        Payload::Chunks(chunks) => {
+            let (mut sum, mut at) = (0, 0);
+            for slice in chunks.slices() {
+                let part = fold(swapped_sum(slice));
+                // Behind an odd number of bytes each one is in the other half of its word (RFC 1071 §2 B).
+                sum += u64::from(if at % 2 == 1 { part.swap_bytes() } else { part });
+                at += slice.len();
+            }
+            sum
+        }
     }
 }
 
@@ -54,7 +73,7 @@ pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), Enco
     let len = encode_header(segment, ecn, &mut header)?;
     out.clear();
     out.extend_from_slice(&header[..len]);
-    out.extend_from_slice(bytes_of(&segment.payload)?);
+    slices_of(&segment.payload)?.for_each(|slice| out.extend_from_slice(slice));
     Ok(())
 }
 
@@ -63,8 +82,8 @@ pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), Enco
 /// # Errors
 /// As [`encode`].
 pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, EncodeError> {
-    let payload = bytes_of(&segment.payload)?;
-    let too_long = EncodeError::Payload { len: segment.payload.len() };
+    let payload_len = segment.payload.len();
+    let too_long = EncodeError::Payload { len: payload_len };
     let addresses = (segment.src.ip(), segment.dst.ip());
     let ip_len = match addresses {
         (IpAddr::V4(_), IpAddr::V4(_)) => IPV4_BYTES,
@@ -76,7 +95,7 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
     let mut options = [0; MAX_OPTION_BYTES];
     let options_len = encode_options(&segment.options, &mut options)?;
     let header_len = TCP_BYTES + options_len;
-    let tcp_len = u16::try_from(header_len + payload.len()).map_err(|_| too_long)?;
+    let tcp_len = u16::try_from(header_len + payload_len as usize).map_err(|_| too_long)?;
     // RFC 9293 §3.1: the pseudo-header has the addresses, the protocol and the length.
     let mut sum = pseudo_sum(tcp_len);
     match addresses {
@@ -115,7 +134,7 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         [0; 4],
     ];
     sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options.as_chunks().0);
-    let [c0, c1] = (!fold(sum + swapped_sum(payload))).to_le_bytes();
+    let [c0, c1] = (!fold(sum + payload_sum(&segment.payload))).to_le_bytes();
     words[4] = [c0, c1, 0, 0];
     tcp[..TCP_BYTES].copy_from_slice(words.as_flattened());
     tcp[TCP_BYTES..TCP_BYTES + MAX_OPTION_BYTES].copy_from_slice(&options);

@@ -271,6 +271,21 @@ fn a_virtual_payload_is_zeros() {
 }
 
 #[test]
+fn a_payload_in_pieces_is_the_same_packet() {
+    let (mut segment, mut whole, mut out) = (hello("10.0.1.1:1", "10.0.1.2:2"), Vec::new(), Vec::new());
+    encode(&segment, Ecn::NotEct, &mut whole).expect("it has a form");
+    let text = segment.payload.to_vec();
+    for cut in 0..=text.len() {
+        for second in cut..=text.len() {
+            let pieces = [&text[..cut], &text[cut..second], &text[second..]];
+            segment.payload = Payload::Chunks(pieces.into_iter().map(bytes::Bytes::copy_from_slice).collect());
+            encode(&segment, Ecn::NotEct, &mut out).expect("it has a form");
+            assert_eq!(out, whole);
+        }
+    }
+}
+
+#[test]
 fn what_has_no_form_is_an_error() {
     let mut out = Vec::new();
     let mixed = hello("10.0.1.1:1", "[2001:db8::2]:2");

@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use core::net::IpAddr;
 use pathweave_driver::{PacketIo, Received};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Payload, Segment};
+use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
 use std::collections::BTreeMap;
 
 use super::packet::Fate;
@@ -60,8 +60,10 @@ impl Links {
 
     fn check(&self, segment: &Segment) {
         if !segment.payload.is_empty() && !self.virtual_payload {
-            let real = matches!(segment.payload, Payload::Bytes(_));
-            assert!(real, "a segment of a stream of real bytes carries real bytes: {segment:?}");
+            assert!(
+                !segment.payload.is_virtual(),
+                "a segment of a stream of real bytes carries real bytes: {segment:?}"
+            );
         }
         assert!(segment.options.wire_len() <= MAX_OPTION_BYTES, "options fit: {:?}", segment.options);
         assert!(segment.ip_len() <= self.mtu, "{} bytes on a path of {}", segment.ip_len(), self.mtu);
