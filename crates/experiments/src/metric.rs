@@ -3,7 +3,7 @@
 //! Those of the results (`docs/results-format.md`) keep their names. The others are derived here, from a run's series and from its scenario.
 
 use pathweave_lab::bound::goodput_bound_mbps;
-use pathweave_lab::results::{RunResult, SubflowSeries};
+use pathweave_lab::results::RunResult;
 use pathweave_lab::scenario::{Direction, Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
 use std::collections::BTreeMap;
@@ -23,6 +23,20 @@ const METRICS: &[About] = &[
         "0: plain TCP on the best path; 1: all paths added up; -1: nothing (CP eq. 9, DPSAF eq. 14)",
     ),
     ("completion_s", "s", "from the start of the connection to the delivery of its last byte"),
+    (
+        "flow_completion_s",
+        "s",
+        "from a flow's start to the delivery of its last byte: mean of the measured connections",
+    ),
+    ("competitors_completion_s", "s", "the same of the connections that are not measured"),
+    ("completion_lead_s", "s", "competitors' completion, less the measured flows'"),
+    (
+        "message_delay_ms",
+        "ms",
+        "from a message's writing, or an object's request, to the delivery of its last byte: mean",
+    ),
+    ("message_delay_p95_ms", "ms", "its 95th percentile"),
+    ("arrival_interval_ms", "ms", "time between two deliveries of in-order data: mean (CP §4.2)"),
     ("retransmitted_segments", "segments", "sent again on the same subflow"),
     ("reinjected_segments", "segments", "sent on another subflow after a timeout or on a dead path"),
     ("opportunistic_retransmissions", "segments", "sent by opportunistic retransmission (pr)"),
@@ -37,7 +51,7 @@ const METRICS: &[About] = &[
     (
         "in_flight_segments",
         "segments",
-        "segments in flight on all subflows together: mean of the samples at the end of each step of the series",
+        "segments in flight on all subflows together: mean over the measured time (REMS §6)",
     ),
     ("rtt_difference_ms", "ms", "difference of the mean smoothed round-trip times of two subflows (CP Fig. 6)"),
     (
@@ -93,7 +107,6 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
         }
     };
     let bound = goodput_bound_mbps(scenario);
-    let from = scenario.measure_from.as_secs_f64();
     put("goodput_mbps", Some(m.goodput_mbps));
     put("completion_s", m.completion_s);
     put("retransmitted_segments", Some(m.retransmitted_segments as f64));
@@ -111,14 +124,21 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("bound_share", bound.filter(|b| *b > 0.0).map(|b| m.goodput_mbps / b));
     let others: Vec<f64> = run.connections.iter().filter(|c| !c.measured).map(|c| c.goodput_mbps).collect();
     put("competitors_mbps", mean(others.iter().copied()));
-    put("in_flight_segments", in_flight(run, from));
-    put("rtt_difference_ms", rtt_difference(run, from));
+    let (flows, competitors) = (flow_completion(run, true), flow_completion(run, false));
+    put("flow_completion_s", flows);
+    put("competitors_completion_s", competitors);
+    put("completion_lead_s", competitors.zip(flows).map(|(theirs, ours)| theirs - ours));
+    put("message_delay_ms", m.message_delay_ms.map(|d| d.mean));
+    put("message_delay_p95_ms", m.message_delay_ms.map(|d| d.p95));
+    put("arrival_interval_ms", Some(m.arrival_interval_ms.mean));
+    put("in_flight_segments", Some(m.unacknowledged_segments));
+    put("rtt_difference_ms", rtt_difference(run));
     put("acceptable_rtt_difference_ms", acceptable_rtt_difference(scenario));
     let sent: u64 = m.per_path.iter().map(|p| p.sent_bytes).sum();
     for (i, path) in m.per_path.iter().enumerate().take(PATHS) {
         put(&format!("path{i}_goodput_mbps"), Some(path.goodput_mbps));
         put(&format!("path{i}_share"), (sent > 0).then(|| path.sent_bytes as f64 / sent as f64));
-        put(&format!("path{i}_srtt_ms"), srtt(run, i, from));
+        put(&format!("path{i}_srtt_ms"), rtt(run, i));
     }
     all
 }
@@ -129,33 +149,20 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The first step of the series that ends in the measured time.
-fn first(run: &RunResult, from: f64) -> usize {
-    if run.series.step_s > 0.0 { (from / run.series.step_s) as usize } else { 0 }
-}
-
-fn subflow(run: &RunResult, path: usize) -> Option<&SubflowSeries> {
-    run.series.subflows.iter().find(|s| s.path == path)
-}
-
-fn in_flight(run: &RunResult, from: f64) -> Option<f64> {
-    let means = run
-        .series
-        .subflows
-        .iter()
-        .map(|s| mean(s.in_flight_segments.iter().skip(first(run, from)).map(|n| f64::from(*n))));
-    let means: Vec<f64> = means.flatten().collect();
-    (!means.is_empty()).then(|| means.iter().sum())
+/// The mean over all flows that are measured, or over all others, where all have ended.
+fn flow_completion(run: &RunResult, measured: bool) -> Option<f64> {
+    let flows = run.connections.iter().filter(|c| c.measured == measured).map(|c| c.completion_s);
+    let flows: Option<Vec<f64>> = flows.collect();
+    mean(flows?.into_iter())
 }
 
 /// Between the means of two subflows, as CP §4.1.1 defines it.
-fn rtt_difference(run: &RunResult, from: f64) -> Option<f64> {
-    Some((srtt(run, 0, from)? - srtt(run, 1, from)?).abs())
+fn rtt_difference(run: &RunResult) -> Option<f64> {
+    Some((rtt(run, 0)? - rtt(run, 1)?).abs())
 }
 
-fn srtt(run: &RunResult, path: usize, from: f64) -> Option<f64> {
-    let samples = subflow(run, path)?.srtt_ms.iter().skip(first(run, from)).copied();
-    mean(samples.filter(|t| *t > 0.0))
+fn rtt(run: &RunResult, path: usize) -> Option<f64> {
+    run.metrics.per_path.get(path).map(|p| p.mean_rtt_ms).filter(|rtt| *rtt > 0.0)
 }
 
 fn acceptable_rtt_difference(scenario: &Scenario) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! From a document to a scenario that is ready to run: connections, and what a scheduler entry changes in them.
 
-use super::data::{Algorithm, Connection, Direction, HostModel, PathMode, Scenario, TraceStart, Workload};
+use super::data::{Algorithm, Connection, Direction, EndsWith, HostModel, PathMode, Scenario, TraceStart, Workload};
 use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
 use super::link::Rate;
@@ -84,6 +84,7 @@ impl Document {
             description: String::new(),
             source: String::new(),
             duration: TIME_LIMIT,
+            ends_with: EndsWith::default(),
             measure_from: Duration::ZERO,
             series_step: Duration::from_millis(100),
             trace_start: TraceStart::default(),

@@ -19,6 +19,8 @@ pub struct Scenario {
     /// Length of a run. If every measured connection has a sized workload, the run ends with the last of them, and
     /// this is the time limit after which it counts as stalled.
     pub duration: Duration,
+    /// Which connections a run that ends by itself waits for.
+    pub ends_with: EndsWith,
     /// Metrics count from this time on.
     pub measure_from: Duration,
     /// Step of the time series.
@@ -50,6 +52,16 @@ impl Scenario {
         let measured = self.connections.iter().filter(|c| c.measured);
         measured.map(|c| c.paths.len()).max().unwrap_or(0)
     }
+}
+
+/// Which connections a run waits for whose measured connections all end by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndsWith {
+    /// The measured ones.
+    #[default]
+    Measured,
+    /// All that end by themselves, so that competitors' completion times are known too.
+    All,
 }
 
 /// Where recorded traces start. Generated traces depend on their own seed.

@@ -52,7 +52,7 @@ mod tests;
 pub use builtin::{BUILTIN, builtin};
 pub use connection::Variant;
 pub use data::{
-    Algorithm, Connection, Direction, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
+    Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
 };
 pub use document::{Data, Document, Entry, Place, Value};
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};

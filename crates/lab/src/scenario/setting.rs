@@ -1,7 +1,7 @@
 //! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
 //! come from here.
 
-use super::data::{Connection, Direction, HostModel, Path, PathMode, Scenario, TraceStart};
+use super::data::{Connection, Direction, EndsWith, HostModel, Path, PathMode, Scenario, TraceStart};
 use super::kinds::{
     AlgorithmParser, JitterParser, LossParser, PathManagerParser, QueueParser, RateParser, ReceiveBufferParser,
     ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
@@ -59,6 +59,8 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     Text, description as "description", "What the scenario shows, in a line or two";
     Text, source as "source", "Where the scenario comes from, such as a paper and its section";
     PositiveTime, duration as "duration", "Length of a run; if all measured workloads have a size, its time limit";
+    EndsWithParser, ends_with as "ends_with",
+        "Where all measured workloads end: whether the run ends with the last of them (measured), or with the last of all connections whose workload ends (all)";
     Time, measure_from as "measure_from", "The metrics count only what is sent or arrives after this time";
     PositiveTime, series_step as "series_step", "Length of a step in the time series";
     TraceStartParser, trace_start as "trace_start",
@@ -230,6 +232,8 @@ pub(crate) const TRAFFIC: &[Setting<Traffic>] = settings!(Traffic {
     Time, stop as "stop", "From when on no packet is sent any more (0s: the end of the run)";
 });
 
+words!(/// Which connections a run waits for.
+EndsWithParser: EndsWith { "measured" => EndsWith::Measured, "all" => EndsWith::All });
 words!(/// Where recorded traces start.
 TraceStartParser: TraceStart { "seeded" => TraceStart::Seeded, "beginning" => TraceStart::Beginning });
 words!(/// Where random loss happens.

@@ -5,7 +5,7 @@ use super::contents::Contents;
 use super::meter::Meter;
 use super::random::exponential;
 use super::requests::{Page, Requests};
-use crate::scenario::{self, Direction, Gaps, Workload};
+use crate::scenario::{self, Direction, EndsWith, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{Accepted, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
@@ -118,6 +118,10 @@ impl App {
     /// Whether it ends by itself.
     pub(super) fn ends(&self) -> bool {
         self.workload.ends()
+    }
+    /// Whether it has ended, well or badly.
+    fn is_done(&self) -> bool {
+        self.finished.is_some() || self.error.is_some()
     }
     /// Whether it has to receive anything: a page may have fewer objects than connections.
     pub(super) fn has_work(&self) -> bool {
@@ -304,7 +308,13 @@ impl Apps {
 
     /// Whether every measured transfer has ended, well or badly.
     pub(super) fn measured_are_done(&self) -> bool {
-        self.list.iter().filter(|a| a.measured).all(|a| a.finished.is_some() || a.error.is_some())
+        self.list.iter().filter(|a| a.measured).all(App::is_done)
+    }
+
+    /// Whether everything has ended, well or badly, that the run waits for.
+    pub(super) fn are_done(&self, ends_with: EndsWith) -> bool {
+        let others = |a: &&App| ends_with == EndsWith::All && !a.measured && a.ends();
+        self.measured_are_done() && self.list.iter().filter(others).all(App::is_done)
     }
 
     /// All streams have real bytes from now on.

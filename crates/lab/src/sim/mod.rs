@@ -17,7 +17,7 @@ mod traffic;
 mod watch;
 mod wires;
 
-use crate::scenario::Scenario;
+use crate::scenario::{EndsWith, Scenario};
 use build::World;
 use meter::Meter;
 use pathweave_driver::{Driver, Observed};
@@ -38,7 +38,8 @@ pub use wires::{Capture, HostCapture, HostPacket};
 pub struct Simulation {
     now: Instant,
     end: Instant,
-    ends_with_data: bool,
+    /// What it waits for, where it ends by itself.
+    ends_with: Option<EndsWith>,
     driver: Driver<Observed<Wires, OneHost>, Processes>,
     watch: watch::Watch,
 }
@@ -74,7 +75,7 @@ impl Simulation {
         Ok(Simulation {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
-            ends_with_data: scenario.ends_with_data(),
+            ends_with: scenario.ends_with_data().then_some(scenario.ends_with),
             driver: Driver::new(endpoints, io, Processes { apps, meter, trace: None }),
             watch,
         })
@@ -93,7 +94,7 @@ impl Simulation {
         loop {
             let Ok(next) = self.driver.settle(self.now);
             let Driver { endpoints, applications, .. } = &mut self.driver;
-            if self.ends_with_data && applications.apps.measured_are_done() {
+            if self.ends_with.is_some_and(|ends_with| applications.apps.are_done(ends_with)) {
                 return false;
             }
             match next {

@@ -212,3 +212,21 @@ fn round_trips_segments_in_flight_and_arrivals_are_measured() {
     let arrivals = result.metrics.arrival_interval_ms;
     assert!((11.1..11.3).contains(&arrivals.mean) && arrivals.max < 25.0, "{arrivals:?}");
 }
+
+#[test]
+fn a_run_can_wait_for_its_competitors() {
+    let text = |rest: &str| {
+        format!(
+            "format = 1\nname = \"x\"\n{rest}[[path]]\nrate = \"10Mbps\"\ndelay = \"20ms\"\n[[connection]]\n\
+             workload = \"transfer:size=100KB\"\n[[connection]]\nmptcp = false\nworkload = \"transfer:size=2MB\"\n"
+        )
+    };
+    let run = |rest: &str| {
+        let document = Document::parse("test.toml", &text(rest)).expect("TOML");
+        run(&document, &Variant::AsWritten, 1, &Registry::builtin(), &NoFiles).expect("a run")
+    };
+    let (alone, all) = (run(""), run("ends_with = \"all\"\n"));
+    assert!(alone.connections[1].completion_s.is_none(), "the run ends with the measured connection");
+    assert!(all.connections[1].completion_s.is_some_and(|s| s > 1.6), "{:?}", all.connections[1]);
+    assert_eq!(all.connections[0].completion_s, alone.connections[0].completion_s);
+}

@@ -28,7 +28,7 @@ fn a_name_a_path_and_a_duration_are_asked_for() {
 fn unknown_keys_list_the_known_ones() {
     says(
         "format = 1\ncolour = \"blue\"",
-        "test.toml:2: colour is not a setting here; there are: name, description, source, duration, measure_from, series_step, \
+        "test.toml:2: colour is not a setting here; there are: name, description, source, duration, ends_with, measure_from, series_step, \
          trace_start, format, node, link, path, connection, traffic, scheduler",
     );
     says(
