@@ -21,6 +21,9 @@ const OUT: &str = "pathweave-reproduction";
 /// What is not reproduced, with reasons: beside the papers' folders.
 const MISSING: &str = "missing.md";
 
+/// No run may deliver more than the bound and this part of it: what waited in queues when the measured time began.
+const BOUND_TOLERANCE: f64 = 0.01;
+
 /// An experiment's file.
 struct Experiment {
     paper: String,
@@ -57,7 +60,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
             return Err(Failure::Output(format!("{}: runs are missing", folder.display())));
         };
         let results = Results::new(&ready.sweep, &records);
-        failures += results.failures;
+        let over = results.over_bound(&ready.sweep, BOUND_TOLERANCE);
+        over.iter().for_each(|run| eprintln!("More than the bound, which cannot be: {run}"));
+        failures += results.failures + over.len();
         let judged = verdicts(&ready.sweep, &results).map_err(Failure::Input)?;
         let name = format!("{}/{}", experiment.paper, experiment.id);
         let shown = text(&name, &ready.sweep.plan, &judged) + "\n";

@@ -79,6 +79,20 @@ impl Results {
         }
     }
 
+    /// The cells whose mean goodput exceeds the bound by more than this part of it, in words. There should be none.
+    pub fn over_bound(&self, sweep: &Sweep, tolerance: f64) -> Vec<String> {
+        let over = |((scenario, point, variant), seeds): (&(usize, usize, usize), &Seeds)| {
+            let shares = seeds.values().filter_map(|metrics| metrics.get("bound_share").copied());
+            let most = shares.fold(0.0, f64::max);
+            (most > 1.0 + tolerance).then(|| {
+                let values = sweep.plan.values(*point).join(", ");
+                let (scenario, variant) = (&sweep.plan.scenarios[*scenario].name, &sweep.variants[*variant].name);
+                format!("{scenario} ({values}), {variant}: {most:.4} of the bound")
+            })
+        };
+        self.cells.iter().filter_map(over).collect()
+    }
+
     fn value(&self, scenario: usize, point: usize, variant: usize, metric: &str, seed: u64) -> Option<f64> {
         self.cells.get(&(scenario, point, variant))?.get(&seed)?.get(metric).copied()
     }
