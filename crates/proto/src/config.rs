@@ -51,6 +51,16 @@ pub enum PathManager {
     NDiffPorts(u8),
 }
 
+/// The smallest path MTU that is believed, bytes. IPv6: RFC 8200 §5. IPv4 has no useful one (RFC 791: 68); segments of 512
+/// bytes are small enough for every link in use, and large enough that nobody can make us send mostly headers.
+const LEAST_MTU_V4: u32 = 552;
+const LEAST_MTU_V6: u32 = 1280;
+
+/// The smallest path MTU that is believed of an address family, bytes.
+pub(crate) const fn least_mtu(ipv4: bool) -> u32 {
+    if ipv4 { LEAST_MTU_V4 } else { LEAST_MTU_V6 }
+}
+
 /// Bytes of a TCP header without options, and of the timestamps option with its padding.
 const TCP_HEADER: u32 = 20;
 pub(crate) const TIMESTAMP_BYTES: u32 = 12;
@@ -58,7 +68,8 @@ pub(crate) const TIMESTAMP_BYTES: u32 = 12;
 /// The transport settings of each subflow, and of plain TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Largest IP packet on the path, bytes.
+    /// Largest IP packet on a path of which the endpoint knows nothing else
+    /// ([`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu)), bytes.
     pub mtu: u32,
     /// Initial congestion window, segments (RFC 6928).
     pub initial_window: u32,
@@ -117,17 +128,17 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// Data bytes of the largest segment, and of one with the timestamps that are asked for.
-    pub(crate) fn segments(&self, ipv4: bool) -> (u64, u64) {
-        let largest = u64::from(self.largest_segment(ipv4));
+    /// Data bytes of the largest segment of a path, and of one with the timestamps that are asked for.
+    pub(crate) fn segments(&self, mtu: u32, ipv4: bool) -> (u64, u64) {
+        let largest = u64::from(largest_segment(mtu, ipv4));
         (largest, largest - if self.timestamps { u64::from(TIMESTAMP_BYTES) } else { 0 })
     }
+}
 
-    /// Data and option bytes of the largest segment that the path takes: 64 at least.
-    pub(crate) fn largest_segment(&self, ipv4: bool) -> u32 {
-        let ip_header = if ipv4 { 20 } else { 40 };
-        self.mtu.saturating_sub(ip_header + TCP_HEADER).max(64)
-    }
+/// Data and option bytes of the largest segment that a path takes whose largest IP packet has `mtu` bytes: 64 at least.
+pub(crate) fn largest_segment(mtu: u32, ipv4: bool) -> u32 {
+    let ip_header = if ipv4 { 20 } else { 40 };
+    mtu.saturating_sub(ip_header + TCP_HEADER).max(64)
 }
 
 /// The settings of one connection.

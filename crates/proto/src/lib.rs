@@ -32,6 +32,6 @@ mod tcp;
 pub use connection::{Amount, Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
 pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
-    LocalAddress, Secrets, UnknownListener,
+    LocalAddress, PathMtuError, Secrets, UnknownListener,
 };
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -8,7 +8,7 @@ use super::handshake::{Mode, join};
 use super::join_handshake::is_proved;
 use super::{Connection, Role};
 use crate::paths::health::PROBE_INTERVAL;
-use crate::paths::joins::{Numbers, wanted};
+use crate::paths::joins::{NewSubflow, wanted};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
@@ -55,19 +55,19 @@ impl Connection {
     }
 
     /// Starts a further subflow.
-    pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), numbers: Numbers) -> Option<SubflowId> {
+    pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), new: NewSubflow) -> Option<SubflowId> {
         let id = self.subflows.free_name(self.config.max_subflows)?;
         let controller = self.config.congestion.build().ok()?;
         let tcp = Tcp::connect(
-            self.tcp_config(),
+            self.tcp_config(&new),
             self.config.host,
             controller,
             addresses,
-            numbers.origin,
+            new.origin,
             self.receiver.window.largest(),
         );
         let meta = self.addresses.meta_of(addresses.0.ip());
-        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: 0 };
+        let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: 0 };
         let mut subflow = Subflow::new(id, tcp, pending, meta);
         subflow.local_id = self.addresses.id_of(addresses.0.ip());
         if self.fast_detection() {
@@ -86,7 +86,7 @@ impl Connection {
         &mut self,
         now: Instant,
         syn: &Segment,
-        numbers: Numbers,
+        new: NewSubflow,
     ) -> Result<SubflowId, ResetReason> {
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else {
             return Err(ResetReason::MptcpError);
@@ -105,14 +105,14 @@ impl Connection {
         }
         let controller = self.config.congestion.build().map_err(|_| ResetReason::LackOfResources)?;
         let tcp = Tcp::accept(
-            self.tcp_config(),
+            self.tcp_config(&new),
             self.config.host,
             controller,
             syn,
-            numbers.origin,
+            new.origin,
             self.receiver.window.largest(),
         );
-        let pending = Join::Pending { local_nonce: numbers.nonce, remote_nonce: nonce };
+        let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: nonce };
         let id = self.subflows.free_name(self.config.max_subflows);
         let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.addresses.meta_of(syn.dst.ip()));
         subflow.backup |= backup;

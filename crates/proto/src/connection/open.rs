@@ -9,7 +9,7 @@ use crate::config::ConnectionConfig;
 use crate::host::ConnectionHost;
 use crate::parameter::ParameterError;
 use crate::paths::addresses::{AddressBook, LocalAddress};
-use crate::paths::joins::{JoinPlan, Numbers};
+use crate::paths::joins::{JoinPlan, NewSubflow};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
@@ -35,9 +35,11 @@ impl Connection {
         mode: Mode,
         addresses: AddressBook,
         now: Instant,
+        new: &NewSubflow,
     ) -> Result<Self, ParameterError> {
         let scheduler = config.scheduler.build()?;
-        let segments = config.tcp.segments(addresses.initial_local().is_ipv4());
+        let mtu = new.mtu.unwrap_or(config.tcp.mtu);
+        let segments = config.tcp.segments(mtu, addresses.initial_local().is_ipv4());
         let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
         let receiver = Receiver::new(window);
         Ok(Connection {
@@ -69,20 +71,20 @@ impl Connection {
         now: Instant,
         config: ConnectionConfig,
         key: Key,
-        numbers: Numbers,
+        new: NewSubflow,
         addresses: (SocketAddr, SocketAddr),
         local: &[LocalAddress],
     ) -> Result<Self, ParameterError> {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, addresses.0, addresses.1);
-        let mut c = Connection::new(config, Role::Client, mode, book, now)?;
+        let mut c = Connection::new(config, Role::Client, mode, book, now, &new)?;
         let controller = c.config.congestion.build()?;
         let tcp = Tcp::connect(
-            c.tcp_config(),
+            c.tcp_config(&new),
             c.config.host,
             controller,
             addresses,
-            numbers.origin,
+            new.origin,
             c.receiver.window.largest(),
         );
         let meta = c.addresses.meta_of(addresses.0.ip());
@@ -95,25 +97,27 @@ impl Connection {
         now: Instant,
         config: ConnectionConfig,
         key: Key,
-        numbers: Numbers,
+        new: NewSubflow,
         syn: &Segment,
         local: &[LocalAddress],
     ) -> Result<Self, ParameterError> {
         let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, syn.dst, syn.src);
-        let mut c = Connection::new(config, Role::Server, mode, book, now)?;
+        let mut c = Connection::new(config, Role::Server, mode, book, now, &new)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
         let controller = c.config.congestion.build()?;
         let tcp =
-            Tcp::accept(c.tcp_config(), c.config.host, controller, syn, numbers.origin, c.receiver.window.largest());
+            Tcp::accept(c.tcp_config(&new), c.config.host, controller, syn, new.origin, c.receiver.window.largest());
         let meta = c.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
 
-    pub(super) fn tcp_config(&self) -> crate::config::TcpConfig {
+    /// The settings of a new subflow.
+    pub(super) fn tcp_config(&self, new: &NewSubflow) -> crate::config::TcpConfig {
         let mut tcp = self.config.tcp.clone();
+        tcp.mtu = new.mtu.unwrap_or(tcp.mtu);
         if self.config.mptcp && self.fast_detection() {
             // A dark path is probed for as long as the connection lives: it may come back.
             tcp.max_retransmissions = u32::MAX;

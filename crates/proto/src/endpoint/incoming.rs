@@ -251,9 +251,9 @@ impl Endpoint {
         addresses: &[addresses::LocalAddress],
     ) -> Result<ConnectionHandle, ParameterError> {
         let key = self.fresh_key();
-        let numbers = self.numbers(syn.dst, syn.src);
+        let new = self.new_subflow(syn.dst, syn.src);
         config.mptcp &= key.is_some();
-        let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), numbers, syn, addresses)?;
+        let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), new, syn, addresses)?;
         self.limit_half_open();
         let index = self.insert(connection, (syn.dst, syn.src));
         let handle = self.handle_of(index);

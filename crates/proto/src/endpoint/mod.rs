@@ -4,6 +4,7 @@ mod demux;
 mod incoming;
 mod joins;
 mod listener;
+mod path_mtu;
 mod secrets;
 mod slots;
 mod timers;
@@ -22,6 +23,7 @@ use incoming::Backlog;
 pub use incoming::{AcceptError, Incoming};
 use listener::Listeners;
 pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
+pub use path_mtu::PathMtuError;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Payload, Segment};
@@ -100,6 +102,8 @@ pub struct Endpoint {
     backlog: Backlog,
     /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
     routes: Option<BTreeSet<(IpAddr, IpAddr)>>,
+    /// The largest IP packet between a local and a remote address, where it is not what a connection's settings say.
+    path_mtus: BTreeMap<(IpAddr, IpAddr), u32>,
     /// Connections with something to send.
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -118,6 +122,7 @@ impl Endpoint {
         Endpoint {
             secrets,
             routes: None,
+            path_mtus: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
             by_addresses: Demux::default(),
@@ -171,8 +176,8 @@ impl Endpoint {
         let key = self.fresh_key();
         config.mptcp &= key.is_some();
         let key = key.unwrap_or(Key(0));
-        let (numbers, ids) = (self.numbers(local, remote), with_ids(addresses));
-        let connection = Connection::connect(now, config, key, numbers, (local, remote), &ids)?;
+        let (new, ids) = (self.new_subflow(local, remote), with_ids(addresses));
+        let connection = Connection::connect(now, config, key, new, (local, remote), &ids)?;
         let index = self.insert(connection, (local, remote));
         self.touch(index);
         Ok(self.handle_of(index))

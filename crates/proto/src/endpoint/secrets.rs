@@ -1,7 +1,7 @@
 //! What an endpoint draws for its connections: keys, sequence numbers, nonces, ports.
 
 use super::Endpoint;
-use crate::paths::joins::Numbers;
+use crate::paths::joins::NewSubflow;
 use crate::tcp::Origin;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::random::Random;
@@ -63,10 +63,11 @@ impl Secrets {
 }
 
 impl Endpoint {
-    pub(super) fn numbers(&mut self, local: SocketAddr, remote: SocketAddr) -> Numbers {
+    pub(super) fn new_subflow(&mut self, local: SocketAddr, remote: SocketAddr) -> NewSubflow {
         let timestamp = self.secrets.timestamp_offset(local.ip(), remote.ip());
+        let mtu = self.path_mtus.get(&(local.ip(), remote.ip())).copied();
         let random = &mut self.secrets.random;
-        Numbers { origin: Origin { sequence: random.next_u32(), timestamp }, nonce: random.next_u32() }
+        NewSubflow { origin: Origin { sequence: random.next_u32(), timestamp }, nonce: random.next_u32(), mtu }
     }
 
     pub(super) fn fresh_key(&mut self) -> Option<Key> {

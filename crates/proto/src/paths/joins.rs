@@ -12,11 +12,13 @@ use pathweave_wire::mptcp::AddressId;
 /// The first wait before a subflow that was lost or refused is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
 
-/// Random numbers that the endpoint draws for a new subflow.
+/// What the endpoint gives a new subflow: random numbers, and what it knows of the path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct NewSubflow {
     pub(crate) origin: Origin,
     pub(crate) nonce: u32,
+    /// The largest IP packet of its path, where the endpoint was told.
+    pub(crate) mtu: Option<u32>,
 }
 
 /// When subflows are joined, for the first time and again.

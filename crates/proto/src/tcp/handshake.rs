@@ -7,7 +7,7 @@ use super::rtt::Rtt;
 use super::timers::{Silence, Timers};
 use super::transmit::{Due, SendSpace};
 use super::{Changes, Counters, Ended, Peers, State, Tcp, Verdict};
-use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig};
+use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig, largest_segment};
 use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
 use crate::send_queue::SendQueue;
@@ -185,7 +185,7 @@ impl Tcp {
     }
 
     fn own_mss(&self) -> u32 {
-        self.config.largest_segment(self.local.is_ipv4())
+        largest_segment(self.config.mtu, self.local.is_ipv4())
     }
 
     #[cold]

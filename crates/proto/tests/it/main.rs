@@ -24,6 +24,7 @@ mod mappings;
 mod mp_capable;
 mod mp_join;
 mod mp_prio;
+mod path_mtu;
 mod penalisation;
 mod random;
 mod reinjection;
