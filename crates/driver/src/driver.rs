@@ -88,7 +88,8 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(self.poll_timeout())
     }
 
-    /// The first part of a round: all packets that have arrived, then the applications of those who got them.
+    /// The first part of a round: all packets that have arrived, then messages about packets, then the applications of those
+    /// who got packets.
     ///
     /// # Errors
     /// As [`Driver::settle`].
@@ -99,6 +100,10 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
             if !self.touched.contains(&host) {
                 self.touched.push(host);
             }
+            self.send_all(now, host)?;
+        }
+        while let Some((host, message)) = self.io.receive_packet_too_big(now) {
+            self.endpoints[host].handle_packet_too_big(&message);
             self.send_all(now, host)?;
         }
         while let Some(host) = self.touched.pop() {

@@ -1,6 +1,7 @@
 //! A device whose packets somebody looks at.
 
 use crate::{PacketIo, Received};
+use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Segment};
 
@@ -45,6 +46,11 @@ impl<D: PacketIo, O: Observer> PacketIo for Observed<D, O> {
             self.observer.observe(&HostPacket { at: now, host: *host, sent: false, ecn: *ecn, segment });
         }
         Ok(received)
+    }
+
+    #[inline]
+    fn receive_packet_too_big(&mut self, now: Instant) -> Option<(usize, PacketTooBig)> {
+        self.device.receive_packet_too_big(now)
     }
 
     #[inline]

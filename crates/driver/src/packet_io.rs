@@ -1,5 +1,6 @@
 //! What a device is.
 
+use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Segment};
 
@@ -21,7 +22,7 @@ pub struct Received<'a> {
 /// structs with virtual payload, and a device of bytes encodes a segment's header next to data that it shares. A device that
 /// reads or writes many packets with one call of the operating system keeps them in memory of its own: [`PacketIo::receive`]
 /// hands them out one by one, [`PacketIo::send`] collects them, and the program writes them out when the driver is done.
-/// A device that composes wraps another one and passes both calls on, as [`crate::Observed`] does.
+/// A device that composes wraps another one and passes all calls on, as [`crate::Observed`] does.
 pub trait PacketIo {
     /// What can go wrong with the device itself. A packet that is lost or damaged on its way is no error.
     type Error;
@@ -32,6 +33,12 @@ pub trait PacketIo {
     /// # Errors
     /// Where the device fails.
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Self::Error>;
+
+    /// The next message that a packet of a host was too large for its path (ICMP), and the host: an index into
+    /// [`crate::Driver::endpoints`]. A device without such messages has none.
+    fn receive_packet_too_big(&mut self, _now: Instant) -> Option<(usize, PacketTooBig)> {
+        None
+    }
 
     /// Has the next packet of `host` made and takes it: `fill` puts a segment into the place that it is given, whatever that
     /// held before, and answers with the packet's ECN codepoint, or with `None` where the host has nothing to send. The answer

@@ -65,12 +65,23 @@ pub(crate) const fn least_mtu(ipv4: bool) -> u32 {
 const TCP_HEADER: u32 = 20;
 pub(crate) const TIMESTAMP_BYTES: u32 = 12;
 
+/// How a subflow finds out that its path takes smaller packets than was thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathMtuDiscovery {
+    /// By the messages of routers ([`Endpoint::handle_packet_too_big`](crate::Endpoint::handle_packet_too_big)).
+    Messages,
+    /// Where no message comes, also by trying, after several timeouts (RFC 4821 §7.7).
+    BlackHoles,
+}
+
 /// The transport settings of each subflow, and of plain TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
     /// Largest IP packet on a path of which the endpoint knows nothing else
     /// ([`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu)), bytes.
     pub mtu: u32,
+    /// How a smaller one is found out.
+    pub path_mtu_discovery: PathMtuDiscovery,
     /// Initial congestion window, segments (RFC 6928).
     pub initial_window: u32,
     /// Smallest retransmission timeout (RFC 6298 says 1 s, Linux has 200 ms).
@@ -108,6 +119,7 @@ impl Default for TcpConfig {
     fn default() -> Self {
         TcpConfig {
             mtu: 1500,
+            path_mtu_discovery: PathMtuDiscovery::BlackHoles,
             initial_window: 10,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_secs(120),

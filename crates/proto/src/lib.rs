@@ -29,9 +29,11 @@ mod stream;
 pub mod subflow_state;
 mod tcp;
 
-pub use connection::{Amount, Connection, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
+pub use connection::{
+    Amount, Connection, ConnectionError, ConnectionEvent, PacketTooBigVerdict, ReadError, UnknownConnection, WriteError,
+};
 pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
-    LocalAddress, PathMtuError, Secrets, UnknownListener,
+    LocalAddress, PacketTooBig, PathMtuError, Secrets, UnknownListener,
 };
 pub use seq::{DataSeq, SubflowId, SubflowSet};

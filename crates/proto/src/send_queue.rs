@@ -1,10 +1,14 @@
 //! The segments of one subflow, from the first unacknowledged one to the last one queued.
 //!
-//! A segment's bounds are fixed when it is queued; with Multipath TCP it is one mapping. The counters follow the kernel's:
+//! A segment's bounds are fixed when it is queued, unless the path turns out to take less (`divide`); with Multipath TCP it is
+//! one mapping. The counters follow the kernel's:
 //! in flight = sent − SACKed − lost + retransmitted.
+
+mod divide;
 
 use crate::seq::DataSeq;
 use core::ops::Range;
+use divide::Declared;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
@@ -67,6 +71,8 @@ pub(crate) struct SendQueue {
     /// Every transmission in time order, as (name, number). Entries of segments since acknowledged or sent again are stale.
     by_time: VecDeque<(u64, u64)>,
     transmissions: u64,
+    /// The mappings of segments that were cut after they were sent. Those that are acknowledged go when another is added.
+    declared: Vec<Declared>,
     /// Lost segments that were not yet sent again start at or after this name.
     retransmit_hint: u64,
 }

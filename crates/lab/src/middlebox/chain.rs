@@ -2,6 +2,7 @@
 
 use super::{Middlebox, Way};
 use core::net::SocketAddr;
+use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::{Ecn, Segment};
@@ -48,6 +49,11 @@ impl Passing {
 pub(crate) trait Element {
     /// Takes a segment.
     fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>);
+
+    /// The next message to the sender of a packet that it has dropped.
+    fn poll_message(&mut self) -> Option<PacketTooBig> {
+        None
+    }
 
     /// When it has something to do by itself.
     fn poll_timeout(&self) -> Option<Instant> {
@@ -108,6 +114,8 @@ pub(crate) struct Middleboxes {
     /// What has left them towards the server, and towards the client.
     up: VecDeque<Passing>,
     down: VecDeque<Passing>,
+    /// Messages to the senders of dropped packets, and since when they wait.
+    messages: VecDeque<(Instant, PacketTooBig)>,
 }
 
 impl Middleboxes {
@@ -119,7 +127,12 @@ impl Middleboxes {
             let elements = middleboxes.iter().enumerate().map(|(n, m)| m.element(random(n))).collect();
             chains.insert(i, Chain { elements });
         }
-        (!chains.is_empty()).then(|| Middleboxes { chains, up: VecDeque::new(), down: VecDeque::new() })
+        (!chains.is_empty()).then(|| Middleboxes {
+            chains,
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            messages: VecDeque::new(),
+        })
     }
 
     /// Whether segments of this path pass any.
@@ -134,11 +147,12 @@ impl Middleboxes {
             let at = if passing.direction == Direction::Up { 0 } else { chain.elements.len() };
             chain.pass(now, at, passing, &mut done);
         }
-        self.sort(done);
+        self.sort(now, done);
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.chains.values().flat_map(|c| &c.elements).filter_map(|e| e.poll_timeout()).min()
+        let messages = self.messages.front().map(|(at, _)| *at);
+        self.chains.values().flat_map(|c| &c.elements).filter_map(|e| e.poll_timeout()).chain(messages).min()
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
@@ -152,16 +166,24 @@ impl Middleboxes {
                 }
             }
         }
-        self.sort(done);
+        self.sort(now, done);
     }
 
-    fn sort(&mut self, done: VecDeque<Passing>) {
+    fn sort(&mut self, now: Instant, done: VecDeque<Passing>) {
+        for element in self.chains.values_mut().flat_map(|chain| &mut chain.elements) {
+            self.messages.extend(core::iter::from_fn(|| element.poll_message()).map(|message| (now, message)));
+        }
         for passing in done {
             match passing.direction {
                 Direction::Up => self.up.push_back(passing),
                 Direction::Down => self.down.push_back(passing),
             }
         }
+    }
+
+    /// The next message to the sender of a packet that was dropped. It arrives at once.
+    pub(crate) fn poll_message(&mut self) -> Option<PacketTooBig> {
+        self.messages.pop_front().map(|(_, message)| message)
     }
 
     /// The next segment for the path's first link.

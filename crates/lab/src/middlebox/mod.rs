@@ -11,6 +11,7 @@ mod chain;
 mod coalesce;
 mod edit;
 mod isn;
+mod mtu;
 mod nat;
 mod proactive_ack;
 mod split;
@@ -41,7 +42,7 @@ macro_rules! middleboxes {
     };
 }
 
-middleboxes!(strip, isn, nat, split, coalesce, edit, proactive_ack);
+middleboxes!(strip, isn, nat, split, coalesce, edit, proactive_ack, mtu);
 
 /// What a scenario says of a middlebox.
 pub(crate) trait Settings: fmt::Debug + Send + Sync {

@@ -10,7 +10,7 @@ use super::spec::{self, SchedulerSpec};
 use super::traffic;
 use crate::value_parser::{PositiveTime, ValueParser, Whole};
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathMtuDiscovery, ReceiveBuffer, TcpConfig};
 use pathweave_proto::parameter::ParameterError;
 use pathweave_units::Duration;
 
@@ -59,6 +59,8 @@ pub(crate) fn default_connection() -> Connection {
         engine: ConnectionConfig {
             send_buffer: 16 << 20,
             receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
+            // As in Linux, whose net.ipv4.tcp_mtu_probing is 0.
+            tcp: TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() },
             ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
         },
     }

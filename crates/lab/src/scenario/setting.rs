@@ -11,7 +11,7 @@ use super::traffic::Traffic;
 use crate::value_parser::choice::Kind;
 use crate::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};
-use pathweave_proto::config::{FailureDetection, LossRecovery};
+use pathweave_proto::config::{FailureDetection, LossRecovery, PathMtuDiscovery};
 use schemars::Schema;
 
 /// One setting of a `T`.
@@ -206,6 +206,8 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Time, engine.keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
     PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";
     Whole<576, 65535>, engine.tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
+    PathMtuDiscoveryParser, engine.tcp.path_mtu_discovery as "path_mtu_discovery",
+        "How a smaller packet size of a path is found out: only by routers' messages (messages) or also after timeouts (black-holes)";
     Whole<1, 1000>, engine.tcp.initial_window as "initial_window", "Initial congestion window, segments";
     PositiveTime, engine.tcp.min_rto as "min_rto", "Smallest retransmission timeout";
     PositiveTime, engine.tcp.max_rto as "max_rto", "Largest retransmission timeout";
@@ -248,6 +250,8 @@ words!(/// How paths are used.
 PathModeParser: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::Backup, "single" => PathMode::Single });
 words!(/// How quickly a dark path is noticed.
 FailureDetectionParser: FailureDetection { "fast" => FailureDetection::Fast, "linux" => FailureDetection::Linux });
+words!(/// How a smaller packet size is found out.
+PathMtuDiscoveryParser: PathMtuDiscovery { "messages" => PathMtuDiscovery::Messages, "black-holes" => PathMtuDiscovery::BlackHoles });
 words!(/// Loss recovery.
 RecoveryParser: LossRecovery {
     "rack" => LossRecovery::RackTlp,

@@ -10,6 +10,7 @@ use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::{HostPacket as Seen, Observer, PacketIo, Received};
 use pathweave_netsim::{NetEvent, Network, RouteId, Tap};
+use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Segment};
 use std::collections::BTreeMap;
@@ -202,6 +203,17 @@ impl PacketIo for Wires {
                 NetEvent::Dropped { packet, .. } => self.pool.release(packet.tag),
                 NetEvent::Duplicated { packet, .. } => self.pool.share(packet.tag),
                 NetEvent::Forwarded { .. } => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_packet_too_big(&mut self, _now: Instant) -> Option<(usize, PacketTooBig)> {
+        loop {
+            let message = self.middleboxes.as_mut()?.poll_message()?;
+            let addresses = (message.local.ip(), message.remote.ip());
+            if let Some(host) = self.routes.iter().position(|r| r.contains_key(&addresses)) {
+                return Some((host, message));
             }
         }
     }

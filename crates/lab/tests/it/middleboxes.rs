@@ -77,6 +77,23 @@ fn options_stripped_on_the_first_data_are_plain_tcp() {
 }
 
 #[test]
+fn a_smaller_mtu_is_taken_from_messages_or_found_out() {
+    let silent = "mtu:size=1300B:message=false";
+    is_transparent("middlebox = [\"mtu:size=1300B\"]");
+    for direction in DIRECTIONS {
+        // Without any of both the large segments of one path never arrive; the other path carries them.
+        for (discovery, passes) in [("messages", false), ("black-holes", true)] {
+            let connection = format!("path_mtu_discovery = \"{discovery}\"");
+            let middlebox = format!("middlebox = [\"{silent}\"]");
+            let run = Run::new(direction, &connection, &[&middlebox, ""]).finish();
+            run.all_arrived();
+            assert!(run.is_mptcp(), "{}", run.text);
+            assert_eq!(run.data(0) > SIZE / 20, passes, "{}: {}", run.data(0), run.text);
+        }
+    }
+}
+
+#[test]
 fn options_stripped_on_everything_are_plain_tcp() {
     falls_back("", "middlebox = [\"strip:on=all\"]");
     falls_back("", "middlebox = [\"strip:on=all:direction=up\"]");

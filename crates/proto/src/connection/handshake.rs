@@ -253,7 +253,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
         let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
-        subflow.tcp.set_mss(subflow.tcp.largest_segment().saturating_sub(options).max(1));
+        subflow.tcp.reserve_options(options);
         subflow.tcp.probe_at_least_every(None);
         if let Join::AwaitFourthAck { .. } = subflow.join {
             subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));

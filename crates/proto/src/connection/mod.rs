@@ -8,6 +8,7 @@
 //! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
 //! * `application`: write and read; `send_memory`: how much can be written;
 //! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment;
+//! * `path_mtu`: how large a packet a path takes;
 //! * `fallback`: back to plain TCP; `close`: the end;
 //! * `trace` and `progress`: for people who want to know why.
 
@@ -24,6 +25,7 @@ mod join_handshake;
 mod joins;
 mod open;
 mod output;
+mod path_mtu;
 mod progress;
 mod repair;
 mod schedule;
@@ -35,6 +37,7 @@ mod trace;
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::dispatch::ScheduleError;
 pub use crate::stream::send_map::SendMap;
+pub use crate::tcp::PacketTooBigVerdict;
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable, offer};

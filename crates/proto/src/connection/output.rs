@@ -2,7 +2,7 @@
 
 use super::handshake::{Mode, data_ack_number};
 use super::{Connection, DataFin, Role};
-use crate::paths::subflow::Join;
+use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
 use pathweave_units::Instant;
@@ -112,19 +112,16 @@ impl Connection {
         let first = subflow.join == Join::Initial && self.role == Role::Client && !keys.confirmed;
         let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent(_));
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
-        if first && !ends_now && self.add_capable(out, segment) {
+        if first && !ends_now && self.add_capable(subflow, out, segment) {
             return;
         }
         let data_ack = Some(data_ack_number(keys.wire_data_ack(self.receiver.acknowledged_position()), carries_data));
-        let mapping = match out {
-            Outgoing::Data { ssn, data, .. } if data.start < data.end => Some(Mapping {
-                dsn: DataNumber::Long(keys.wire_dsn(data.start)),
-                ssn: *ssn as u32,
-                len: data.end.since(data.start) as u16,
-                checksum: self.checksum_of(&segment.payload, keys.wire_dsn(data.start), *ssn as u32),
-            }),
-            _ => None,
-        };
+        let mapped = mapped(subflow, out, &segment.payload).filter(|_| carries_data);
+        let mapping = mapped.map(|(ssn, start, payload)| {
+            let (ssn, dsn) = (ssn as u32, keys.wire_dsn(start));
+            let checksum = self.checksum_of(payload, dsn, ssn);
+            Mapping { dsn: DataNumber::Long(dsn), ssn, len: payload.len() as u16, checksum }
+        });
         let mut dss = Dss { data_ack, mapping, data_fin: false };
         let end = self.end_position();
         if dss.mapping.is_none() {
@@ -152,14 +149,17 @@ impl Connection {
 
     /// Until the peer has confirmed, the client's ACK and its first data carry MP_CAPABLE (RFC 8684 §3.1).
     #[cold]
-    fn add_capable(&self, out: &Outgoing, segment: &mut Segment) -> bool {
+    fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
         let Mode::Mptcp(keys) = self.mode else { return false };
-        let data_len = match out {
-            Outgoing::Data { ssn: 1, data, .. } => Some(data.end.since(data.start) as u16),
-            Outgoing::Data { .. } => return false,
-            _ => None,
+        if matches!(out, Outgoing::Data { ssn: 2.., .. }) {
+            return false;
+        }
+        let (data_len, checksum) = match mapped(subflow, out, &segment.payload) {
+            Some((_, _, payload)) => {
+                (Some(payload.len() as u16), self.checksum_of(payload, keys.wire_dsn(DataSeq(0)), 1))
+            }
+            None => (None, None),
         };
-        let checksum = data_len.and_then(|_| self.checksum_of(&segment.payload, keys.wire_dsn(DataSeq(0)), 1));
         let content = CapableContent::Ack { sender: keys.local, receiver: keys.remote, data_len, checksum };
         let flags = self.capable_flags();
         segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
@@ -177,4 +177,12 @@ impl Connection {
             sum.finish(dsn, ssn, payload.len() as u16)
         })
     }
+}
+
+/// What the mapping of a segment of the queue covers: its place in the subflow and in the stream, and the data. A segment that was cut since
+/// it was first sent declares what it declared then.
+fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Option<(u64, DataSeq, &'a Payload)> {
+    let Outgoing::Data { ssn, data, again, .. } = out else { return None };
+    let declared = if *again { subflow.tcp.queue().declared_at(*ssn) } else { None };
+    Some(declared.map_or((*ssn, data.start, payload), |d| (d.ssn, d.dsn, &d.payload)))
 }

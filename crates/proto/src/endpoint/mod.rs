@@ -23,7 +23,7 @@ use incoming::Backlog;
 pub use incoming::{AcceptError, Incoming};
 use listener::Listeners;
 pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
-pub use path_mtu::PathMtuError;
+pub use path_mtu::{PacketTooBig, PathMtuError};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Payload, Segment};

@@ -183,6 +183,7 @@ impl Subflow {
             held_bytes: self.tcp.held_bytes(),
             srtt: self.tcp.rtt().srtt(),
             rto: self.tcp.rto(),
+            path_mtu: self.tcp.path_mtu(),
             cwnd: self.tcp.window().cwnd,
             in_flight: self.tcp.in_flight(),
             phase: self.tcp.phase(),
@@ -215,6 +216,8 @@ pub struct SubflowInfo {
     pub srtt: Option<Duration>,
     /// The retransmission timeout in force.
     pub rto: Duration,
+    /// Size of the largest IP packet on its path, as far as that is known, bytes.
+    pub path_mtu: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Segments in flight.

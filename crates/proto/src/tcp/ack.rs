@@ -95,7 +95,7 @@ struct Samples {
 
 impl Tcp {
     /// The relative number of a wire sequence number of ours, near `una`.
-    fn own_relative(&self, wire: u32) -> Option<u64> {
+    pub(super) fn own_relative(&self, wire: u32) -> Option<u64> {
         let delta = wire.wrapping_sub(self.opening.isn.wrapping_add(self.send.una as u32)) as i32;
         self.send.una.checked_add_signed(i64::from(delta))
     }
@@ -378,6 +378,7 @@ impl Tcp {
     /// The delivery rate since this segment was sent (draft-ietf-ccwg-bbr §4.1, without its send-rate bound).
     fn note_delivery(&mut self, now: Instant, s: &SentSegment) {
         self.delivery.bytes += u64::from(s.len);
+        self.path_mtu.delivered = self.path_mtu.delivered.max(s.len);
         let interval = now.since(s.delivered_at);
         if !interval.is_zero() {
             self.delivery.last = (self.delivery.bytes - s.delivered, interval);

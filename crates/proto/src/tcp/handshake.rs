@@ -1,6 +1,7 @@
 //! Opening (RFC 9293 §3.5, §3.10.7.3).
 
 use super::ack::{Congestion, Delivery, PeerWindow, Round};
+use super::path_mtu::PathMtu;
 use super::receive::Receiver;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
@@ -98,6 +99,7 @@ impl Tcp {
                 window_shift,
                 peer_window_shift: 0,
             },
+            path_mtu: PathMtu::new(config.mtu),
             queue: SendQueue::default(),
             send: SendSpace::new(),
             congestion: Congestion::new(cwnd, controller),
@@ -174,8 +176,7 @@ impl Tcp {
         let asks = syn.flags.contains(Flags::ECE | Flags::CWR) && !syn.flags.contains(Flags::ACK);
         let agrees = syn.flags.contains(Flags::ECE | Flags::ACK) && !syn.flags.contains(Flags::CWR);
         self.agreed.ecn = self.config.ecn && (asks || agrees);
-        self.agreed.mss =
-            self.largest_segment().saturating_sub(if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 });
+        self.reserve_options(if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 });
         self.host.set_plain_mss(self.agreed.mss);
     }
 
@@ -185,7 +186,7 @@ impl Tcp {
     }
 
     fn own_mss(&self) -> u32 {
-        largest_segment(self.config.mtu, self.local.is_ipv4())
+        largest_segment(self.path_mtu.mtu, self.local.is_ipv4())
     }
 
     #[cold]

@@ -9,6 +9,7 @@ mod acknowledge;
 mod changes;
 mod detection;
 mod handshake;
+mod path_mtu;
 mod queueing;
 mod receive;
 mod recovery;
@@ -20,6 +21,7 @@ mod transmit;
 mod undo;
 
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
+pub use path_mtu::PacketTooBigVerdict;
 pub(crate) use receive::{Arrival, exceeds_memory};
 pub(crate) use segment::Input;
 pub(crate) use transmit::Outgoing;
@@ -32,6 +34,7 @@ use ack::{Congestion, Delivery, PeerWindow, Round};
 use core::net::SocketAddr;
 pub(crate) use handshake::Origin;
 use handshake::{Agreed, Opening};
+use path_mtu::PathMtu;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 use receive::Receiver;
@@ -96,6 +99,7 @@ pub(crate) struct Tcp {
     state: State,
     opening: Opening,
     agreed: Agreed,
+    path_mtu: PathMtu,
 
     // Sending.
     queue: SendQueue,
@@ -138,9 +142,6 @@ impl Tcp {
     }
     pub(crate) fn mss(&self) -> u32 {
         self.agreed.mss
-    }
-    pub(crate) fn set_mss(&mut self, mss: u32) {
-        self.agreed.mss = mss;
     }
     pub(crate) fn set_nagle(&mut self, on: bool) {
         self.send.nagle = on;

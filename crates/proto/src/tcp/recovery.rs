@@ -155,6 +155,21 @@ impl Tcp {
         self.recovery.newly_lost = 0;
     }
 
+    /// What is marked lost goes out again, and the window stays: the losses have another cause than congestion, and nothing of it
+    /// is to be undone. An episode that is under way takes them along.
+    pub(super) fn repair_without_reduction(&mut self) {
+        if !matches!(self.recovery.state, State::Open | State::Disorder) {
+            return;
+        }
+        self.recovery.undo = Undo::default();
+        self.recovery.state = State::Loss;
+        self.recovery.high = self.send.nxt;
+        self.recovery.forward = false;
+        self.recovery.new_data_only = false;
+        self.recovery.probe = None;
+        self.recovery.duplicate_acks = 0;
+    }
+
     /// The state machine, once per acknowledgement. Returns a loss that it found.
     pub(crate) fn update_recovery(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) -> Option<LossKind> {
         self.recovery.newly_lost = 0;

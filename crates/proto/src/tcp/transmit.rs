@@ -326,7 +326,7 @@ impl Tcp {
         if segment.flags.contains(Flags::ACK) && self.agreed.sack && self.receiver.has_blocks() {
             let mut room = segment.options.free_sack_blocks();
             if !segment.payload.is_empty() {
-                let left = self.config.mtu.saturating_sub(segment.ip_len());
+                let left = self.path_mtu.mtu.saturating_sub(segment.ip_len());
                 room = room.min((left.saturating_sub(4) / 8) as usize);
             }
             if room > 0 {

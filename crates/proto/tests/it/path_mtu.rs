@@ -1,7 +1,11 @@
-//! Each path has an MTU of its own.
+//! Each path has an MTU of its own, which may turn out to be smaller than was thought.
 
-use crate::pair::{Client, Pair, Server, Side, config, ms, secs, tcp_config};
-use pathweave_proto::PathMtuError;
+use crate::pair::{Client, Pair, Says, Server, Side, config, ms, on_each_host, secs, tcp_config};
+use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, TcpConfig};
+use pathweave_proto::{PacketTooBig, PacketTooBigVerdict, PathMtuError};
+use pathweave_wire::Segment;
+use pathweave_wire::mptcp::Mapping;
+use std::collections::BTreeMap;
 
 /// Sets what both ends know of a path.
 fn set_path_mtu(pair: &mut Pair, path: usize, mtu: u32) {
@@ -17,7 +21,7 @@ fn largest(pair: &Pair, from: Side, path: usize) -> u32 {
 
 #[test]
 fn each_path_is_filled_to_its_own_mtu() {
-    type New = fn(&[u64], pathweave_proto::config::ConnectionConfig) -> Pair;
+    type New = fn(&[u64], ConnectionConfig) -> Pair;
     for (new, least) in [(Pair::new as New, 552), (Pair::ipv6 as New, 1280)] {
         let mut pair = new(&[10, 10], config());
         set_path_mtu(&mut pair, 0, 1400);
@@ -57,4 +61,200 @@ fn an_mtu_below_every_paths_is_refused() {
     let six = "fd00::1".parse().expect("an address");
     assert_eq!(endpoint.set_path_mtu(six, six, 1279), Err(PathMtuError::TooSmall { least: 1280 }));
     assert_eq!(endpoint.set_path_mtu(six, server, 1500), Err(PathMtuError::MixedFamilies));
+}
+
+/// Both ends, with one path that takes packets of `mtu` bytes.
+fn narrow(config: ConnectionConfig, mtu: u32, says: Says) -> Pair {
+    let mut pair = Pair::new(&[10], config);
+    pair.driver.io.paths[0].narrow = Some((mtu, says));
+    pair
+}
+
+/// The mappings of an end's data, by the number of their first byte in the subflow: each byte has one for ever.
+#[track_caller]
+fn mappings(pair: &Pair, from: Side) -> BTreeMap<u32, Mapping> {
+    let mut found = BTreeMap::new();
+    for packet in pair.sent(from).filter(|p| p.is_data()) {
+        let Some(mapping) = packet.segment.options.dss.and_then(|d| d.mapping) else { continue };
+        let first = *found.entry(mapping.ssn).or_insert(mapping);
+        assert_eq!(first, mapping, "a mapping is fixed");
+    }
+    for (a, b) in found.values().zip(found.values().skip(1)) {
+        assert!(a.ssn + u32::from(a.len) <= b.ssn, "{a:?} and {b:?} overlap");
+    }
+    found
+}
+
+#[test]
+fn what_was_too_large_goes_out_again_in_pieces_and_the_window_stays() {
+    let checksums = ConnectionConfig { checksum: true, ..config() };
+    for config in on_each_host(config()).into_iter().chain([checksums, tcp_config()]) {
+        let mptcp = config.mptcp;
+        let mut pair = narrow(config, 1300, Says::Message);
+        pair.connect();
+        pair.send_all(Client, 300_000);
+        let cwnd = pair.subflow(Client, 0).cwnd;
+        pair.run_until_received(Server, 300_000, secs(10));
+        let subflow = pair.subflow(Client, 0);
+        assert_eq!((subflow.counters.timeouts, subflow.counters.recoveries), (0, 0), "its size was no congestion");
+        assert!(subflow.cwnd >= cwnd, "{} after {cwnd}", subflow.cwnd);
+        assert_eq!(subflow.path_mtu, 1300);
+        let before = pair.sent(Client).filter(|p| p.segment.ip_len() > 1300).map(|p| p.number).max();
+        let before = before.expect("the first segments are too large");
+        let later = pair.sent(Client).filter(|p| p.number > before).map(|p| p.segment.ip_len()).max();
+        assert_eq!(later, Some(1300), "the path is filled");
+        if mptcp {
+            let mappings = mappings(&pair, Client);
+            let piece = pair.sent(Client).filter(|p| p.number > before && p.is_data()).any(|p| {
+                let mapping = p.segment.options.dss.and_then(|d| d.mapping);
+                mapping.is_some_and(|m| p.len() < u32::from(m.len))
+            });
+            assert!(piece && mappings.len() > 200, "pieces carry the mapping of the segment that they were");
+        }
+    }
+}
+
+/// A message about the newest data segment that an end has sent on path 0.
+#[track_caller]
+fn message(pair: &Pair, from: Side, mtu: u32) -> PacketTooBig {
+    let last = pair.sent(from).rfind(|p| p.is_data()).expect("data was sent");
+    let Segment { src: local, dst: remote, seq: sequence, .. } = last.segment;
+    PacketTooBig { local, remote, sequence, mtu }
+}
+
+/// RFC 5927 §5, RFC 8201 §4: what a blind attacker, or a router that is wrong, says changes nothing.
+#[test]
+fn messages_that_cannot_be_true_are_not_believed() {
+    use PacketTooBigVerdict::{NotInFlight, NotTooBig, TooSmall, UnknownSubflow};
+    for ipv6 in [false, true] {
+        let mut pair = if ipv6 { Pair::ipv6(&[10], config()) } else { Pair::new(&[10], config()) };
+        pair.connect();
+        let stale = pair.subflow(Client, 0);
+        pair.write(Client, 3000);
+        let real = message(&pair, Client, 1300);
+        let mut other_port = real.remote;
+        other_port.set_port(81);
+        for (what, forged, verdict) in [
+            ("another subflow", PacketTooBig { remote: other_port, ..real }, UnknownSubflow),
+            ("before what is out", PacketTooBig { sequence: real.sequence.wrapping_sub(3000), ..real }, NotInFlight),
+            ("after what is out", PacketTooBig { sequence: real.sequence.wrapping_add(3000), ..real }, NotInFlight),
+            ("no segment's first byte", PacketTooBig { sequence: real.sequence.wrapping_add(1), ..real }, NotInFlight),
+            ("the size that it has", PacketTooBig { mtu: 1500, ..real }, NotTooBig),
+            ("a larger size", PacketTooBig { mtu: 9000, ..real }, NotTooBig),
+        ] {
+            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&forged), verdict, "{what}");
+            assert_eq!(pair.subflow(Client, 0).path_mtu, stale.path_mtu, "{what}");
+        }
+        let first = pair.sent(Client).find(|p| p.is_data()).map(|p| p.segment.seq).expect("data was sent");
+        let tiny = PacketTooBig { mtu: 68, sequence: first, ..real };
+        if ipv6 {
+            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&tiny), TooSmall);
+            assert_eq!(pair.subflow(Client, 0).path_mtu, 1500);
+        } else {
+            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&tiny), PacketTooBigVerdict::Taken);
+            assert_eq!(pair.subflow(Client, 0).path_mtu, 552, "never less");
+        }
+        pair.settle();
+        pair.run_until_received(Server, 3000, secs(1));
+        let acknowledged = PacketTooBig { sequence: first, ..real };
+        pair.run_for(ms(100));
+        assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&acknowledged), NotInFlight, "it has arrived");
+    }
+}
+
+#[test]
+fn an_old_router_that_names_no_size_gets_the_next_smaller_one() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1424);
+    let real = message(&pair, Client, 0);
+    assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&real), PacketTooBigVerdict::Taken);
+    assert_eq!(pair.subflow(Client, 0).path_mtu, 1280);
+}
+
+/// RFC 5927 §7.2: segments of that size have arrived, so the message is believed only if this one does not.
+#[test]
+fn a_message_against_experience_waits_for_a_timeout() {
+    for lost in [false, true] {
+        let mut pair = Pair::new(&[10], config());
+        pair.connect();
+        pair.write(Client, 100_000);
+        pair.run_until_received(Server, 100_000, secs(5));
+        pair.run_for(secs(1));
+        if lost {
+            pair.driver.io.paths[0].narrow = Some((1300, Says::Nothing));
+        }
+        pair.write(Client, 1424);
+        let claim = message(&pair, Client, 1300);
+        assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&claim), PacketTooBigVerdict::Waits);
+        assert_eq!(pair.subflow(Client, 0).path_mtu, 1500, "not yet");
+        pair.run_until_received(Server, 101_424, secs(5));
+        assert_eq!(pair.subflow(Client, 0).path_mtu, if lost { 1300 } else { 1500 });
+        pair.run_for(secs(1));
+        // What was claimed of a segment that has arrived is forgotten.
+        pair.driver.io.paths[0].narrow = None;
+        pair.drop_some(2, |p| p.is_data());
+        pair.write(Client, 1424);
+        pair.run_until_received(Server, 102_848, secs(10));
+        assert_eq!(pair.subflow(Client, 0).path_mtu, if lost { 1300 } else { 1500 });
+    }
+}
+
+#[test]
+fn a_black_hole_is_found_without_messages() {
+    for (config, mtu) in [(config(), 1300), (tcp_config(), 1300), (config(), 1100), (config(), 600)] {
+        let config = ConnectionConfig { close_timeout: secs(600), ..config };
+        let mut pair = narrow(config, mtu, Says::Nothing);
+        pair.connect();
+        pair.send_all(Client, 100_000);
+        pair.run_until_received(Server, 100_000, secs(40));
+        let found = [1280, 1006, 552].into_iter().find(|step| *step <= mtu).expect("a step");
+        assert_eq!(pair.subflow(Client, 0).path_mtu, found);
+    }
+}
+
+#[test]
+fn without_looking_for_black_holes_nothing_passes_one() {
+    let tcp = TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() };
+    let mut pair = narrow(ConnectionConfig { tcp, ..tcp_config() }, 1300, Says::Nothing);
+    pair.connect();
+    pair.write(Client, 100_000);
+    pair.run_for(secs(30));
+    assert_eq!(pair.received(Server), 0);
+}
+
+#[test]
+fn a_path_that_was_dark_keeps_its_size() {
+    for dark in [2, 5, 20] {
+        let mut pair = Pair::new(&[10], config());
+        pair.connect();
+        pair.write(Client, 100_000);
+        pair.run_until_received(Server, 100_000, secs(5));
+        pair.kill(0);
+        pair.write(Client, 200_000);
+        pair.run_for(secs(dark));
+        pair.revive(0);
+        pair.run_until_received(Server, 300_000, secs(60));
+        assert_eq!(pair.subflow(Client, 0).path_mtu, 1500, "dark for {dark} s");
+        assert_eq!(
+            pair.sent(Client).rev().filter(|p| p.is_data()).take(50).map(|p| p.segment.ip_len()).max(),
+            Some(1500)
+        );
+    }
+}
+
+#[test]
+fn a_living_connection_takes_another_mtu() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    for (mtu, sent) in [(1000, 100_000), (1400, 200_000), (700, 300_000)] {
+        pair.write(Client, 100_000);
+        set_path_mtu(&mut pair, 0, mtu);
+        pair.settle();
+        let number = pair.driver.io.log.len();
+        pair.run_until_received(Server, sent, secs(10));
+        let largest = pair.sent(Client).filter(|p| p.number > number).map(|p| p.segment.ip_len()).max();
+        assert_eq!(largest, Some(mtu));
+    }
+    mappings(&pair, Client);
 }

@@ -4,9 +4,10 @@ use super::{Packet, Side};
 use core::convert::Infallible;
 use core::net::IpAddr;
 use pathweave_driver::{PacketIo, Received};
+use pathweave_proto::PacketTooBig;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::packet::Fate;
 
@@ -23,6 +24,16 @@ pub(crate) struct Path {
     pub(crate) addresses: [IpAddr; 2],
     pub(crate) delay: Duration,
     pub(crate) up: bool,
+    /// A link in it takes no larger IP packet, and whether it says so.
+    pub(crate) narrow: Option<(u32, Says)>,
+}
+
+/// What becomes of the news that a packet was too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// It reaches the sender after the path's delay.
+    Message,
+    Nothing,
 }
 
 pub(crate) struct Links {
@@ -38,6 +49,8 @@ pub(crate) struct Links {
     pub(super) mtu: u32,
     /// The newest initial sequence number of each end, by path.
     pub(super) isns: Vec<[u32; 2]>,
+    /// Messages about packets that were too large: when they arrive and at which host.
+    messages: VecDeque<(Instant, usize, PacketTooBig)>,
     place: Segment,
     /// A packet was handed out in this round: applications act after each one.
     handed_out: bool,
@@ -53,8 +66,19 @@ impl Links {
             mtu,
             isns: vec![[0; 2]; paths.len()],
             paths,
+            messages: VecDeque::new(),
             place: Segment::default(),
             handed_out: false,
+        }
+    }
+
+    /// The link that a packet was too large for sends its message.
+    fn tell(&mut self, now: Instant, packet: &Packet) {
+        let path = &self.paths[packet.path];
+        if let Some((mtu, Says::Message)) = path.narrow {
+            let Segment { src: local, dst: remote, seq: sequence, .. } = packet.segment;
+            let message = PacketTooBig { local, remote, sequence, mtu };
+            self.messages.push_back((now + path.delay, packet.from as usize, message));
         }
     }
 
@@ -103,6 +127,10 @@ impl PacketIo for Links {
         let base = now + self.paths[path].delay;
         let arrivals = match fate {
             _ if !self.paths[path].up => vec![],
+            _ if self.paths[path].narrow.is_some_and(|(mtu, _)| packet.segment.ip_len() > mtu) => {
+                self.tell(now, &packet);
+                vec![]
+            }
             Fate::Pass => vec![base],
             Fate::Drop => vec![],
             Fate::Late(extra) => vec![base + extra],
@@ -115,7 +143,13 @@ impl PacketIo for Links {
         Ok(true)
     }
 
+    fn receive_packet_too_big(&mut self, now: Instant) -> Option<(usize, PacketTooBig)> {
+        let (_, host, message) = self.messages.pop_front_if(|(at, ..)| *at <= now)?;
+        Some((host, message))
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
-        self.flying.keys().map(|(at, _)| *at).next()
+        let message = self.messages.front().map(|(at, ..)| *at);
+        self.flying.keys().map(|(at, _)| *at).next().into_iter().chain(message).min()
     }
 }

@@ -6,7 +6,7 @@ mod packet;
 mod programs;
 mod settings;
 
-pub(crate) use links::{Links, Path};
+pub(crate) use links::{Links, Path, Says};
 pub(crate) use packet::{Fate, Packet};
 pub(crate) use programs::{App, Programs, byte_at};
 pub(crate) use settings::{config, on_each_host, tcp_config, with_scheduler};
@@ -82,7 +82,7 @@ impl Pair {
     }
 
     fn with_addresses(delays: &[u64], addresses: impl Fn(usize) -> [IpAddr; 2], config: ConnectionConfig) -> Pair {
-        let path = |(i, d): (usize, &u64)| Path { addresses: addresses(i), delay: ms(*d), up: true };
+        let path = |(i, d): (usize, &u64)| Path { addresses: addresses(i), delay: ms(*d), up: true, narrow: None };
         let paths: Vec<Path> = delays.iter().enumerate().map(path).collect();
         let mut hosts =
             [0, 1].map(|i| Endpoint::new(Secrets::reproducible(Random::substream(1, ["client", "server"][i]))));

@@ -1,0 +1,66 @@
+//! A link that takes smaller packets than the others, at a router that drops what is too large, with a message to its sender
+//! or without: a black hole (RFC 2923 §2.1).
+
+use super::{DataSize, Element, Passing, Settings};
+use crate::value_parser::choice::{Kind, needs, takes};
+use crate::value_parser::compound::Compound;
+use crate::value_parser::{Bool, ValueParser, Wrong};
+use pathweave_proto::PacketTooBig;
+use pathweave_units::Instant;
+use pathweave_units::random::Random;
+use std::collections::VecDeque;
+
+pub(super) const EXAMPLE: &str = "mtu:size=1300B";
+pub(super) const KIND: Kind = Kind {
+    name: "mtu",
+    about: "Drops packets that are too large",
+    parts: &[
+        needs("size", "the largest IP packet that passes", DataSize::schema),
+        takes("message", "whether their sender is told, at once (true)", Bool::schema),
+    ],
+};
+
+/// What is written of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// The largest IP packet that passes, bytes.
+    size: u64,
+    message: bool,
+}
+
+pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+    let message = c.optional::<Bool>("message")?.unwrap_or(true);
+    Ok(Written { size: c.required::<DataSize>("size")?, message })
+}
+
+impl Settings for Written {
+    fn text(&self) -> String {
+        format!("mtu:size={}:message={}", DataSize::write(&self.size), self.message)
+    }
+    fn element(&self, _random: Random) -> Box<dyn Element> {
+        Box::new(SmallMtu { size: self.size as u32, message: self.message, messages: VecDeque::new() })
+    }
+}
+
+struct SmallMtu {
+    size: u32,
+    message: bool,
+    messages: VecDeque<PacketTooBig>,
+}
+
+impl Element for SmallMtu {
+    fn pass(&mut self, _now: Instant, passing: Passing, out: &mut Vec<Passing>) {
+        let segment = &passing.segment;
+        if segment.ip_len() <= self.size {
+            return out.push(passing);
+        }
+        if self.message {
+            let (local, remote, sequence) = (segment.src, segment.dst, segment.seq);
+            self.messages.push_back(PacketTooBig { local, remote, sequence, mtu: self.size });
+        }
+    }
+
+    fn poll_message(&mut self) -> Option<PacketTooBig> {
+        self.messages.pop_front()
+    }
+}

@@ -1,0 +1,186 @@
+//! Segments become smaller where a path takes less than was thought.
+
+use super::{SendQueue, SentSegment};
+use crate::seq::DataSeq;
+use core::ops::Range;
+use pathweave_wire::Payload;
+
+/// The mapping of a segment that has been cut since it was sent. Each piece carries all of it: "A mapping is fixed" (RFC 8684
+/// §3.3.1), the peer may know it already, and its checksum is of all its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) ssn: u64,
+    pub(crate) dsn: DataSeq,
+    pub(crate) payload: Payload,
+}
+
+impl Declared {
+    fn end(&self) -> u64 {
+        self.ssn + u64::from(self.payload.len())
+    }
+}
+
+impl SendQueue {
+    /// Cuts the segments of more than `max` bytes among these names. What of them was sent and is not SACKed is lost: the path
+    /// does not take it. Names change.
+    #[cold]
+    pub(crate) fn divide(&mut self, max: u32, names: Range<u64>) {
+        let max = max.max(1);
+        let segments = core::mem::take(&mut self.segments);
+        let payloads = core::mem::take(&mut self.payloads);
+        let was_sent = core::mem::take(&mut self.sent);
+        for (i, (segment, payload)) in segments.into_iter().zip(payloads).enumerate() {
+            let out = i < was_sent;
+            let whole = segment.len <= max || !names.contains(&(self.first + i as u64));
+            if !whole && out {
+                self.declare(&segment, &payload);
+            }
+            let piece = if whole { segment.len.max(1) } else { max };
+            let mut at = 0;
+            loop {
+                let len = piece.min(segment.len - at);
+                let ends = at + len == segment.len;
+                self.sent += usize::from(out);
+                self.segments.push_back(SentSegment {
+                    ssn: segment.ssn + u64::from(at),
+                    dsn: segment.dsn + u64::from(at),
+                    len,
+                    fin: segment.fin && ends,
+                    pushed: segment.pushed && ends,
+                    starts_buffer: segment.starts_buffer && at == 0,
+                    lost: segment.lost || (!whole && out && !segment.sacked),
+                    retransmitted: segment.retransmitted && whole,
+                    ..segment
+                });
+                self.payloads.push_back(payload.slice(at, len));
+                at += len;
+                if ends {
+                    break;
+                }
+            }
+        }
+        self.count_again();
+    }
+
+    /// A segment that was sent is about to be cut.
+    fn declare(&mut self, segment: &SentSegment, payload: &Payload) {
+        let front = self.segments.front().map_or(segment.ssn, |s| s.ssn);
+        self.declared.retain(|d| d.end() > front);
+        if self.declared_at(segment.ssn).is_none() {
+            self.declared.push(Declared { ssn: segment.ssn, dsn: segment.dsn, payload: payload.clone() });
+        }
+    }
+
+    /// The mapping of the segment that starts here, where it was cut after it was sent.
+    pub(crate) fn declared_at(&self, ssn: u64) -> Option<&Declared> {
+        self.declared.iter().find(|d| d.ssn <= ssn && ssn < d.end())
+    }
+
+    /// The sent segment that starts with this sequence number.
+    pub(crate) fn sent_at(&self, ssn: u64) -> Option<&SentSegment> {
+        let i = self.segments.partition_point(|s| s.ssn < ssn);
+        self.segments.get(i).filter(|s| i < self.sent && s.ssn == ssn)
+    }
+
+    /// The counters of segments whose number has changed.
+    fn count_again(&mut self) {
+        let sent = || self.segments.iter().take(self.sent);
+        let count = |wanted: fn(&SentSegment) -> bool| sent().filter(|s| wanted(s)).count() as u32;
+        let counts = (count(|s| s.sacked), count(|s| s.lost), count(|s| s.retransmitted));
+        let mut by_time: Vec<(u64, u64)> = (self.first..)
+            .zip(sent())
+            .filter(|(_, s)| !s.sacked && (!s.lost || s.retransmitted))
+            .map(|(name, s)| (name, s.transmission))
+            .collect();
+        by_time.sort_by_key(|(_, number)| *number);
+        self.by_time = by_time.into();
+        (self.sacked_out, self.lost_out, self.retransmitted_out) = counts;
+        self.retransmit_hint = self.first;
+        let last_buffer = self.segments.iter().rposition(|s| s.starts_buffer).unwrap_or(0);
+        self.last_buffer = self.first + last_buffer as u64;
+        self.last_buffer_segments = (self.segments.len() - last_buffer) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_units::Instant;
+
+    fn queue(lengths: &[u32], sent: usize) -> SendQueue {
+        let mut queue = SendQueue::default();
+        let mut ssn = 1;
+        for (i, len) in lengths.iter().enumerate() {
+            let segment = SentSegment {
+                ssn,
+                len: *len,
+                fin: i + 1 == lengths.len(),
+                sacked: false,
+                lost: false,
+                starts_buffer: i % 2 == 0,
+                pushed: false,
+                retransmitted: false,
+                ever_retransmitted: false,
+                dsn: DataSeq(ssn + 1000),
+                last_sent: Instant::ZERO,
+                transmission: 0,
+                delivered: 0,
+                delivered_at: Instant::ZERO,
+            };
+            queue.push(segment, Payload::Virtual { start: ssn, len: *len });
+            ssn += u64::from(*len);
+        }
+        for _ in 0..sent {
+            queue.mark_sent(Instant::ZERO, false, false, 0, Instant::ZERO);
+        }
+        queue
+    }
+
+    fn layout(queue: &SendQueue) -> Vec<(u64, u32, bool)> {
+        queue.iter().map(|s| (s.ssn, s.len, s.lost)).collect()
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_lost_if_it_was_sent() {
+        let mut queue = queue(&[10, 4, 9, 10], 3);
+        queue.mark_sacked(2);
+        queue.divide(4, 0..u64::MAX);
+        assert!(queue.is_consistent());
+        let lost = [(1, 4, true), (5, 4, true), (9, 2, true)];
+        let rest = [(11, 4, false), (15, 4, false), (19, 4, false), (23, 1, false)];
+        let unsent = [(24, 4, false), (28, 4, false), (32, 2, false)];
+        assert_eq!(layout(&queue), [&lost[..], &rest[..], &unsent[..]].concat());
+        assert_eq!((queue.packets_out(), queue.unsent(), queue.sacked_out, queue.lost_out), (7, 3, 3, 3));
+        assert_eq!(queue.in_flight(), 1, "the segment that was short enough");
+        assert_eq!(queue.oldest_transmission(), Some(3), "and only it can be found late");
+        assert_eq!(queue.next_to_retransmit(), Some(0));
+        assert_eq!(queue.iter().map(|s| s.fin).collect::<Vec<_>>().iter().rposition(|f| *f), Some(9));
+        assert_eq!(queue.iter().filter(|s| s.fin).count(), 1);
+        for (name, segment) in (0..).zip(queue.iter()) {
+            assert_eq!(segment.dsn.0, segment.ssn + 1000);
+            let data = Payload::Virtual { start: segment.ssn, len: segment.len };
+            assert_eq!(queue.payload(name), Some(&data));
+        }
+    }
+
+    #[test]
+    fn a_piece_of_what_was_sent_keeps_the_whole_mapping() {
+        let mut queue = queue(&[10, 10], 1);
+        queue.divide(4, 0..u64::MAX);
+        queue.divide(3, 0..u64::MAX);
+        for ssn in [1, 4, 5, 10] {
+            let declared = queue.declared_at(ssn).map(|d| (d.ssn, d.dsn, d.payload.len()));
+            assert_eq!(declared, Some((1, DataSeq(1001), 10)), "byte {ssn}");
+        }
+        assert!(queue.declared_at(11).is_none(), "what was never sent is mapped anew");
+    }
+
+    #[test]
+    fn only_the_named_segments_are_cut() {
+        let mut queue = queue(&[10, 10, 10], 3);
+        queue.divide(5, 0..1);
+        assert_eq!(layout(&queue), [(1, 5, true), (6, 5, true), (11, 10, false), (21, 10, false)]);
+        assert_eq!(queue.sent_at(11).map(|s| s.len), Some(10));
+        assert!(queue.sent_at(12).is_none(), "no segment starts there");
+    }
+}

@@ -1,0 +1,167 @@
+//! How large a segment the path takes (RFC 1191, RFC 8201, RFC 4821).
+//!
+//! A message of a router is believed where it quotes a segment of ours that is out and that is larger than what the router
+//! says; where segments that large have arrived before, it is believed only once a retransmission timeout has passed and the
+//! segment is still not acknowledged (RFC 5927 §7.2). What is believed is never below the least MTU of the address family.
+//!
+//! Where no message comes, a black hole is found by trying (RFC 4821 §7.7): after [`SILENT_TIMEOUTS`] timeouts in a row only
+//! the first segment goes out again in smaller pieces. If a piece is acknowledged and a segment of the old size then times
+//! out once more, the path takes the smaller size only. A path that was dark for a while takes the old size again, and keeps it.
+//!
+//! What was too large goes out again in pieces. The window does not shrink for it, because its size was the reason, not congestion.
+
+use super::Tcp;
+use crate::config::{PathMtuDiscovery, TIMESTAMP_BYTES, largest_segment, least_mtu};
+
+/// Timeouts in a row after which a smaller segment is tried.
+const SILENT_TIMEOUTS: u32 = 2;
+/// Sizes to go down to where nobody says which, bytes: Ethernet with PPPoE, the least of IPv6, a plateau of RFC 1191 §7.1, the
+/// least of IPv4.
+const STEPS: [u32; 4] = [1492, 1280, 1006, 552];
+
+/// Whether a message that a packet was too large is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketTooBigVerdict {
+    /// It is: segments are smaller from now on.
+    Taken,
+    /// It will be, if the quoted segment is not acknowledged before its retransmission timeout: segments of that size have
+    /// arrived before.
+    Waits,
+    /// No subflow has these addresses.
+    UnknownSubflow,
+    /// The quoted sequence number is not that of a segment that is out.
+    NotInFlight,
+    /// The quoted segment is not larger than what the path is said to take.
+    NotTooBig,
+    /// Every path takes what this one is said not to take: 1280 bytes with IPv6 (RFC 8201 §4).
+    TooSmall,
+}
+
+/// What is known of the path's MTU. All sizes are bytes.
+#[derive(Debug)]
+pub(super) struct PathMtu {
+    /// Of the largest IP packet.
+    pub(super) mtu: u32,
+    /// TCP options of a data segment.
+    options: u32,
+    /// Data of the largest segment that was delivered, since the size was last in doubt.
+    pub(super) delivered: u32,
+    /// What a message says of the segment that begins here: its sequence number, and the MTU.
+    claim: Option<(u64, u32)>,
+    /// The first segment goes out in pieces of this MTU: is it the size?
+    trial: Option<u32>,
+}
+
+impl PathMtu {
+    pub(super) fn new(mtu: u32) -> Self {
+        PathMtu { mtu, options: 0, delivered: 0, claim: None, trial: None }
+    }
+}
+
+impl Tcp {
+    /// Data segments have this many bytes of TCP options.
+    pub(crate) fn reserve_options(&mut self, bytes: u32) {
+        self.path_mtu.options = bytes;
+        self.agreed.mss = self.data_bytes(self.path_mtu.mtu);
+    }
+
+    /// The size of the largest IP packet on the path, bytes.
+    pub(crate) fn path_mtu(&self) -> u32 {
+        self.path_mtu.mtu
+    }
+
+    /// Data bytes of a segment that fills a packet of `mtu` bytes.
+    fn data_bytes(&self, mtu: u32) -> u32 {
+        let segment = largest_segment(mtu, self.local.is_ipv4()).min(self.agreed.peer_mss);
+        segment.saturating_sub(self.path_mtu.options).max(1)
+    }
+
+    /// The path takes IP packets of at most `mtu` bytes from now on. What is queued or out and larger is cut.
+    #[cold]
+    pub(crate) fn set_path_mtu(&mut self, mtu: u32) {
+        self.path_mtu.mtu = mtu;
+        if !self.opening.peer_synced {
+            return;
+        }
+        self.agreed.mss = self.data_bytes(mtu);
+        self.path_mtu.delivered = self.path_mtu.delivered.min(self.agreed.mss);
+        self.path_mtu.trial = None;
+        let timestamps = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
+        self.host.set_plain_mss(self.largest_segment().saturating_sub(timestamps));
+        self.host.look_again();
+        if self.queue.iter().any(|s| s.len > self.agreed.mss) {
+            self.queue.divide(self.agreed.mss, 0..u64::MAX);
+            if self.queue.lost_out > 0 {
+                self.repair_without_reduction();
+            }
+        }
+        debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
+    }
+
+    /// A message says that the segment with this sequence number was too large for a link that takes `mtu` bytes; 0: the
+    /// router does not say how many (RFC 1191 §5).
+    #[cold]
+    pub(crate) fn handle_packet_too_big(&mut self, sequence: u32, mtu: u32) -> PacketTooBigVerdict {
+        let ipv4 = self.local.is_ipv4();
+        if !ipv4 && mtu < least_mtu(ipv4) {
+            return PacketTooBigVerdict::TooSmall;
+        }
+        let at = self.own_relative(sequence).filter(|at| (self.send.una..self.send.nxt).contains(at));
+        let Some(segment) = at.and_then(|at| self.queue.sent_at(at)) else { return PacketTooBigVerdict::NotInFlight };
+        let (at, len) = (segment.ssn, segment.len);
+        let mtu = match mtu {
+            0 => self.step_below(self.path_mtu.mtu).unwrap_or(least_mtu(ipv4)),
+            mtu => mtu.max(least_mtu(ipv4)),
+        };
+        let fits = self.data_bytes(mtu);
+        if mtu >= self.path_mtu.mtu || len <= fits {
+            return PacketTooBigVerdict::NotTooBig;
+        }
+        if self.path_mtu.delivered > fits {
+            self.path_mtu.claim = Some((at, mtu));
+            return PacketTooBigVerdict::Waits;
+        }
+        self.set_path_mtu(mtu);
+        PacketTooBigVerdict::Taken
+    }
+
+    /// The next smaller size that makes a difference, where nobody says which.
+    fn step_below(&self, mtu: u32) -> Option<u32> {
+        let least = least_mtu(self.local.is_ipv4());
+        STEPS.into_iter().find(|step| *step <= mtu - mtu / 8 && *step >= least)
+    }
+
+    /// A retransmission timeout: was the first segment too large?
+    pub(super) fn doubt_path_mtu(&mut self) {
+        if let Some((at, mtu)) = self.path_mtu.claim.take()
+            && at == self.send.una
+        {
+            return self.set_path_mtu(mtu);
+        }
+        if self.config.path_mtu_discovery == PathMtuDiscovery::Messages {
+            return;
+        }
+        let Some(head) = self.queue.head() else { return };
+        let (head, name) = (head.len, self.queue.sent_names().start);
+        if let Some(mtu) = self.path_mtu.trial
+            && self.silence.timeouts == 1
+        {
+            // Something has arrived since the trial began.
+            let fits = self.data_bytes(mtu);
+            self.path_mtu.trial = None;
+            if self.path_mtu.delivered <= fits && head > fits {
+                return self.set_path_mtu(mtu);
+            }
+        }
+        if !self.silence.timeouts.is_multiple_of(SILENT_TIMEOUTS) {
+            return;
+        }
+        let tried = self.path_mtu.trial.unwrap_or(self.path_mtu.mtu);
+        let Some(step) = self.step_below(tried) else { return };
+        let fits = self.data_bytes(step);
+        if head > fits {
+            (self.path_mtu.trial, self.path_mtu.delivered) = (Some(step), 0);
+            self.queue.divide(fits, name..name + 1);
+        }
+    }
+}
