@@ -5,8 +5,8 @@
 //! segment is still not acknowledged (RFC 5927 §7.2). What is believed is never below the least MTU of the address family.
 //!
 //! Where no message comes, a black hole is found by trying (RFC 4821 §7.7): after [`SILENT_TIMEOUTS`] timeouts in a row only
-//! the first segment goes out again in smaller pieces. If a piece is acknowledged and a segment of the old size then times
-//! out once more, the path takes the smaller size only. A path that was dark for a while takes the old size again, and keeps it.
+//! the first segment goes out again in smaller pieces. If a piece is acknowledged, no larger segment is, and one times out as
+//! often again, the path takes the smaller size only. A path that was dark for a while takes the old size again, and keeps it.
 //!
 //! What was too large goes out again in pieces. The window does not shrink for it, because its size was the reason, not congestion.
 
@@ -143,20 +143,17 @@ impl Tcp {
         }
         let Some(head) = self.queue.head() else { return };
         let (head, name) = (head.len, self.queue.sent_names().start);
-        if let Some(mtu) = self.path_mtu.trial
-            && self.silence.timeouts == 1
-        {
-            // Something has arrived since the trial began.
-            let fits = self.data_bytes(mtu);
-            self.path_mtu.trial = None;
-            if self.path_mtu.delivered <= fits && head > fits {
-                return self.set_path_mtu(mtu);
-            }
-        }
         if !self.silence.timeouts.is_multiple_of(SILENT_TIMEOUTS) {
             return;
         }
-        let tried = self.path_mtu.trial.unwrap_or(self.path_mtu.mtu);
+        let tried = match self.path_mtu.trial {
+            // Neither does that size arrive.
+            Some(mtu) if self.path_mtu.delivered == 0 => mtu,
+            Some(mtu) if (self.path_mtu.delivered..head).contains(&self.data_bytes(mtu)) => {
+                return self.set_path_mtu(mtu);
+            }
+            _ => self.path_mtu.mtu,
+        };
         let Some(step) = self.step_below(tried) else { return };
         let fits = self.data_bytes(step);
         if head > fits {
