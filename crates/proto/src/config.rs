@@ -3,7 +3,7 @@
 use crate::congestion::ChosenController;
 use crate::host::Host;
 use crate::scheduler::ChosenScheduler;
-use pathweave_units::Duration;
+use pathweave_units::{Bitrate, Duration};
 
 /// The receive buffer of a connection, which is also the largest window that it offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,22 @@ pub enum PathMtuDiscovery {
     BlackHoles,
 }
 
+/// Whether data segments leave one after the other at a rate, or as soon as the windows let them (RFC 9002 §7.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// As soon as the windows let them.
+    Off,
+    /// At the congestion controller's rate, where it has one, else at the host's: 1.25 congestion windows in a round trip, or
+    /// as the Linux kernel has it, 2 in slow start and 1.2 after it.
+    On {
+        /// The most of a subflow, counted in bytes of data.
+        limit: Option<Bitrate>,
+        /// A segment is given out up to this long before it is to leave ([`Transmit::departure`](crate::connection::Transmit)):
+        /// for drivers whose device holds packets until their time. Zero for all others.
+        horizon: Duration,
+    },
+}
+
 /// The transport settings of each subflow, and of plain TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
@@ -82,6 +98,8 @@ pub struct TcpConfig {
     pub mtu: u32,
     /// How a smaller one is found out.
     pub path_mtu_discovery: PathMtuDiscovery,
+    /// Whether data is paced.
+    pub pacing: Pacing,
     /// Initial congestion window, segments (RFC 6928).
     pub initial_window: u32,
     /// Smallest retransmission timeout (RFC 6298 says 1 s, Linux has 200 ms).
@@ -120,6 +138,7 @@ impl Default for TcpConfig {
         TcpConfig {
             mtu: 1500,
             path_mtu_discovery: PathMtuDiscovery::BlackHoles,
+            pacing: Pacing::Off,
             initial_window: 10,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_secs(120),

@@ -3,8 +3,8 @@
 
 use super::data::{Connection, Direction, EndsWith, HostModel, Path, PathMode, Scenario, TraceStart};
 use super::kinds::{
-    AlgorithmParser, JitterParser, LossParser, PathManagerParser, QueueParser, RateParser, ReceiveBufferParser,
-    ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
+    AlgorithmParser, JitterParser, LossParser, PacingParser, PathManagerParser, QueueParser, RateParser,
+    ReceiveBufferParser, ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
 use super::traffic::Traffic;
@@ -208,6 +208,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Whole<576, 65535>, engine.tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
     PathMtuDiscoveryParser, engine.tcp.path_mtu_discovery as "path_mtu_discovery",
         "How a smaller packet size of a path is found out: only by routers' messages (messages) or also after timeouts (black-holes)";
+    PacingParser, engine.tcp.pacing as "pacing", "Whether data leaves at a steady rate (on) or as soon as the windows let it (off)";
     Whole<1, 1000>, engine.tcp.initial_window as "initial_window", "Initial congestion window, segments";
     PositiveTime, engine.tcp.min_rto as "min_rto", "Smallest retransmission timeout";
     PositiveTime, engine.tcp.max_rto as "max_rto", "Largest retransmission timeout";

@@ -9,6 +9,7 @@ mod identities;
 mod measure_from;
 mod messages;
 mod middleboxes;
+mod pacing;
 mod properties;
 mod results;
 mod schedulers;

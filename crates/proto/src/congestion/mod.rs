@@ -9,7 +9,7 @@ mod factory;
 
 pub use factory::{ChosenController, ControllerEntry, ControllerFactory};
 
-use pathweave_units::{Duration, Instant};
+use pathweave_units::{Bitrate, Duration, Instant};
 
 /// The phase of a subflow's congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +149,13 @@ pub trait Controller: Send {
     /// The window to return to when a reduction turns out to have been unnecessary; `prior` is the one before it.
     fn window_after_undo(&self, cx: &Context<'_>, prior: Window) -> u32 {
         cx.window.cwnd.max(prior.cwnd)
+    }
+
+    /// The rate at which data is to be paced, in bits of data per second, where the controller has one of its own. Asked for
+    /// after each acknowledgement where pacing is on.
+    fn pacing_rate(&self, cx: &Context<'_>) -> Option<Bitrate> {
+        let _ = cx;
+        None
     }
 
     /// How the window will grow from now on (CP §3.2).

@@ -19,6 +19,8 @@ pub struct Transmit {
     pub segment_size: Option<u16>,
     /// The ECN codepoint of its packet.
     pub ecn: Ecn,
+    /// When it is to leave: now, or later where it is paced and given out early ([`Pacing`](crate::config::Pacing)).
+    pub departure: Instant,
 }
 
 impl Connection {
@@ -39,6 +41,11 @@ impl Connection {
         }
         self.look_again();
         None
+    }
+
+    /// When the data segment that was given out last is to leave.
+    pub(crate) fn departure(&self) -> Option<Instant> {
+        self.subflows.get(self.next_output).map(|s| s.tcp.departure())
     }
 
     fn next_of_subflow(&mut self, now: Instant, id: SubflowId) -> Option<Outgoing> {

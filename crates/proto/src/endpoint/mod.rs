@@ -345,7 +345,16 @@ impl Endpoint {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut segment = Segment::default();
         let ecn = self.poll_transmit_into(now, &mut segment)?;
-        Some(Transmit { segment, segment_size: None, ecn })
+        let departure = self.departure(now, &segment);
+        Some(Transmit { segment, segment_size: None, ecn, departure })
+    }
+
+    /// When the segment that was just given out is to leave ([`Transmit::departure`]): for drivers that use
+    /// [`Endpoint::poll_transmit_into`].
+    pub fn departure(&self, now: Instant, segment: &Segment) -> Instant {
+        let connection = self.ready.front().and_then(|index| self.slots[*index as usize].connection.as_deref());
+        let paced = connection.filter(|_| !segment.payload.is_empty()).and_then(Connection::departure);
+        paced.map_or(now, |departure| departure.max(now))
     }
 
     /// Puts the next segment to send into `segment`, whatever that held before, and gives its packet's ECN codepoint:

@@ -196,6 +196,10 @@ impl Tcp {
             }
         }
         self.congestion.growth = self.with_controller(now, peers, |c, cx| c.growth(cx));
+        if self.pacer.is_on() {
+            let rate = self.with_controller(now, peers, |c, cx| c.pacing_rate(cx));
+            self.set_own_pacing_rate(rate);
+        }
         self.host.acknowledged(self.congestion.window.cwnd);
         self.update_pacing();
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);

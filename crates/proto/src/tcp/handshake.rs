@@ -1,6 +1,7 @@
 //! Opening (RFC 9293 §3.5, §3.10.7.3).
 
 use super::ack::{Congestion, Delivery, PeerWindow, Round};
+use super::pacing::Pacer;
 use super::path_mtu::PathMtu;
 use super::receive::Receiver;
 use super::recovery::Recovery;
@@ -110,6 +111,7 @@ impl Tcp {
             peer_window: PeerWindow::default(),
             due: Due::default(),
             silence: Silence::default(),
+            pacer: Pacer::new(config.pacing),
             backlog: false,
             receiver: Receiver::new(&config),
             timers: Timers::default(),

@@ -9,6 +9,7 @@ mod acknowledge;
 mod changes;
 mod detection;
 mod handshake;
+mod pacing;
 mod path_mtu;
 mod queueing;
 mod receive;
@@ -34,6 +35,7 @@ use ack::{Congestion, Delivery, PeerWindow, Round};
 use core::net::SocketAddr;
 pub(crate) use handshake::Origin;
 use handshake::{Agreed, Opening};
+use pacing::Pacer;
 use path_mtu::PathMtu;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
@@ -112,6 +114,7 @@ pub(crate) struct Tcp {
     peer_window: PeerWindow,
     due: Due,
     silence: Silence,
+    pacer: Pacer,
     /// The stream goes on behind what is queued here.
     pub(crate) backlog: bool,
 
@@ -176,10 +179,6 @@ impl Tcp {
     /// Bytes per second; 0 before the first.
     pub(crate) fn delivery_rate(&self) -> f64 {
         self.delivery.rate()
-    }
-    /// The rate at which the host sends, bytes per second; 0 before the first round trip was measured.
-    pub(crate) fn pacing_rate(&self) -> f64 {
-        self.host.pacing_rate()
     }
     pub(crate) fn loss_estimate(&self) -> f64 {
         self.delivery.loss_estimate
@@ -356,6 +355,7 @@ impl Tcp {
     pub(crate) fn abort(&mut self) {
         self.state = State::Closed;
         self.timers.retransmit = None;
+        self.pacer.stop_waiting();
         self.receiver.stop_timer();
     }
 

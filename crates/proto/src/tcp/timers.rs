@@ -59,7 +59,8 @@ impl Tcp {
     pub(crate) fn next_timer(&self) -> Instant {
         let never = Instant::FAR_FUTURE;
         let retransmit = self.timers.retransmit.map_or(never, |(_, t)| t);
-        retransmit.min(self.receiver.ack_timer()).min(self.timers.time_wait_end.unwrap_or(never))
+        let others = self.receiver.ack_timer().min(self.timers.time_wait_end.unwrap_or(never));
+        retransmit.min(others).min(self.pacer.wake())
     }
 
     pub(super) fn arm_rto(&mut self, now: Instant) {
@@ -163,6 +164,7 @@ impl Tcp {
     pub(crate) fn handle_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         self.receiver.handle_timeout(now);
+        self.pacer.stop_waiting();
         self.host.look_again();
         if self.timers.time_wait_end.is_some_and(|t| t <= now) {
             self.timers.time_wait_end = None;

@@ -105,6 +105,10 @@ impl Tcp {
         }
         let repairs = self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
         if (self.queue.unsent() == 0 && !repairs) || self.in_flight() >= self.congestion.window.cwnd {
+            self.pacing_rests();
+            return None;
+        }
+        if self.pacing_holds(now) {
             return None;
         }
         if self.recovery.state == super::recovery::State::Loss {
@@ -212,7 +216,7 @@ impl Tcp {
             self.recovery.prr.out += 1;
         }
         self.send.last_sent = Some(now);
-        let out = self.account(name, false);
+        let out = self.account(now, name, false);
         self.send.nxt = self.send.nxt.max(self.queue.get(name).map_or(0, |s| s.end()));
         self.arm_after_sending(now);
         out
@@ -229,7 +233,7 @@ impl Tcp {
         if head || self.timers.retransmit.is_none() {
             self.arm_rto(now);
         }
-        Some(self.account(name, true))
+        Some(self.account(now, name, true))
     }
 
     /// RFC 8985 §7.3: new data where there is some, else the last segment again.
@@ -245,15 +249,16 @@ impl Tcp {
         self.queue.mark_retransmitted(last, now, self.delivery.bytes, self.delivery.at);
         self.recovery.probe = Some((self.send.nxt, true));
         self.arm_rto(now);
-        self.account(last, true)
+        self.account(now, last, true)
     }
 
-    fn account(&mut self, name: u64, again: bool) -> Outgoing {
+    fn account(&mut self, now: Instant, name: u64, again: bool) -> Outgoing {
         let s = *self.queue.get(name).expect("a segment was just marked as sent");
         if s.len > 0 {
             self.counters.data_segments_sent += 1;
             self.counters.data_bytes_sent += u64::from(s.len);
             self.counters.retransmitted_segments += u64::from(again);
+            self.pace(now, s.len);
         }
         Outgoing::Data { name, ssn: s.ssn, data: s.data(), fin: s.fin, again }
     }

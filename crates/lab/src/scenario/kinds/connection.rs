@@ -4,7 +4,8 @@ use crate::scenario::data::{Algorithm, Gaps, Workload};
 use crate::value_parser::choice::{Kind, Part, needs, one_of, takes};
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::{PositiveRate, Size, ValueParser, Whole, Wrong};
-use pathweave_proto::config::{PathManager, ReceiveBuffer};
+use pathweave_proto::config::{Pacing, PathManager, ReceiveBuffer};
+use pathweave_units::Duration;
 use schemars::{Schema, json_schema};
 
 /// Bytes of a request that says nothing else: a GET with a browser's usual headers.
@@ -127,6 +128,31 @@ impl ValueParser for RequestSize {
         &["500B"]
     }
 }
+
+compound!(
+    /// Whether data is paced. A simulated device takes each segment when it is to leave: no horizon.
+    PacingParser: Pacing,
+    "off, on or on:limit=10Mbps",
+    |c| Ok(Some(match c.name.as_str() {
+        "off" => Pacing::Off,
+        "on" => Pacing::On { limit: c.optional::<PositiveRate>("limit")?, horizon: Duration::ZERO },
+        _ => return Ok(None),
+    })),
+    |pacing| match pacing {
+        Pacing::Off => "off".into(),
+        Pacing::On { limit: None, .. } => "on".into(),
+        Pacing::On { limit: Some(limit), .. } => format!("on:limit={limit}"),
+    },
+    ["off", "on", "on:limit=10Mbps"],
+    [
+        Kind { name: "off", about: "Data leaves as soon as the windows let it", parts: &[] },
+        Kind {
+            name: "on",
+            about: "Data leaves at the rate of the congestion controller or of the host",
+            parts: &[takes("limit", "the most of each subflow, of its data (no limit)", PositiveRate::schema)],
+        },
+    ]
+);
 
 compound!(
     /// Which subflows a client opens.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::scenario::setting::CONNECTION;
 use pathweave_proto::config::{
-    ConnectionConfig, FailureDetection, LossRecovery, PathManager, PathMtuDiscovery, ReceiveBuffer, TcpConfig,
+    ConnectionConfig, FailureDetection, LossRecovery, Pacing, PathManager, PathMtuDiscovery, ReceiveBuffer, TcpConfig,
 };
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
@@ -160,7 +160,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         quick_acks = 0\npage = \"p\"\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
         max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true\nprotect_initial_address = true\n\
-        keep_alive = \"30s\"\npath_mtu_discovery = \"black-holes\"";
+        keep_alive = \"30s\"\npath_mtu_discovery = \"black-holes\"\npacing = \"on:limit=9Mbps\"";
     assert_eq!(lines.lines().count(), CONNECTION.len());
     let c = connection(&with_connection(lines), &Variant::AsWritten);
     assert_eq!((c.start, c.start_spread), (Duration::from_secs(1), Duration::from_secs(2)));
@@ -203,6 +203,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         least_window_shift: 3,
         mtu: 1400,
         path_mtu_discovery: PathMtuDiscovery::BlackHoles,
+        pacing: Pacing::On { limit: Some(Bitrate::from_mbps(9)), horizon: Duration::ZERO },
         initial_window: 4,
         min_rto: Duration::from_secs(1),
         max_rto: Duration::from_secs(60),
