@@ -30,7 +30,8 @@ pub mod subflow_state;
 mod tcp;
 
 pub use connection::{
-    Amount, Connection, ConnectionError, ConnectionEvent, PacketTooBigVerdict, ReadError, UnknownConnection, WriteError,
+    Amount, Connection, ConnectionError, ConnectionEvent, PacketTooBigVerdict, ReadError, SettingError,
+    UnknownConnection, WriteError,
 };
 pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,

@@ -15,13 +15,24 @@ fn metrics(queue: u32, pacing: &str) -> Metrics {
     run(&document, &Variant::AsWritten, 1, &Registry::builtin(), &NoFiles).expect("it runs").metrics
 }
 
+/// Behind a queue far below the bandwidth-delay product a window that leaves in bursts overflows it: 35 Mbit/s of 50 get
+/// through at 10 packets, 43 with pacing, and half as much is sent again or less.
 #[test]
-fn pacing_loses_less_at_a_shallow_queue() {
-    for queue in [5, 10, 20, 50, 170] {
+fn at_a_shallow_queue_pacing_lets_more_through_and_loses_less() {
+    for queue in [5, 10, 20] {
         let (off, on) = (metrics(queue, "off"), metrics(queue, "on"));
-        println!(
-            "{queue:>4} packets: off {:.2} Mbit/s, {} repeated; on {:.2} Mbit/s, {} repeated",
-            off.goodput_mbps, off.retransmitted_segments, on.goodput_mbps, on.retransmitted_segments
-        );
+        assert!(on.goodput_mbps > 1.1 * off.goodput_mbps, "{queue}: {} and {}", on.goodput_mbps, off.goodput_mbps);
+        assert!(on.retransmitted_segments < off.retransmitted_segments, "at a queue of {queue}");
+    }
+}
+
+/// Where the queue holds what a window's burst leaves in it, pacing has nothing to save and costs a little: 46 Mbit/s against
+/// 47, because the window grows later.
+#[test]
+fn at_a_deep_queue_pacing_gains_nothing() {
+    for queue in [50, 170] {
+        let (off, on) = (metrics(queue, "off"), metrics(queue, "on"));
+        let ratio = on.goodput_mbps / off.goodput_mbps;
+        assert!((0.95..1.0).contains(&ratio), "{queue}: {} and {}", on.goodput_mbps, off.goodput_mbps);
     }
 }

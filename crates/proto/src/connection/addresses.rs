@@ -2,7 +2,7 @@
 //! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
 use super::handshake::Mode;
-use super::{Connection, DataFin, PathMeta, Role};
+use super::{Connection, DataFin, PathMeta, Role, SettingError};
 use crate::seq::SubflowId;
 use core::net::IpAddr;
 use pathweave_units::Instant;
@@ -93,16 +93,19 @@ impl Connection {
     //= RFC 8684 §3.3.8: "the MP_PRIO option, shown in Figure 11, can be used to change the "B" flag of the subflow on
     //= which it is sent"
     //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again, mp_prio::with_nothing_but_backups_sending_goes_on
-    pub fn set_backup(&mut self, now: Instant, id: SubflowId, backup: bool) {
+    ///
+    /// # Errors
+    /// When there is no such subflow, or it is over.
+    pub fn set_backup(&mut self, now: Instant, id: SubflowId, backup: bool) -> Result<(), SettingError> {
         let mptcp = self.is_mptcp();
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.backup = backup;
-            if mptcp {
-                subflow.send_priority = Some(backup);
-                subflow.tcp.signal();
-            }
+        let subflow = self.subflows.get_mut(id).filter(|s| !s.tcp.is_closed()).ok_or(SettingError::UnknownSubflow)?;
+        subflow.backup = backup;
+        if mptcp {
+            subflow.send_priority = Some(backup);
+            subflow.tcp.signal();
         }
         self.schedule(now);
+        Ok(())
     }
 
     /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.

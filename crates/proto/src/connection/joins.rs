@@ -144,7 +144,7 @@ impl Connection {
             self.subflows.add_late_join(subflow);
             return None;
         }
-        if !subflow.tcp.is_plausible(segment, self.receiver.window.buffer()) || segment.flags.contains(Flags::RST) {
+        if !subflow.tcp.is_plausible(segment, self.receiver.window.promised()) || segment.flags.contains(Flags::RST) {
             return None;
         }
         let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };

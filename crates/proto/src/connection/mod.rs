@@ -10,6 +10,7 @@
 //! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment;
 //! * `path_mtu`: how large a packet a path takes;
 //! * `fallback`: back to plain TCP; `close`: the end;
+//! * `settings` and `set_scheduler`: what a living connection can change;
 //! * `trace` and `progress`: for people who want to know why.
 
 mod acknowledgement;
@@ -31,6 +32,7 @@ mod repair;
 mod schedule;
 mod send_memory;
 mod set_scheduler;
+mod settings;
 mod timers;
 mod trace;
 
@@ -43,6 +45,7 @@ pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable, offer};
 pub use output::Transmit;
 pub use progress::Progress;
+pub use settings::SettingError;
 pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};

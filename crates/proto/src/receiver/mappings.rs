@@ -355,7 +355,7 @@ impl Receiver {
     //= data, that subflow SHOULD be treated as broken, closed with a RST, and any unmapped data silently discarded"
     //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection
     fn limit_waiting(&self, mappings: &Mappings) -> Result<(), MappingError> {
-        let too_much = mappings.waiting_bytes > self.window.buffer();
+        let too_much = mappings.waiting_bytes > self.window.promised();
         if too_much { Err(MappingError::Reset(ResetReason::Middlebox)) } else { Ok(()) }
     }
 }

@@ -98,7 +98,7 @@ impl Receiver {
             //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
         }
-        if mptcp && at > self.next() && self.queue.is_overfull(self.window.buffer()) {
+        if mptcp && at > self.next() && self.queue.is_overfull(self.window.promised()) {
             //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
             //= -- for example, due to memory constraints when many segments arrive out of order"
             //= tests: resources::gaps_at_the_data_level_take_bounded_memory
@@ -143,7 +143,7 @@ impl Receiver {
     /// How far beyond what has arrived a subflow's segment may lie.
     pub(crate) fn acceptable(&self, mptcp: bool) -> u64 {
         let acceptable = self.window.edge().since(self.next()) + WINDOW_SLACK;
-        if mptcp { acceptable.max(self.window.buffer()) } else { acceptable }
+        if mptcp { acceptable.max(self.window.promised()) } else { acceptable }
     }
 
     /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is

@@ -27,6 +27,8 @@ impl Default for SubflowWindow {
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
+    /// The largest that the buffer ever was: what was offered then may still come.
+    promised: u64,
     max: u64,
     /// The buffer follows what is read.
     grows: bool,
@@ -60,6 +62,7 @@ impl ReceiveWindow {
         let host = WindowHost::new(host, &setting);
         ReceiveWindow {
             buffer,
+            promised: buffer,
             max,
             grows,
             edge: DataSeq(host.of_syn(buffer)),
@@ -89,6 +92,19 @@ impl ReceiveWindow {
 
     pub(crate) fn buffer(&self) -> u64 {
         self.buffer
+    }
+    /// What may still come of windows offered so far, at most.
+    pub(crate) fn promised(&self) -> u64 {
+        self.promised
+    }
+
+    /// Another buffer from now on. The edge stays where it is.
+    pub(crate) fn resize(&mut self, config: ReceiveBuffer) {
+        (self.buffer, self.max, self.grows) = match config {
+            ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
+            ReceiveBuffer::Auto { initial, max } => (self.buffer.max(initial).min(max), max, true),
+        };
+        self.promised = self.promised.max(self.buffer);
     }
     /// The largest window that may ever be offered: it fixes the window scale.
     pub(crate) fn largest(&self) -> u64 {
@@ -192,6 +208,7 @@ impl ReceiveWindow {
             let (buffer, window) = self.host.grown(wanted, self.max);
             if buffer > self.buffer {
                 self.buffer = buffer;
+                self.promised = self.promised.max(buffer);
                 opened = Some(window);
             }
             self.space = copied;

@@ -149,6 +149,10 @@ impl Tcp {
     pub(crate) fn set_nagle(&mut self, on: bool) {
         self.send.nagle = on;
     }
+    /// What the host held back is looked at again.
+    pub(crate) fn look_again(&mut self) {
+        self.host.look_again();
+    }
     /// A segment as long as the path takes has arrived.
     pub(crate) fn saw_full_segment(&self) -> bool {
         self.receiver.full_segment() >= self.agreed.mss

@@ -4,9 +4,10 @@
 //! says; where segments that large have arrived before, it is believed only once a retransmission timeout has passed and the
 //! segment is still not acknowledged (RFC 5927 §7.2). What is believed is never below the least MTU of the address family.
 //!
-//! Where no message comes, a black hole is found by trying (RFC 4821 §7.7): after [`SILENT_TIMEOUTS`] timeouts in a row only
-//! the first segment goes out again in smaller pieces. If a piece is acknowledged, no larger segment is, and one times out as
-//! often again, the path takes the smaller size only. A path that was dark for a while takes the old size again, and keeps it.
+//! Where no message comes, a black hole is found by trying (RFC 4821 §7.7): after [`SILENT_TIMEOUTS`] timeouts in a row, twice
+//! as many where segments that large have arrived before, only the first segment goes out again in smaller pieces. If a piece
+//! is acknowledged, no larger segment is, and one times out as often again, the path takes the smaller size only. A path that
+//! was dark for a while takes the old size again, and keeps it.
 //!
 //! What was too large goes out again in pieces. The window does not shrink for it, because its size was the reason, not congestion.
 
@@ -44,8 +45,10 @@ pub(super) struct PathMtu {
     pub(super) mtu: u32,
     /// TCP options of a data segment.
     options: u32,
-    /// Data of the largest segment that was delivered, since the size was last in doubt.
+    /// Data of the largest segment that was delivered, since the last trial began.
     pub(super) delivered: u32,
+    /// The same of the time before, since the size was last changed.
+    delivered_before: u32,
     /// What a message says of the segment that begins here: its sequence number, and the MTU.
     claim: Option<(u64, u32)>,
     /// The first segment goes out in pieces of this MTU: is it the size?
@@ -54,7 +57,7 @@ pub(super) struct PathMtu {
 
 impl PathMtu {
     pub(super) fn new(mtu: u32) -> Self {
-        PathMtu { mtu, options: 0, delivered: 0, claim: None, trial: None }
+        PathMtu { mtu, options: 0, delivered: 0, delivered_before: 0, claim: None, trial: None }
     }
 }
 
@@ -84,7 +87,7 @@ impl Tcp {
             return;
         }
         self.agreed.mss = self.data_bytes(mtu);
-        self.path_mtu.delivered = self.path_mtu.delivered.min(self.agreed.mss);
+        (self.path_mtu.delivered, self.path_mtu.delivered_before) = (0, 0);
         self.path_mtu.trial = None;
         let timestamps = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
         self.host.set_plain_mss(self.largest_segment().saturating_sub(timestamps));
@@ -117,7 +120,7 @@ impl Tcp {
         if mtu >= self.path_mtu.mtu || len <= fits {
             return PacketTooBigVerdict::NotTooBig;
         }
-        if self.path_mtu.delivered > fits {
+        if self.path_mtu.delivered.max(self.path_mtu.delivered_before) > fits {
             self.path_mtu.claim = Some((at, mtu));
             return PacketTooBigVerdict::Waits;
         }
@@ -143,7 +146,9 @@ impl Tcp {
         }
         let Some(head) = self.queue.head() else { return };
         let (head, name) = (head.len, self.queue.sent_names().start);
-        if !self.silence.timeouts.is_multiple_of(SILENT_TIMEOUTS) {
+        let proved = self.path_mtu.delivered.max(self.path_mtu.delivered_before) >= head;
+        let needed = if proved { 2 * SILENT_TIMEOUTS } else { SILENT_TIMEOUTS };
+        if !self.silence.timeouts.is_multiple_of(needed) {
             return;
         }
         let tried = match self.path_mtu.trial {
@@ -157,7 +162,9 @@ impl Tcp {
         let Some(step) = self.step_below(tried) else { return };
         let fits = self.data_bytes(step);
         if head > fits {
-            (self.path_mtu.trial, self.path_mtu.delivered) = (Some(step), 0);
+            self.path_mtu.trial = Some(step);
+            self.path_mtu.delivered_before = self.path_mtu.delivered_before.max(self.path_mtu.delivered);
+            self.path_mtu.delivered = 0;
             self.queue.divide(fits, name..name + 1);
         }
     }

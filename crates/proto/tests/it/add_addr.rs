@@ -176,7 +176,7 @@ fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
     pair.run_until("joined", secs(3), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
     let id = pair.subflow(Server, 0).id;
     for i in 0..10u16 {
-        pair.command(Server, |c, now| c.set_backup(now, id, i % 2 == 1));
+        pair.command(Server, |c, now| c.set_backup(now, id, i % 2 == 1).expect("it lives"));
         let further = IpAddr::from([0xfd00, 0, 0, 77, 0, 0, 0, i + 1]);
         pair.command(Server, |c, _| c.add_address(further, PathMeta::default()));
         pair.run_for(ms(30));

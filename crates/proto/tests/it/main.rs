@@ -35,5 +35,6 @@ mod schedulers;
 mod secrets;
 mod sequence_numbers;
 mod set_scheduler;
+mod settings;
 mod window_updates;
 mod zero_window;

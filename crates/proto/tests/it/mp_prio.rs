@@ -18,14 +18,14 @@ fn a_subflow_becomes_a_backup_and_is_used_again() {
     let mut pair = Pair::new(&[10, 10], config());
     pair.connect_with_subflows(2);
     let id = pair.subflow(Server, 1).id;
-    pair.command(Server, |c, now| c.set_backup(now, id, true));
+    pair.command(Server, |c, now| c.set_backup(now, id, true).expect("it lives"));
     pair.run_for(ms(100));
     assert_eq!(priorities(&pair), [(Server, 1, true)]);
     pair.clear_log();
     pair.write(Client, 300_000);
     pair.run_until_received(Server, 300_001, secs(2));
     assert!(pair.data(Client).all(|p| p.path == 0));
-    pair.command(Server, |c, now| c.set_backup(now, id, false));
+    pair.command(Server, |c, now| c.set_backup(now, id, false).expect("it lives"));
     pair.run_for(ms(100));
     assert_eq!(priorities(&pair), [(Server, 1, false)]);
     // More than the first subflow's window, which has grown meanwhile.
@@ -39,7 +39,7 @@ fn a_backup_takes_over_where_no_other_subflow_lives() {
     let mut pair = Pair::new(&[10, 10], config());
     pair.connect_with_subflows(2);
     let id = pair.subflow(Server, 1).id;
-    pair.command(Server, |c, now| c.set_backup(now, id, true));
+    pair.command(Server, |c, now| c.set_backup(now, id, true).expect("it lives"));
     pair.run_for(ms(100));
     pair.kill(0);
     pair.write(Client, 100_000);
@@ -53,7 +53,7 @@ fn with_nothing_but_backups_sending_goes_on() {
     pair.connect_with_subflows(2);
     for path in [0, 1] {
         let id = pair.subflow(Server, path).id;
-        pair.command(Server, |c, now| c.set_backup(now, id, true));
+        pair.command(Server, |c, now| c.set_backup(now, id, true).expect("it lives"));
     }
     pair.run_for(ms(100));
     assert_eq!(priorities(&pair).len(), 2);

@@ -212,8 +212,8 @@ fn middleboxes_stand_in_a_list_from_the_client_on() {
 
 #[test]
 fn wrong_middleboxes_are_told() {
-    let all = "strip:on=syn, isn, nat:after=5s, split:size=500B, coalesce:size=4KB, edit:at=100KB or \
-               proactive-ack:delay=5ms";
+    let all = "strip:on=syn, isn, nat:after=5s, split:size=500B, coalesce:size=4KB, edit:at=100KB, \
+               proactive-ack:delay=5ms or mtu:size=1300B";
     says(
         &with_path("middlebox = [\n\"isn\",\n\"firewall\"]"),
         &format!("test.toml:7: middlebox = firewall: allowed: {all}"),

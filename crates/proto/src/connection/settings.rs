@@ -1,0 +1,133 @@
+//! Settings that a living connection can change.
+//!
+//! What the two SYNs of a subflow agree on is fixed for it: timestamps, SACK, ECN, the window scale and with it the largest
+//! receive buffer; so is what MP_CAPABLE says, for the connection: Multipath TCP, checksums, whether the initial address may be
+//! joined. A host counts memory from the first byte on, a controller windows from the first segment: neither is exchanged.
+//! What is only looked at when a subflow begins (initial window, path manager, number of subflows) has no setter, because it
+//! would change nothing that exists. The scheduler has [`Connection::set_scheduler`], a path's MTU
+//! [`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu), a subflow's priority [`Connection::set_backup`].
+
+use super::Connection;
+use crate::config::{Pacing, ReceiveBuffer};
+use pathweave_units::{Bitrate, Duration, Instant};
+
+/// Why a setting is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingError {
+    /// Zero has no meaning here.
+    Zero,
+    /// A window scale that was agreed on in a handshake cannot express more than this many bytes.
+    BeyondWindowScale {
+        /// The most.
+        most: u64,
+    },
+    /// The connection has no such subflow, or it is over.
+    UnknownSubflow,
+}
+
+impl core::fmt::Display for SettingError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            SettingError::Zero => f.write_str("zero is not allowed"),
+            SettingError::BeyondWindowScale { most } => write!(f, "the window scale allows at most {most} bytes"),
+            SettingError::UnknownSubflow => f.write_str("no such subflow"),
+        }
+    }
+}
+
+impl core::error::Error for SettingError {}
+
+impl Connection {
+    /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. Off, what it has held back leaves at once.
+    pub fn set_nagle(&mut self, now: Instant, on: bool) {
+        self.config.nagle = on;
+        // After `close` plain TCP's tail waits for nothing, whatever is set.
+        let on = on && (self.is_mptcp() || self.life.data_fin == super::DataFin::NotRequested);
+        for subflow in self.subflows.iter_mut() {
+            subflow.tcp.set_nagle(on);
+            subflow.tcp.look_again();
+        }
+        self.schedule(now);
+    }
+
+    /// Probes a subflow on which nothing came for so long (RFC 9293 §3.8.4); zero: never. A subflow that has been quiet for
+    /// longer is probed at once.
+    pub fn set_keep_alive(&mut self, interval: Duration) {
+        self.config.keep_alive = interval;
+    }
+
+    /// How long the connection survives without any sign of life of its peer, and how long a close may take: RFC 9293's user
+    /// timeout (§3.9.1). It counts from the last sign of life, which may be over already.
+    ///
+    /// # Errors
+    /// For zero.
+    pub fn set_close_timeout(&mut self, timeout: Duration) -> Result<(), SettingError> {
+        if timeout.is_zero() {
+            return Err(SettingError::Zero);
+        }
+        self.config.close_timeout = timeout;
+        Ok(())
+    }
+
+    /// Changes the send buffer, in bytes. What was written stays: a smaller buffer takes nothing more until it has room.
+    ///
+    /// # Errors
+    /// For zero.
+    pub fn set_send_buffer(&mut self, now: Instant, bytes: u64) -> Result<(), SettingError> {
+        if bytes == 0 {
+            return Err(SettingError::Zero);
+        }
+        self.config.send_buffer = bytes;
+        self.report_writable();
+        self.schedule(now);
+        Ok(())
+    }
+
+    /// Changes the receive buffer. A smaller one takes back nothing that was offered: the window's edge stays where it is
+    /// until what was read has made up for the difference (RFC 9293 §3.8.6). A larger one is told to the peer.
+    ///
+    /// # Errors
+    /// For zero, and for more than the window scale of every living subflow can express, unless the buffer was as large
+    /// before.
+    pub fn set_receive_buffer(&mut self, buffer: ReceiveBuffer) -> Result<(), SettingError> {
+        let (least, max) = match buffer {
+            ReceiveBuffer::Fixed(bytes) => (bytes, bytes),
+            ReceiveBuffer::Auto { initial, max } => (initial, max),
+        };
+        if least == 0 || max == 0 {
+            return Err(SettingError::Zero);
+        }
+        let scale = self.subflows.established().map(|s| u64::from(u16::MAX) * s.tcp.window_step()).min();
+        if let Some(most) = scale.map(|scale| scale.max(self.receiver.window.largest()))
+            && max > most
+        {
+            return Err(SettingError::BeyondWindowScale { most });
+        }
+        self.config.receive_buffer = buffer;
+        self.receiver.window.resize(buffer);
+        let (first, occupied) = (self.receiver.window.first(), self.occupied(0));
+        for subflow in self.subflows.established_mut() {
+            subflow.window.limit = subflow.window.limit.max(first);
+            if self.receiver.window_doubles(&subflow.tcp, &subflow.window, occupied) {
+                subflow.tcp.ack_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Switches pacing of all subflows on or off, or changes its limit or horizon. What waits for its time leaves by the new
+    /// rate.
+    ///
+    /// # Errors
+    /// For a limit of zero.
+    pub fn set_pacing(&mut self, pacing: Pacing) -> Result<(), SettingError> {
+        if matches!(pacing, Pacing::On { limit: Some(limit), .. } if limit == Bitrate::from_bps(0)) {
+            return Err(SettingError::Zero);
+        }
+        self.config.tcp.pacing = pacing;
+        for subflow in self.subflows.iter_mut() {
+            subflow.tcp.set_pacing(pacing);
+        }
+        Ok(())
+    }
+}
