@@ -13,8 +13,6 @@ pub(crate) struct Keys {
     local_idsn: u64,
     remote_idsn: u64,
     pub(crate) remote_token: Token,
-    /// The peer has shown, by a data sequence signal, that it knows the connection to be Multipath TCP.
-    pub(crate) confirmed: bool,
     /// The peer's C flag: no joins to its initial address.
     pub(crate) no_join_to_initial: bool,
 }
@@ -27,7 +25,6 @@ impl Keys {
             local_idsn: crypto::initial_data_sequence(local),
             remote_idsn: crypto::initial_data_sequence(remote),
             remote_token: crypto::token(remote),
-            confirmed: false,
             no_join_to_initial,
         }
     }

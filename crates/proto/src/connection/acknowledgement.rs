@@ -27,7 +27,7 @@ impl Connection {
             //= RFC 8684 §3.3.2: "an implementation MUST NOT use the RCV.WND field of a TCP segment at the connection
             //= level if it does not also carry a DSS option with a Data ACK field"
             //= tests: zero_window::no_byte_beyond_the_window_is_sent_and_a_read_opens_it
-            Mode::Mptcp(keys) => {
+            Mode::Agreed(keys) | Mode::Confirmed(keys) => {
                 let number = segment.options.dss.and_then(|d| d.data_ack);
                 let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
                     return;
@@ -143,7 +143,7 @@ impl Connection {
                 Ended::Unanswered | Ended::NeverEstablished => self.lose_dark_subflow(now, id),
             }
             let error = match (ended, self.role) {
-                _ if self.life.connected => ConnectionError::Reset,
+                _ if self.life.is_connected() => ConnectionError::Reset,
                 (Ended::Unanswered | Ended::NeverEstablished, _) => ConnectionError::ConnectTimeout,
                 (Ended::Reset, Role::Client) => ConnectionError::Refused,
                 (Ended::Reset, Role::Server) => ConnectionError::Reset,

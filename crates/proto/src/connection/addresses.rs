@@ -37,7 +37,7 @@ impl Connection {
         port: Option<u16>,
         hmac: Option<u64>,
     ) {
-        let Mode::Mptcp(keys) = self.mode else { return };
+        let Some(keys) = self.mode.keys() else { return };
         let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
         let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
         // Who knows both keys speaks Multipath TCP.
@@ -67,7 +67,7 @@ impl Connection {
     pub fn add_address(&mut self, address: IpAddr, meta: PathMeta) {
         let Some(id) = self.addresses.add_local(address, meta) else { return };
         match (self.mode, self.role) {
-            (Mode::Mptcp(keys), Role::Server) => self.addresses.announce(&keys, id, address),
+            (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => self.addresses.announce(&keys, id, address),
             _ => self.joins.request(),
         }
     }

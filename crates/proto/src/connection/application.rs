@@ -76,7 +76,7 @@ impl Connection {
 
     /// Why nothing can be written any more.
     fn check_writing(&self) -> Result<(), WriteError> {
-        match (self.life.error, self.life.data_fin) {
+        match (self.life.error(), self.life.data_fin) {
             (Some(error), _) => Err(WriteError::Failed(error)),
             (None, DataFin::NotRequested) => Ok(()),
             (None, _) => Err(WriteError::Closed),
@@ -176,7 +176,7 @@ impl Connection {
 
     /// Why nothing was read.
     fn nothing_read(&self) -> ReadError {
-        match self.life.error {
+        match self.life.error() {
             _ if self.receiver.drained() => ReadError::Finished,
             Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
             _ => ReadError::Blocked,

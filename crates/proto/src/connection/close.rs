@@ -19,16 +19,26 @@ pub(super) enum DataFin {
     Acked,
 }
 
-/// How far a connection is in its life.
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The first subflow's handshake is not complete.
+    Connecting,
+    Connected,
+    /// Both directions have ended, and the application has been told.
+    Closed,
+    /// It ended early. `abandoned`: the application knows, since it has closed the connection or aborted it.
+    Failed {
+        error: ConnectionError,
+        was_connected: bool,
+        abandoned: bool,
+    },
+}
+
+/// How far a connection is in its life, and what it waits for.
 pub(super) struct Lifecycle {
-    /// The first subflow's handshake is complete.
-    pub(super) connected: bool,
-    pub(super) error: Option<ConnectionError>,
+    pub(super) phase: Phase,
     pub(super) data_fin: DataFin,
-    /// The application has been told that both directions have ended.
-    pub(super) closed_reported: bool,
-    /// The application has closed a connection that failed, or aborted it.
-    pub(super) abandoned: bool,
     /// When something outstanding last got a sign of life, or became outstanding.
     pub(super) progress_at: Instant,
     /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to acknowledge.
@@ -37,14 +47,32 @@ pub(super) struct Lifecycle {
 
 impl Lifecycle {
     pub(super) fn new(now: Instant) -> Self {
-        Lifecycle {
-            connected: false,
-            error: None,
-            data_fin: DataFin::NotRequested,
-            closed_reported: false,
-            abandoned: false,
-            progress_at: now,
-            stream_moved_at: now,
+        Lifecycle { phase: Phase::Connecting, data_fin: DataFin::NotRequested, progress_at: now, stream_moved_at: now }
+    }
+
+    /// The first subflow's handshake was completed, whatever came after it.
+    #[inline]
+    pub(super) fn is_connected(&self) -> bool {
+        match self.phase {
+            Phase::Connecting => false,
+            Phase::Connected | Phase::Closed => true,
+            Phase::Failed { was_connected, .. } => was_connected,
+        }
+    }
+
+    /// Why it ended early.
+    #[inline]
+    pub(super) fn error(&self) -> Option<ConnectionError> {
+        match self.phase {
+            Phase::Failed { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Where it has failed, the application knows.
+    fn abandon(&mut self) {
+        if let Phase::Failed { abandoned, .. } = &mut self.phase {
+            *abandoned = true;
         }
     }
 }
@@ -52,7 +80,7 @@ impl Lifecycle {
 impl Connection {
     /// Ends our direction once everything written has been sent. The peer's direction goes on.
     pub fn close(&mut self, now: Instant) {
-        self.life.abandoned |= self.life.error.is_some();
+        self.life.abandon();
         if self.life.data_fin == DataFin::NotRequested {
             self.life.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
@@ -72,10 +100,7 @@ impl Connection {
     //= tests: fastclose::it_carries_the_receivers_key_and_ends_all_subflows
     pub fn abort(&mut self, now: Instant) {
         let _ = now;
-        let key = match self.mode {
-            Mode::Mptcp(keys) => Some(keys.remote),
-            _ => None,
-        };
+        let key = self.mode.keys().map(|keys| keys.remote);
         for subflow in self.subflows.established_mut() {
             let mut reset = subflow.tcp.reset_segment();
             if let Some(receiver) = key {
@@ -84,8 +109,8 @@ impl Connection {
             self.control.push_back(reset);
         }
         self.abort_subflows();
-        self.life.abandoned = true;
         self.fail(ConnectionError::Aborted);
+        self.life.abandon();
     }
 
     pub(super) fn abort_subflows(&mut self) {
@@ -97,11 +122,14 @@ impl Connection {
 
     /// After assigning: once nothing is left to assign, the end of the stream can be told.
     pub(super) fn after_assigning(&mut self, now: Instant) {
-        if self.life.data_fin != DataFin::Requested || self.sender.map.unassigned_bytes() > 0 || !self.life.connected {
+        if self.life.data_fin != DataFin::Requested
+            || self.sender.map.unassigned_bytes() > 0
+            || !self.life.is_connected()
+        {
             return;
         }
         match self.mode {
-            Mode::Mptcp(_) => self.send_data_fin(now),
+            Mode::Agreed(_) | Mode::Confirmed(_) => self.send_data_fin(now),
             Mode::Plain => {
                 self.close_subflows(now);
                 self.life.data_fin = DataFin::Acked;
@@ -134,7 +162,7 @@ impl Connection {
     /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
     #[cold]
     pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
-        let Mode::Mptcp(keys) = self.mode else { return };
+        let Some(keys) = self.mode.keys() else { return };
         if !self.receiver.take_data_fin(&keys, mapping) {
             return;
         }
@@ -163,7 +191,7 @@ impl Connection {
     //= sending TCP RST signals"
     //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
     pub(super) fn take_fast_close(&mut self, receiver: Key) {
-        let Mode::Mptcp(keys) = self.mode else { return };
+        let Some(keys) = self.mode.keys() else { return };
         if receiver != keys.local {
             return;
         }
@@ -182,14 +210,14 @@ impl Connection {
         if self.is_mptcp() && self.is_over() {
             self.close_subflows(now);
         }
-        if !self.life.connected || self.life.error.is_some() || self.life.closed_reported {
+        if self.life.phase != Phase::Connected {
             return;
         }
         if self.is_mptcp() && !self.is_over() {
             return self.forget_ended_subflows(now);
         }
         if self.subflows.iter().all(Subflow::has_ended) {
-            self.life.closed_reported = true;
+            self.life.phase = Phase::Closed;
             self.events.push_back(ConnectionEvent::Closed);
         }
     }
@@ -315,8 +343,9 @@ impl Connection {
 
     #[cold]
     pub(super) fn fail(&mut self, error: ConnectionError) {
-        if self.life.error.is_none() {
-            self.life.error = Some(error);
+        if self.life.error().is_none() {
+            let was_connected = self.life.is_connected();
+            self.life.phase = Phase::Failed { error, was_connected, abandoned: false };
             self.events.push_back(ConnectionEvent::Failed(error));
         }
     }

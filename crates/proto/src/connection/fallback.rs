@@ -64,7 +64,7 @@ impl Connection {
     /// Nothing has shown yet that the peer takes data for Multipath TCP's. Until then data goes in order, so that the
     /// first subflow's sequence is that of the stream.
     pub(super) fn is_unconfirmed(&self) -> bool {
-        matches!(self.mode, Mode::Mptcp(keys) if !keys.confirmed)
+        matches!(self.mode, Mode::Agreed(_))
     }
 
     /// The subflow's sequence is the stream's, or may have to be: as long as no other subflow has joined, segments that lose
@@ -84,10 +84,8 @@ impl Connection {
     /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
     pub(super) fn is_settled(&self) -> bool {
         match self.mode {
-            Mode::Negotiating { .. } => false,
-            Mode::Mptcp(keys) => {
-                keys.confirmed && (self.fallback.data_ack_seen || self.sender.map.written_end() == DataSeq(0))
-            }
+            Mode::Negotiating { .. } | Mode::Agreed(_) => false,
+            Mode::Confirmed(_) => self.fallback.data_ack_seen || self.sender.map.written_end() == DataSeq(0),
             Mode::Plain => true,
         }
     }
@@ -160,7 +158,7 @@ impl Connection {
     /// Where it is not: bytes would be misplaced, or a direction that has ended on the subflow goes on in the stream.
     #[cold]
     pub(super) fn fall_back(&mut self, id: SubflowId) -> Result<(), MappingError> {
-        let Mode::Mptcp(keys) = self.mode else {
+        let Some(keys) = self.mode.keys() else {
             self.mode = Mode::Plain;
             return Ok(());
         };
@@ -238,7 +236,9 @@ impl Connection {
             MappingError::Reset(reason) => self.refuse_subflow(now, id, reason),
             MappingError::Checksum { dsn, ssn } => {
                 let place = match self.mode {
-                    Mode::Mptcp(keys) => keys.peer_position(DataNumber::Long(dsn), self.receiver.next()),
+                    Mode::Agreed(keys) | Mode::Confirmed(keys) => {
+                        keys.peer_position(DataNumber::Long(dsn), self.receiver.next())
+                    }
                     _ => None,
                 };
                 // Data of ours that went out twice is not contiguous: the peer must not take it for plain TCP's.
@@ -271,7 +271,7 @@ impl Connection {
 
     /// An MP_FAIL of the peer.
     pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
-        let Mode::Mptcp(keys) = self.mode else {
+        let Some(keys) = self.mode.keys() else {
             // It came beside an infinite mapping, which was taken first.
             if let Some(keys) = self.fallback.signals.keys {
                 self.answer_fail(id, keys.wire_data_ack(self.receiver.next().0));
@@ -316,7 +316,7 @@ impl Connection {
 
     /// An infinite mapping: the peer has fallen back to plain TCP.
     pub(super) fn take_infinite_mapping(&mut self, id: SubflowId, mapping: Mapping) -> Result<(), MappingError> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(()) };
+        let Some(keys) = self.mode.keys() else { return Ok(()) };
         //= RFC 8684 §3.7: "When a connection has fallen back with an infinite mapping, only one subflow can send data;
         //= otherwise, the receiver would not know how to reorder the data"
         //= tests: mappings::an_infinite_mapping_with_several_subflows_is_reset
@@ -330,7 +330,7 @@ impl Connection {
 
     /// A DATA_FIN without data is verified by its pseudo-header alone.
     pub(super) fn verify_data_fin(&self, mapping: Mapping) -> Result<(), MappingError> {
-        let (Mode::Mptcp(keys), true) = (self.mode, self.checksum) else { return Ok(()) };
+        let (Some(keys), true) = (self.mode.keys(), self.checksum) else { return Ok(()) };
         let dsn = mapping.dsn.expand(keys.wire_data_ack(self.receiver.next().0));
         let right = mapping.checksum.is_some_and(|c| DataChecksum::default().matches(dsn, mapping.ssn, mapping.len, c));
         if right { Ok(()) } else { Err(MappingError::Reset(ResetReason::Middlebox)) }

@@ -1,5 +1,6 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
+use super::close::Phase;
 use super::{Connection, ConnectionEvent, Role};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
@@ -17,10 +18,24 @@ use pathweave_wire::{Flags, Segment, crypto};
 pub(super) enum Mode {
     /// A client's SYN with MP_CAPABLE is not answered yet, or a server's SYN/ACK.
     Negotiating { local: Key },
-    /// Multipath TCP.
-    Mptcp(Keys),
+    /// Both have named their keys. The peer has not shown yet, by a data sequence signal or by a proof that it knows both keys,
+    /// that it takes the connection for Multipath TCP.
+    Agreed(Keys),
+    /// It has.
+    Confirmed(Keys),
     /// Plain TCP.
     Plain,
+}
+
+impl Mode {
+    /// The keys of Multipath TCP.
+    #[inline]
+    pub(super) fn keys(self) -> Option<Keys> {
+        match self {
+            Mode::Agreed(keys) | Mode::Confirmed(keys) => Some(keys),
+            Mode::Negotiating { .. } | Mode::Plain => None,
+        }
+    }
 }
 
 /// The protocol version that we speak.
@@ -95,7 +110,7 @@ impl Connection {
     pub(crate) fn local_token(&self) -> Option<Token> {
         match self.mode {
             Mode::Negotiating { local } => Some(crypto::token(local)),
-            Mode::Mptcp(keys) => Some(crypto::token(keys.local)),
+            Mode::Agreed(keys) | Mode::Confirmed(keys) => Some(crypto::token(keys.local)),
             Mode::Plain => None,
         }
     }
@@ -159,7 +174,7 @@ impl Connection {
                         //= RFC 8684 §3.1: "if either host requires the use of checksums, checksums MUST be used"
                         //= tests: checksums::they_are_used_if_either_side_asks
                         self.checksum = self.config.checksum || flags.checksum_required;
-                        Mode::Mptcp(Keys::new(local, sender, flags.no_join_to_initial_address))
+                        Mode::Agreed(Keys::new(local, sender, flags.no_join_to_initial_address))
                     }
                     _ => Mode::Plain,
                 };
@@ -178,13 +193,13 @@ impl Connection {
                     {
                         let keys = Keys::new(local, sender, flags.no_join_to_initial_address);
                         self.addresses.announce_all(&keys);
-                        Mode::Mptcp(keys)
+                        Mode::Agreed(keys)
                     }
                     _ => Mode::Plain,
                 };
                 return self.map_first_data(found, segment);
             }
-            (Mode::Mptcp(_), _, Role::Server) => return self.map_first_data(found, segment),
+            (Mode::Agreed(_) | Mode::Confirmed(_), _, Role::Server) => return self.map_first_data(found, segment),
             _ => {}
         }
         HandshakeStep::GoOn
@@ -195,7 +210,7 @@ impl Connection {
     //= can be used interchangeably"
     //= tests: mp_capable::a_repeated_first_segment_maps_to_the_same_place
     fn map_first_data(&self, found: Option<MpCapable>, segment: &Segment) -> HandshakeStep {
-        let Mode::Mptcp(keys) = self.mode else { return HandshakeStep::GoOn };
+        let Some(keys) = self.mode.keys() else { return HandshakeStep::GoOn };
         let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found else {
             return HandshakeStep::GoOn;
         };
@@ -223,7 +238,7 @@ impl Connection {
                 let content = if server { CapableContent::SynAck { sender: local } } else { CapableContent::Syn };
                 segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
             }
-            (Join::Pending { local_nonce, remote_nonce }, Mode::Mptcp(keys)) => {
+            (Join::Pending { local_nonce, remote_nonce }, Mode::Agreed(keys) | Mode::Confirmed(keys)) => {
                 let option = if server {
                     let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
                     MpJoin::SynAck {
@@ -261,8 +276,8 @@ impl Connection {
         let peer_window = subflow.tcp.peer_window();
         subflow.window.limit = first_window;
         subflow.tcp.set_nagle(nagle);
-        if subflow.join == Join::Initial && !self.life.connected {
-            self.life.connected = true;
+        if subflow.join == Join::Initial && self.life.phase == Phase::Connecting {
+            self.life.phase = Phase::Connected;
             self.receiver.window.begin(now);
             self.life.progress_at = now;
             self.sender.peer.begin(peer_window);
@@ -282,10 +297,8 @@ impl Connection {
 
     /// The peer has shown that it takes the connection for Multipath TCP.
     pub(super) fn confirm(&mut self) {
-        if let Mode::Mptcp(keys) = &mut self.mode
-            && !keys.confirmed
-        {
-            keys.confirmed = true;
+        if let Mode::Agreed(keys) = self.mode {
+            self.mode = Mode::Confirmed(keys);
             self.joins.request();
         }
     }

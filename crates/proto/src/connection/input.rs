@@ -213,11 +213,11 @@ impl Connection {
 
     /// Takes the data of a segment. Returns how many of its bytes are new.
     fn take_arrival(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
-        let Mode::Mptcp(keys) = &self.mode else {
+        let Some(keys) = self.mode.keys() else {
             return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         };
         let Some(subflow) = self.subflows.get(id) else { return Ok(0) };
-        match self.receiver.place(keys, self.checksum, &subflow.mappings, arrival) {
+        match self.receiver.place(&keys, self.checksum, &subflow.mappings, arrival) {
             Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
             None => self.take_mapped(now, id, arrival),
         }
@@ -226,7 +226,7 @@ impl Connection {
     /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
     #[inline(never)]
     fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &Arrival) -> Result<u64, MappingError> {
-        let Mode::Mptcp(keys) = self.mode else { return Ok(0) };
+        let Some(keys) = self.mode.keys() else { return Ok(0) };
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         self.receiver.learn(&keys, &mut subflow.mappings, arrival);
         let unmapped = !subflow.mappings.failed && !subflow.mappings.covers(arrival.ssn);
@@ -243,7 +243,7 @@ impl Connection {
 
     /// A mapping on a segment without new data: it may be what data waits for.
     fn learn_late(&mut self, now: Instant, id: SubflowId, option: Mapping, fin: bool) -> Result<u64, MappingError> {
-        let (Mode::Mptcp(keys), Some(subflow)) = (self.mode, self.subflows.get_mut(id)) else { return Ok(0) };
+        let (Some(keys), Some(subflow)) = (self.mode.keys(), self.subflows.get_mut(id)) else { return Ok(0) };
         self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin))
     }
 

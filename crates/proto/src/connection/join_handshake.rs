@@ -49,8 +49,8 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return HandshakeStep::GoOn;
         }
-        let (Mode::Mptcp(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
-            (self.mode, join(segment).copied())
+        let (Some(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
+            (self.mode.keys(), join(segment).copied())
         else {
             return REFUSED;
         };
@@ -83,7 +83,7 @@ impl Connection {
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             return HandshakeStep::GoOn;
         }
-        let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment)) else { return REFUSED };
+        let (Some(keys), Some(MpJoin::Ack { hmac })) = (self.mode.keys(), join(segment)) else { return REFUSED };
         if !is_proved(&keys, local_nonce, remote_nonce, hmac) {
             return REFUSED;
         }

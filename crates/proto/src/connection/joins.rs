@@ -26,7 +26,7 @@ impl Connection {
 
     /// The joins that the path manager wants now: local address, remote address.
     pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
-        let (true, Role::Client, Mode::Mptcp(keys)) = (self.joins.is_requested(), self.role, self.mode) else {
+        let (true, Role::Client, Some(keys)) = (self.joins.is_requested(), self.role, self.mode.keys()) else {
             return Vec::new();
         };
         self.joins.answered();
@@ -36,7 +36,7 @@ impl Connection {
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
         //= DSS option has been successfully received across the path"
         //= tests: mp_join::four_segments_join_a_subflow
-        if !keys.confirmed || self.life.error.is_some() || ended || self.closes_to_joins() {
+        if self.is_unconfirmed() || self.life.error().is_some() || ended || self.closes_to_joins() {
             return Vec::new();
         }
         if self.config.single_path && self.subflows.iter().any(Subflow::is_alive) {
@@ -148,7 +148,7 @@ impl Connection {
             return None;
         }
         let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };
-        let (Mode::Mptcp(keys), Some(MpJoin::Ack { hmac })) = (self.mode, join(segment)) else { return None };
+        let (Some(keys), Some(MpJoin::Ack { hmac })) = (self.mode.keys(), join(segment)) else { return None };
         //= RFC 8684 §3.2: "If Host B does not receive the expected HMAC or the MP_JOIN option is missing from the ACK,
         //= it MUST close the subflow with a TCP RST"
         //= tests: mp_join::a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds, mp_join::a_wrong_hmac_is_refused

@@ -61,7 +61,7 @@ use crate::scheduler::Event;
 use crate::sender::Sender;
 use crate::seq::SubflowId;
 use crate::tcp::Changes;
-use close::{DataFin, Lifecycle};
+use close::{DataFin, Lifecycle, Phase};
 use core::net::SocketAddr;
 use fallback::Fallback;
 use handshake::Mode;
@@ -154,11 +154,11 @@ impl Connection {
     }
     /// Whether the handshake of the first subflow is complete.
     pub fn is_connected(&self) -> bool {
-        self.life.connected
+        self.life.is_connected()
     }
     /// Whether Multipath TCP is in use (after the handshake).
     pub fn is_mptcp(&self) -> bool {
-        matches!(self.mode, Mode::Mptcp(_))
+        self.mode.keys().is_some()
     }
     /// Plain TCP is in use, for good.
     pub(crate) fn is_plain(&self) -> bool {
@@ -174,7 +174,7 @@ impl Connection {
     }
     /// Why the connection ended early.
     pub fn error(&self) -> Option<ConnectionError> {
-        self.life.error
+        self.life.error()
     }
     /// What was counted.
     pub fn counters(&self) -> ConnectionCounters {
@@ -218,17 +218,24 @@ impl Connection {
     }
     /// Whether everything is over: both directions closed, or an error.
     pub fn is_finished(&self) -> bool {
-        self.life.error.is_some() || (self.life.closed_reported && self.subflows.iter().all(|s| s.tcp.is_closed()))
+        match self.life.phase {
+            Phase::Failed { .. } => true,
+            Phase::Closed => self.subflows.iter().all(|s| s.tcp.is_closed()),
+            Phase::Connecting | Phase::Connected => false,
+        }
     }
 
     /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
     pub(crate) fn is_released(&self) -> bool {
         let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
-        // After a failure what came in order before it can still be read, until the application closes.
-        let failed = self.life.error.is_some() && (self.life.abandoned || self.receiver.ready_bytes() == 0);
-        // Without any subflow it may still be joined: only what was told to be over is.
-        let over = self.life.closed_reported && self.receiver.drained();
-        closed && self.control.is_empty() && self.events.is_empty() && (failed || over)
+        let over = match self.life.phase {
+            // What came in order before a failure can still be read, until the application closes.
+            Phase::Failed { abandoned, .. } => abandoned || self.receiver.ready_bytes() == 0,
+            Phase::Closed => self.receiver.drained(),
+            // Without any subflow it may still be joined.
+            Phase::Connecting | Phase::Connected => false,
+        };
+        closed && over && self.control.is_empty() && self.events.is_empty()
     }
 
     /// Whether the peer's stream has ended and all of it was read.

@@ -100,7 +100,7 @@ impl Connection {
             return self.syn_options(subflow, segment);
         }
         let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
-        let Mode::Mptcp(keys) = self.mode else {
+        let Some(keys) = self.mode.keys() else {
             if let Outgoing::Data { ssn, again, .. } = out {
                 self.add_infinite_mapping(*ssn, *again, segment);
             }
@@ -116,7 +116,7 @@ impl Connection {
             segment.options.mptcp.push(MptcpOption::Join(option));
             return;
         }
-        let first = subflow.join == Join::Initial && self.role == Role::Client && !keys.confirmed;
+        let first = subflow.join == Join::Initial && self.role == Role::Client && self.is_unconfirmed();
         let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent(_));
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
         if first && !ends_now && self.add_capable(subflow, out, segment) {
@@ -157,7 +157,7 @@ impl Connection {
     /// Until the peer has confirmed, the client's ACK and its first data carry MP_CAPABLE (RFC 8684 §3.1).
     #[cold]
     fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
-        let Mode::Mptcp(keys) = self.mode else { return false };
+        let Some(keys) = self.mode.keys() else { return false };
         if matches!(out, Outgoing::Data { ssn: 2.., .. }) {
             return false;
         }

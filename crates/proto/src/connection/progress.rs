@@ -21,7 +21,7 @@ impl Connection {
     /// What keeps this connection from sending more. To be asked when the connection is drained: what could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
-        if !self.life.connected || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {
+        if !self.life.is_connected() || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {
             return Progress::NoData;
         }
         if self.sender.is_held_back_by_window() {

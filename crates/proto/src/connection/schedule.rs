@@ -70,7 +70,7 @@ impl Connection {
 
     /// Gives data to subflows until the scheduler waits.
     pub(super) fn schedule(&mut self, now: Instant) {
-        if !self.life.connected || self.life.error.is_some() {
+        if !self.life.is_connected() || self.life.error().is_some() {
             return self.host.clear_pushes();
         }
         if self.host.acknowledging().is_none() && self.host.push_due().is_some() {

@@ -34,7 +34,7 @@ impl Connection {
 
     /// Bytes that [`Connection::write`] takes now; 0 where it would be an error.
     pub fn writable(&self) -> u64 {
-        if self.life.data_fin != DataFin::NotRequested || self.life.error.is_some() {
+        if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
             return 0;
         }
         let (written, subflows) = (self.written(), &self.subflows);

@@ -52,8 +52,8 @@ impl Connection {
     /// When we give the connection up because no answer has come.
     #[inline]
     fn death_deadline(&self) -> Option<Instant> {
-        let waiting = self.life.connected
-            && self.life.error.is_none()
+        let waiting = self.life.is_connected()
+            && self.life.error().is_none()
             && (self.sender.map.assigned_bytes() > 0
                 || matches!(self.life.data_fin, DataFin::Sent(_))
                 || self.sender.peer.probe.is_some()
