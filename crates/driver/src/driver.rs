@@ -103,7 +103,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
             self.send_all(now, host)?;
         }
         while let Some((host, message)) = self.io.receive_packet_too_big(now) {
-            self.endpoints[host].handle_packet_too_big(&message);
+            self.endpoints[host].handle_packet_too_big(now, &message);
             self.send_all(now, host)?;
         }
         while let Some(host) = self.touched.pop() {

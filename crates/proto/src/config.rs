@@ -72,6 +72,8 @@ pub enum PathMtuDiscovery {
     Messages,
     /// Where no message comes, also by trying, after several timeouts (RFC 4821 §7.7).
     BlackHoles,
+    /// The same, and every ten minutes a larger one is tried (RFC 4821 §7).
+    Probing,
 }
 
 /// Whether data segments leave one after the other at a rate, or as soon as the windows let them (RFC 9002 §7.7).

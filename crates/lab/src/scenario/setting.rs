@@ -207,7 +207,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";
     Whole<576, 65535>, engine.tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
     PathMtuDiscoveryParser, engine.tcp.path_mtu_discovery as "path_mtu_discovery",
-        "How a smaller packet size of a path is found out: only by routers' messages (messages) or also after timeouts (black-holes)";
+        "How a smaller packet size of a path is found out: only by routers' messages (messages), also after timeouts (black-holes), and whether a larger one is tried from time to time (probing)";
     PacingParser, engine.tcp.pacing as "pacing", "Whether data leaves at a steady rate (on) or as soon as the windows let it (off)";
     Whole<1, 1000>, engine.tcp.initial_window as "initial_window", "Initial congestion window, segments";
     PositiveTime, engine.tcp.min_rto as "min_rto", "Smallest retransmission timeout";
@@ -252,7 +252,7 @@ PathModeParser: PathMode { "primary" => PathMode::Primary, "backup" => PathMode:
 words!(/// How quickly a dark path is noticed.
 FailureDetectionParser: FailureDetection { "fast" => FailureDetection::Fast, "linux" => FailureDetection::Linux });
 words!(/// How a smaller packet size is found out.
-PathMtuDiscoveryParser: PathMtuDiscovery { "messages" => PathMtuDiscovery::Messages, "black-holes" => PathMtuDiscovery::BlackHoles });
+PathMtuDiscoveryParser: PathMtuDiscovery { "messages" => PathMtuDiscovery::Messages, "black-holes" => PathMtuDiscovery::BlackHoles, "probing" => PathMtuDiscovery::Probing });
 words!(/// Loss recovery.
 RecoveryParser: LossRecovery {
     "rack" => LossRecovery::RackTlp,

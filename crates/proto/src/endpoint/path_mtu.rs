@@ -5,6 +5,7 @@ use crate::config::least_mtu;
 use crate::connection::PacketTooBigVerdict;
 use crate::paths::table::LATE_JOIN;
 use core::net::{IpAddr, SocketAddr};
+use pathweave_units::Instant;
 
 /// Why a path MTU is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When the addresses are of two families, and when `mtu` is smaller than any path's.
-    pub fn set_path_mtu(&mut self, local: IpAddr, remote: IpAddr, mtu: u32) -> Result<(), PathMtuError> {
+    pub fn set_path_mtu(&mut self, now: Instant, local: IpAddr, remote: IpAddr, mtu: u32) -> Result<(), PathMtuError> {
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(PathMtuError::MixedFamilies);
         }
@@ -62,7 +63,7 @@ impl Endpoint {
         self.path_mtus.insert((local, remote), mtu);
         for index in 0..self.slots.len() {
             if let Some(connection) = self.slots[index].connection.as_deref_mut() {
-                connection.set_path_mtu(local, remote, mtu);
+                connection.set_path_mtu(now, local, remote, mtu);
                 self.touch(index as u32);
             }
         }
@@ -71,7 +72,7 @@ impl Endpoint {
 
     /// Takes the message of a router that a packet of ours was too large for the next link. The answer says whether the
     /// message is believed; other connections over the same path find out by messages of their own.
-    pub fn handle_packet_too_big(&mut self, message: &PacketTooBig) -> PacketTooBigVerdict {
+    pub fn handle_packet_too_big(&mut self, now: Instant, message: &PacketTooBig) -> PacketTooBigVerdict {
         let found = self.by_addresses.get(&message.local, &message.remote).filter(|(_, id)| *id != LATE_JOIN);
         let Some((index, subflow)) = found else { return PacketTooBigVerdict::UnknownSubflow };
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else {
@@ -80,7 +81,7 @@ impl Endpoint {
         if !connection.table().is_between(subflow, &message.local, &message.remote) {
             return PacketTooBigVerdict::UnknownSubflow;
         }
-        let verdict = connection.handle_packet_too_big(subflow, message.sequence, message.mtu);
+        let verdict = connection.handle_packet_too_big(now, subflow, message.sequence, message.mtu);
         self.touch(index);
         verdict
     }

@@ -62,6 +62,41 @@ impl SendQueue {
         self.count_again();
     }
 
+    /// Makes the first unsent segment `len` bytes long, with data of those behind it. False where that is not possible: too
+    /// little data that goes on in the stream.
+    #[cold]
+    pub(crate) fn join_unsent(&mut self, len: u32) -> bool {
+        let Some(first) = self.segments.get(self.sent).copied() else { return false };
+        let (mut end, mut payload) = (self.sent, Payload::EMPTY);
+        let mut dsn = first.dsn;
+        while payload.len() < len {
+            let Some(next) = self.segments.get(end).filter(|s| s.dsn == dsn && !s.fin) else { return false };
+            let part = self.payloads[end].slice(0, next.len.min(len - payload.len()));
+            dsn = dsn + u64::from(part.len());
+            let Some(joined) = Payload::concat(payload, part) else { return false };
+            payload = joined;
+            end += 1;
+        }
+        let after = first.ssn + u64::from(len);
+        // What is left of the last one stays a segment.
+        let last = &mut self.segments[end - 1];
+        let taken = after - last.ssn;
+        if taken < u64::from(last.len) {
+            self.payloads[end - 1] = self.payloads[end - 1].slice(taken as u32, last.len - taken as u32);
+            (last.ssn, last.dsn, last.len) = (after, last.dsn + taken, last.len - taken as u32);
+            end -= 1;
+        }
+        let starts_buffer = self.segments.range(self.sent..end).any(|s| s.starts_buffer);
+        self.buffers -= self.segments.range(self.sent..end).filter(|s| s.starts_buffer).count() as u32;
+        self.buffers += u32::from(starts_buffer);
+        self.segments.drain(self.sent + 1..end);
+        self.payloads.drain(self.sent + 1..end);
+        self.segments[self.sent] = SentSegment { len, starts_buffer, pushed: false, ..first };
+        self.payloads[self.sent] = payload;
+        self.count_again();
+        true
+    }
+
     /// A segment that was sent is about to be cut.
     fn declare(&mut self, segment: &SentSegment, payload: &Payload) {
         let front = self.segments.front().map_or(segment.ssn, |s| s.ssn);
@@ -173,6 +208,19 @@ mod tests {
             assert_eq!(declared, Some((1, DataSeq(1001), 10)), "byte {ssn}");
         }
         assert!(queue.declared_at(11).is_none(), "what was never sent is mapped anew");
+    }
+
+    #[test]
+    fn unsent_segments_become_one_larger_one() {
+        let mut queue = queue(&[10, 10, 10, 10], 1);
+        assert!(!queue.join_unsent(25), "the last one has the FIN");
+        assert!(queue.join_unsent(15));
+        assert!(queue.is_consistent());
+        assert_eq!(layout(&queue), [(1, 10, false), (11, 15, false), (26, 5, false), (31, 10, false)]);
+        assert!(queue.join_unsent(20));
+        assert_eq!(layout(&queue), [(1, 10, false), (11, 20, false), (31, 10, false)]);
+        assert!(queue.is_consistent());
+        assert_eq!(queue.payload(1), Some(&Payload::Virtual { start: 11, len: 20 }));
     }
 
     #[test]

@@ -176,6 +176,9 @@ impl Tcp {
         if d.una_advanced {
             self.silence.dark_since = None;
         }
+        if self.path_mtu.probe.is_some() {
+            self.check_mtu_probe(now);
+        }
         let round_ended = self.track_round(now, d.una_advanced);
         self.track_delivery(now, &d);
 

@@ -9,6 +9,7 @@ mod acknowledge;
 mod changes;
 mod detection;
 mod handshake;
+mod mtu_probe;
 mod pacing;
 mod path_mtu;
 mod queueing;

@@ -12,13 +12,15 @@
 //! What was too large goes out again in pieces. The window does not shrink for it, because its size was the reason, not congestion.
 
 use super::Tcp;
+use super::mtu_probe::MtuProbe;
 use crate::config::{PathMtuDiscovery, TIMESTAMP_BYTES, largest_segment, least_mtu};
+use pathweave_units::Instant;
 
 /// Timeouts in a row after which a smaller segment is tried.
 const SILENT_TIMEOUTS: u32 = 2;
 /// Sizes to go down to where nobody says which, bytes: Ethernet with PPPoE, the least of IPv6, a plateau of RFC 1191 §7.1, the
 /// least of IPv4.
-const STEPS: [u32; 4] = [1492, 1280, 1006, 552];
+pub(super) const STEPS: [u32; 4] = [1492, 1280, 1006, 552];
 
 /// Whether a message that a packet was too large is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +55,26 @@ pub(super) struct PathMtu {
     claim: Option<(u64, u32)>,
     /// The first segment goes out in pieces of this MTU: is it the size?
     trial: Option<u32>,
+    /// The MTU that the path was said to have; it may have become smaller.
+    pub(super) limit: u32,
+    /// A larger segment that is out, and when one is tried.
+    pub(super) probe: Option<MtuProbe>,
+    pub(super) raise_at: Instant,
 }
 
 impl PathMtu {
     pub(super) fn new(mtu: u32) -> Self {
-        PathMtu { mtu, options: 0, delivered: 0, delivered_before: 0, claim: None, trial: None }
+        PathMtu {
+            mtu,
+            options: 0,
+            delivered: 0,
+            delivered_before: 0,
+            claim: None,
+            trial: None,
+            limit: mtu,
+            probe: None,
+            raise_at: Instant::FAR_FUTURE,
+        }
     }
 }
 
@@ -74,15 +91,23 @@ impl Tcp {
     }
 
     /// Data bytes of a segment that fills a packet of `mtu` bytes.
-    fn data_bytes(&self, mtu: u32) -> u32 {
+    pub(super) fn data_bytes(&self, mtu: u32) -> u32 {
         let segment = largest_segment(mtu, self.local.is_ipv4()).min(self.agreed.peer_mss);
         segment.saturating_sub(self.path_mtu.options).max(1)
     }
 
+    /// The path is said to take IP packets of at most `mtu` bytes.
+    #[cold]
+    pub(crate) fn configure_path_mtu(&mut self, now: Instant, mtu: u32) {
+        self.path_mtu.limit = mtu;
+        self.set_path_mtu(now, mtu);
+    }
+
     /// The path takes IP packets of at most `mtu` bytes from now on. What is queued or out and larger is cut.
     #[cold]
-    pub(crate) fn set_path_mtu(&mut self, mtu: u32) {
+    pub(super) fn set_path_mtu(&mut self, now: Instant, mtu: u32) {
         self.path_mtu.mtu = mtu;
+        self.postpone_mtu_probe(now);
         if !self.opening.peer_synced {
             return;
         }
@@ -104,7 +129,7 @@ impl Tcp {
     /// A message says that the segment with this sequence number was too large for a link that takes `mtu` bytes; 0: the
     /// router does not say how many (RFC 1191 §5).
     #[cold]
-    pub(crate) fn handle_packet_too_big(&mut self, sequence: u32, mtu: u32) -> PacketTooBigVerdict {
+    pub(crate) fn handle_packet_too_big(&mut self, now: Instant, sequence: u32, mtu: u32) -> PacketTooBigVerdict {
         let ipv4 = self.local.is_ipv4();
         if !ipv4 && mtu < least_mtu(ipv4) {
             return PacketTooBigVerdict::TooSmall;
@@ -124,7 +149,7 @@ impl Tcp {
             self.path_mtu.claim = Some((at, mtu));
             return PacketTooBigVerdict::Waits;
         }
-        self.set_path_mtu(mtu);
+        self.set_path_mtu(now, mtu);
         PacketTooBigVerdict::Taken
     }
 
@@ -135,11 +160,12 @@ impl Tcp {
     }
 
     /// A retransmission timeout: was the first segment too large?
-    pub(super) fn doubt_path_mtu(&mut self) {
+    pub(super) fn doubt_path_mtu(&mut self, now: Instant) {
+        self.give_up_mtu_probe(now);
         if let Some((at, mtu)) = self.path_mtu.claim.take()
             && at == self.send.una
         {
-            return self.set_path_mtu(mtu);
+            return self.set_path_mtu(now, mtu);
         }
         if self.config.path_mtu_discovery == PathMtuDiscovery::Messages {
             return;
@@ -155,7 +181,7 @@ impl Tcp {
             // Neither does that size arrive.
             Some(mtu) if self.path_mtu.delivered == 0 => mtu,
             Some(mtu) if (self.path_mtu.delivered..head).contains(&self.data_bytes(mtu)) => {
-                return self.set_path_mtu(mtu);
+                return self.set_path_mtu(now, mtu);
             }
             _ => self.path_mtu.mtu,
         };

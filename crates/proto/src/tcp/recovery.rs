@@ -218,6 +218,9 @@ impl Tcp {
                 }
                 self.identify_losses(now, d);
                 if self.queue.lost_out > 0 {
+                    if self.only_mtu_probe_was_lost(now) {
+                        return None;
+                    }
                     return Some(self.enter_recovery(now, peers));
                 }
                 self.settle();

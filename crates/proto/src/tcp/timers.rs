@@ -223,7 +223,7 @@ impl Tcp {
             changes.ended = Some(Ended::Unanswered);
             return;
         }
-        self.doubt_path_mtu();
+        self.doubt_path_mtu(now);
         // The peer discarded what it had SACKed (RFC 2018 §8).
         if self.queue.head().is_some_and(|h| h.sacked) {
             self.queue.forget_sacks();

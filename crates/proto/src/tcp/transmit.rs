@@ -196,6 +196,9 @@ impl Tcp {
     }
 
     fn send_new(&mut self, now: Instant) -> Outgoing {
+        if self.path_mtu.raise_at <= now {
+            self.join_mtu_probe();
+        }
         if self.queue.packets_out() == 0 {
             self.restart_after_idle(now);
             self.round.start = Some(now);
@@ -224,6 +227,11 @@ impl Tcp {
 
     #[inline(never)]
     fn retransmit(&mut self, now: Instant, name: u64) -> Option<Outgoing> {
+        if self.queue.get(name).is_some_and(|s| s.len > self.agreed.mss) {
+            // A probe of the path's MTU goes out again in pieces, of which this is the first.
+            self.queue.divide(self.agreed.mss, name..name + 1);
+            self.postpone_mtu_probe(now);
+        }
         self.queue.mark_retransmitted(name, now, self.delivery.bytes, self.delivery.at);
         if self.recovery.in_reduction() {
             self.recovery.prr.out += 1;

@@ -1,6 +1,6 @@
 //! Each path has an MTU of its own, which may turn out to be smaller than was thought.
 
-use crate::pair::{Client, Pair, Says, Server, Side, config, ms, on_each_host, secs, tcp_config};
+use crate::pair::{Client, Fate, Pair, Says, Server, Side, config, ms, on_each_host, secs, tcp_config};
 use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, TcpConfig};
 use pathweave_proto::{PacketTooBig, PacketTooBigVerdict, PathMtuError};
 use pathweave_wire::Segment;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Sets what both ends know of a path.
 fn set_path_mtu(pair: &mut Pair, path: usize, mtu: u32) {
     let [client, server] = pair.driver.io.paths[path].addresses;
-    pair.driver.endpoints[0].set_path_mtu(client, server, mtu).expect("the path takes that much");
-    pair.driver.endpoints[1].set_path_mtu(server, client, mtu).expect("the path takes that much");
+    pair.driver.endpoints[0].set_path_mtu(pair.now, client, server, mtu).expect("the path takes that much");
+    pair.driver.endpoints[1].set_path_mtu(pair.now, server, client, mtu).expect("the path takes that much");
 }
 
 /// The largest IP packet that one end has sent on a path.
@@ -44,7 +44,7 @@ fn the_peers_smaller_path_mtu_binds_as_well() {
     for config in [config(), tcp_config()] {
         let mut pair = Pair::new(&[10], config);
         let [client, server] = pair.driver.io.paths[0].addresses;
-        pair.driver.endpoints[1].set_path_mtu(server, client, 1000).expect("the path takes that much");
+        pair.driver.endpoints[1].set_path_mtu(pair.now, server, client, 1000).expect("the path takes that much");
         pair.connect();
         pair.send_all(Client, 50_000);
         pair.run_until_received(Server, 50_000, secs(10));
@@ -56,11 +56,11 @@ fn the_peers_smaller_path_mtu_binds_as_well() {
 fn an_mtu_below_every_paths_is_refused() {
     let mut pair = Pair::new(&[10], config());
     let [client, server] = pair.driver.io.paths[0].addresses;
-    let endpoint = &mut pair.driver.endpoints[0];
-    assert_eq!(endpoint.set_path_mtu(client, server, 551), Err(PathMtuError::TooSmall { least: 552 }));
+    let (now, endpoint) = (pair.now, &mut pair.driver.endpoints[0]);
+    assert_eq!(endpoint.set_path_mtu(now, client, server, 551), Err(PathMtuError::TooSmall { least: 552 }));
     let six = "fd00::1".parse().expect("an address");
-    assert_eq!(endpoint.set_path_mtu(six, six, 1279), Err(PathMtuError::TooSmall { least: 1280 }));
-    assert_eq!(endpoint.set_path_mtu(six, server, 1500), Err(PathMtuError::MixedFamilies));
+    assert_eq!(endpoint.set_path_mtu(now, six, six, 1279), Err(PathMtuError::TooSmall { least: 1280 }));
+    assert_eq!(endpoint.set_path_mtu(now, six, server, 1500), Err(PathMtuError::MixedFamilies));
 }
 
 /// Both ends, with one path that takes packets of `mtu` bytes.
@@ -142,23 +142,27 @@ fn messages_that_cannot_be_true_are_not_believed() {
             ("the size that it has", PacketTooBig { mtu: 1500, ..real }, NotTooBig),
             ("a larger size", PacketTooBig { mtu: 9000, ..real }, NotTooBig),
         ] {
-            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&forged), verdict, "{what}");
+            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &forged), verdict, "{what}");
             assert_eq!(pair.subflow(Client, 0).path_mtu, stale.path_mtu, "{what}");
         }
         let first = pair.sent(Client).find(|p| p.is_data()).map(|p| p.segment.seq).expect("data was sent");
         let tiny = PacketTooBig { mtu: 68, sequence: first, ..real };
         if ipv6 {
-            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&tiny), TooSmall);
+            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &tiny), TooSmall);
             assert_eq!(pair.subflow(Client, 0).path_mtu, 1500);
         } else {
-            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&tiny), PacketTooBigVerdict::Taken);
+            assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &tiny), PacketTooBigVerdict::Taken);
             assert_eq!(pair.subflow(Client, 0).path_mtu, 552, "never less");
         }
         pair.settle();
         pair.run_until_received(Server, 3000, secs(1));
         let acknowledged = PacketTooBig { sequence: first, ..real };
         pair.run_for(ms(100));
-        assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&acknowledged), NotInFlight, "it has arrived");
+        assert_eq!(
+            pair.driver.endpoints[0].handle_packet_too_big(pair.now, &acknowledged),
+            NotInFlight,
+            "it has arrived"
+        );
     }
 }
 
@@ -168,7 +172,7 @@ fn an_old_router_that_names_no_size_gets_the_next_smaller_one() {
     pair.connect();
     pair.write(Client, 1424);
     let real = message(&pair, Client, 0);
-    assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&real), PacketTooBigVerdict::Taken);
+    assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &real), PacketTooBigVerdict::Taken);
     assert_eq!(pair.subflow(Client, 0).path_mtu, 1280);
 }
 
@@ -186,7 +190,7 @@ fn a_message_against_experience_waits_for_a_timeout() {
         }
         pair.write(Client, 1424);
         let claim = message(&pair, Client, 1300);
-        assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(&claim), PacketTooBigVerdict::Waits);
+        assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &claim), PacketTooBigVerdict::Waits);
         assert_eq!(pair.subflow(Client, 0).path_mtu, 1500, "not yet");
         pair.run_until_received(Server, 101_424, secs(5));
         assert_eq!(pair.subflow(Client, 0).path_mtu, if lost { 1300 } else { 1500 });
@@ -257,5 +261,74 @@ fn a_living_connection_takes_another_mtu() {
         let largest = pair.sent(Client).filter(|p| p.number >= number).map(|p| p.segment.ip_len()).max();
         assert_eq!(largest, Some(mtu));
     }
+    mappings(&pair, Client);
+}
+
+/// A connection on a path of 1300 bytes that was thought to take 1500, and has found out.
+fn narrowed(discovery: PathMtuDiscovery) -> Pair {
+    let tcp = TcpConfig { path_mtu_discovery: discovery, ..TcpConfig::default() };
+    let mut pair = narrow(ConnectionConfig { tcp, ..config() }, 1300, Says::Message);
+    pair.connect();
+    pair.write(Client, 300_000);
+    pair.run_until_received(Server, 300_000, secs(10));
+    assert_eq!(pair.subflow(Client, 0).path_mtu, 1300);
+    pair
+}
+
+#[test]
+fn a_path_that_takes_more_again_is_found_by_a_probe_after_ten_minutes() {
+    for (discovery, found) in [(PathMtuDiscovery::Probing, 1500), (PathMtuDiscovery::BlackHoles, 1300)] {
+        let mut pair = narrowed(discovery);
+        pair.driver.io.paths[0].narrow = None;
+        pair.run_for(secs(500));
+        pair.write(Client, 300_000);
+        pair.run_until_received(Server, 600_000, secs(10));
+        assert_eq!(pair.subflow(Client, 0).path_mtu, 1300, "too early");
+        pair.run_for(secs(100));
+        pair.write(Client, 300_000);
+        pair.run_until_received(Server, 900_000, secs(10));
+        assert_eq!(pair.subflow(Client, 0).path_mtu, found);
+        mappings(&pair, Client);
+    }
+}
+
+#[test]
+fn a_probe_that_is_lost_costs_no_window_and_is_tried_again_ten_minutes_later() {
+    let mut pair = narrowed(PathMtuDiscovery::Probing);
+    let mut received = 300_000;
+    for _ in 0..3 {
+        // In 601 s the window has restarted: it grows before anything is tried.
+        pair.run_for(secs(601));
+        let before = pair.subflow(Client, 0).counters;
+        pair.driver.io.paths[0].narrow = Some((1300, Says::Nothing));
+        pair.clear_log();
+        pair.write(Client, 300_000);
+        received += 300_000;
+        pair.run_until_received(Server, received, secs(10));
+        assert_eq!(pair.sent(Client).filter(|p| p.segment.ip_len() > 1300).count(), 1, "one probe");
+        let counters = pair.subflow(Client, 0).counters;
+        assert_eq!(counters.recoveries, before.recoveries, "its size was the reason, not congestion");
+        assert_eq!(counters.timeouts, before.timeouts);
+        assert_eq!(counters.retransmitted_segments - before.retransmitted_segments, 2, "in two pieces");
+        assert_eq!(pair.subflow(Client, 0).path_mtu, 1300);
+    }
+}
+
+#[test]
+fn a_probe_that_is_lost_with_others_is_congestion() {
+    let mut pair = narrowed(PathMtuDiscovery::Probing);
+    pair.driver.io.paths[0].narrow = Some((1300, Says::Nothing));
+    pair.run_for(secs(601));
+    // The three segments before the probe are lost as well.
+    let mut n = 0;
+    pair.script(move |p| {
+        n += u32::from(p.is_data() && p.segment.ip_len() <= 1300);
+        if p.is_data() && p.segment.ip_len() <= 1300 && (2..=9).contains(&n) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Client, 300_000);
+    pair.run_until_received(Server, 600_000, secs(10));
+    assert!(pair.sent(Client).any(|p| p.segment.ip_len() > 1300), "a probe was sent");
+    assert!(pair.subflow(Client, 0).counters.recoveries > 0);
+    assert_eq!(pair.subflow(Client, 0).path_mtu, 1300);
     mappings(&pair, Client);
 }
