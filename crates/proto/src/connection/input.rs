@@ -1,6 +1,6 @@
 //! What arrives: segments and the passing of time.
 
-use super::handshake::{HandshakeStep, Mode};
+use super::handshake::HandshakeStep;
 use super::{Connection, ConnectionError, ConnectionEvent};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};

@@ -2,7 +2,7 @@
 //! fourth, which lets the client send data.
 
 use super::Connection;
-use super::handshake::{HandshakeStep, Mode, REFUSED, join};
+use super::handshake::{HandshakeStep, REFUSED, join};
 use crate::keys::Keys;
 use crate::paths::subflow::Join;
 use crate::seq::SubflowId;

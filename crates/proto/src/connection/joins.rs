@@ -4,7 +4,7 @@
 //! in clear, takes all names; joins beyond them wait apart, a bounded number of them, and the first that proves to be the
 //! peer's takes the name of one that has not.
 
-use super::handshake::{Mode, join};
+use super::handshake::join;
 use super::join_handshake::is_proved;
 use super::{Connection, Role};
 use crate::paths::health::PROBE_INTERVAL;

@@ -1,6 +1,6 @@
 //! What goes out: TCP decides when, the connection adds data, window and Multipath TCP options.
 
-use super::handshake::{Mode, data_ack_number};
+use super::handshake::data_ack_number;
 use super::{Connection, DataFin, Role};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};

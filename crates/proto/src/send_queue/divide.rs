@@ -67,14 +67,19 @@ impl SendQueue {
     #[cold]
     pub(crate) fn join_unsent(&mut self, len: u32) -> bool {
         let Some(first) = self.segments.get(self.sent).copied() else { return false };
-        let (mut end, mut payload) = (self.sent, Payload::EMPTY);
-        let mut dsn = first.dsn;
+        let mut payload = self.payloads[self.sent].slice(0, first.len.min(len));
+        let mut dsn = first.dsn + u64::from(payload.len());
+        let mut end = self.sent + 1;
+        if first.fin {
+            return false;
+        }
         while payload.len() < len {
             let Some(next) = self.segments.get(end).filter(|s| s.dsn == dsn && !s.fin) else { return false };
             let part = self.payloads[end].slice(0, next.len.min(len - payload.len()));
             dsn = dsn + u64::from(part.len());
-            let Some(joined) = Payload::concat(payload, part) else { return false };
-            payload = joined;
+            if !payload.try_append(&part) {
+                return false;
+            }
             end += 1;
         }
         let after = first.ssn + u64::from(len);
