@@ -3,7 +3,7 @@
 //! Nothing here does input or output, reads a clock or draws randomness of its own. A driver (the simulator, a TUN
 //! device) owns an [`Endpoint`] and calls it with four verbs:
 //!
-//! * `handle_*` takes input: a segment, the passing of time;
+//! * `handle_*` takes input: a segment, a router's message, the passing of time;
 //! * commands are the application's: connect, write, read, close;
 //! * `poll_*` gives output: segments to send, the next timer, events for the application;
 //! * everything else is a getter.

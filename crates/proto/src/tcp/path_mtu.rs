@@ -146,7 +146,9 @@ impl Tcp {
             return PacketTooBigVerdict::NotTooBig;
         }
         if self.path_mtu.delivered.max(self.path_mtu.delivered_before) > fits {
-            self.path_mtu.claim = Some((at, mtu));
+            // A whole window may come back: what is said of its first segment counts, which a timeout sends again.
+            let first = self.path_mtu.claim.filter(|(first, _)| (self.send.una..at).contains(first));
+            self.path_mtu.claim = first.or(Some((at, mtu)));
             return PacketTooBigVerdict::Waits;
         }
         self.set_path_mtu(now, mtu);
@@ -162,8 +164,8 @@ impl Tcp {
     /// A retransmission timeout: was the first segment too large?
     pub(super) fn doubt_path_mtu(&mut self, now: Instant) {
         self.give_up_mtu_probe(now);
-        if let Some((at, mtu)) = self.path_mtu.claim.take()
-            && at == self.send.una
+        if let Some((_, mtu)) =
+            self.path_mtu.claim.take_if(|(at, _)| *at <= self.send.una).filter(|c| c.0 == self.send.una)
         {
             return self.set_path_mtu(now, mtu);
         }

@@ -205,6 +205,21 @@ fn a_message_against_experience_waits_for_a_timeout() {
 }
 
 #[test]
+fn a_path_that_narrows_in_mid_stream_costs_one_timeout() {
+    for config in [config(), tcp_config()] {
+        let mut pair = Pair::new(&[10], config);
+        pair.connect();
+        pair.write(Client, 200_000);
+        pair.run_until_received(Server, 200_000, secs(5));
+        pair.driver.io.paths[0].narrow = Some((1300, Says::Message));
+        pair.write(Client, 200_000);
+        pair.run_until_received(Server, 400_000, secs(5));
+        assert_eq!(pair.subflow(Client, 0).path_mtu, 1300);
+        assert_eq!(pair.subflow(Client, 0).counters.timeouts, 1);
+    }
+}
+
+#[test]
 fn a_black_hole_is_found_without_messages() {
     for (config, mtu) in [(config(), 1300), (tcp_config(), 1300), (config(), 1100), (config(), 600)] {
         let config = ConnectionConfig { close_timeout: secs(600), ..config };
