@@ -6,6 +6,9 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::shard::{Existing, Ready};
 use pathweave_algorithms::Registry;
+use pathweave_experiments::claim::verdicts;
+use pathweave_experiments::page::page;
+use pathweave_experiments::reproduction::text as claims;
 use pathweave_experiments::results::Results;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -34,7 +37,13 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     let path = options.out.join("runs.jsonl");
     std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
     let results = Results::new(&ready.sweep, &records);
-    let text = format!("{} runs: {}\n", results.runs, path.display());
+    let judged = verdicts(&ready.sweep, &results).map_err(Failure::Input)?;
+    let page_path = options.out.join("page.html");
+    let page = page(&ready.sweep, &results, &judged, env!("CARGO_PKG_VERSION"));
+    std::fs::write(&page_path, page).map_err(Failure::writing(page_path.display()))?;
+    let mut text =
+        if judged.is_empty() { String::new() } else { claims(&ready.sweep.plan.name, &ready.sweep.plan, &judged) };
+    text.push_str(&format!("{} runs: {}\nAs a page: {}\n", results.runs, path.display(), page_path.display()));
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
     let problems = problems(&results);
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;

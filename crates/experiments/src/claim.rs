@@ -141,23 +141,6 @@ impl Comparison {
     }
 }
 
-impl Condition {
-    fn holds(&self, value: &str) -> bool {
-        let number = value.parse::<f64>().ok();
-        match self {
-            Condition::OneOf(list) => {
-                list.iter().any(|one| one == value || (number.is_some() && one.parse::<f64>().ok() == number))
-            }
-            Condition::Compared(word, than) => number.is_some_and(|number| match *word {
-                "<" => number < *than,
-                "<=" => number <= *than,
-                ">" => number > *than,
-                _ => number >= *than,
-            }),
-        }
-    }
-}
-
 fn open_values(plan: &Plan, point: usize) -> Vec<usize> {
     let open = plan.points[point].iter().zip(&plan.parameters).filter(|(_, p)| p.open);
     open.map(|(value, _)| *value).collect()

@@ -8,6 +8,7 @@
 
 pub mod claim;
 pub mod metric;
+pub mod page;
 pub mod plan;
 pub mod plot;
 pub mod record;

@@ -61,3 +61,12 @@ pub(crate) fn document(page: &Document<'_>) -> String {
         json_in_script(page.data),
     )
 }
+
+const FIGURES_JS: &str = include_str!("../assets/figures.js");
+
+/// A page whose figures are SVG within its text: elements `<svg class="figure" aria-label="..." data-values="...">`, whose colours are
+/// the classes of `page.css`. `body` is HTML, and goes into the main part of the page.
+pub fn figure_page(title: &str, body: &str, version: &str) -> String {
+    let body = format!("{BRAND}</header>\n<main id=\"main\">\n{body}</main>\n");
+    document(&Document { title, body: &body, version, data: "{}", script: FIGURES_JS })
+}

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// Text as HTML, inside elements and quoted attributes.
-pub(crate) fn html(text: &str) -> String {
+pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

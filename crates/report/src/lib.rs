@@ -26,6 +26,8 @@ mod why;
 pub use card::{About, ExplanationLink};
 pub use csv::csv;
 pub use difference::Difference;
+pub use document::figure_page;
+pub use encode::html;
 pub use explain_page::explain_page;
 pub use number::short;
 pub use page::page;

@@ -4,6 +4,7 @@ mod compare;
 mod explain;
 mod listings;
 mod new_scheduler;
+mod sweep;
 mod validate;
 
 use std::path::PathBuf;

@@ -108,6 +108,14 @@ fn comparison(read: &Read<'_>, plan: &Plan, value: &Value, table: &[Entry]) -> R
         let index = parameter(read, plan, "where", &entry.key, &entry.value)?;
         only.push((index, condition(read, plan, index, entry)?));
     }
+    let about = |point: usize| {
+        let values = plan.values(point);
+        only.iter().all(|(parameter, condition): &(usize, Condition)| condition.holds(values[*parameter]))
+    };
+    if !(0..plan.points.len()).any(about) {
+        let place = read.find(table, "where").map_or(value, |e| &e.value);
+        return Err(read.reader.wrong("where", place, "values of which the plan has a point"));
+    }
     let mut scenarios = Vec::new();
     for (name, value) in read.list(table, "scenarios")? {
         scenarios.push(scenario(read, plan, "scenarios", &name, value)?);

@@ -170,6 +170,24 @@ pub enum Condition {
     Compared(&'static str, f64),
 }
 
+impl Condition {
+    /// Whether this is one of the values that are meant.
+    pub fn holds(&self, value: &str) -> bool {
+        let number = value.parse::<f64>().ok();
+        match self {
+            Condition::OneOf(list) => {
+                list.iter().any(|one| one == value || (number.is_some() && one.parse::<f64>().ok() == number))
+            }
+            Condition::Compared(word, than) => number.is_some_and(|number| match *word {
+                "<" => number < *than,
+                "<=" => number <= *than,
+                ">" => number > *than,
+                _ => number >= *than,
+            }),
+        }
+    }
+}
+
 /// A comparison that is made at every point that it is about.
 #[derive(Clone, Debug)]
 pub struct Comparison {

@@ -5,6 +5,7 @@
 
 mod axis;
 mod forms;
+pub mod map;
 
 use crate::metric;
 use crate::plan::{Figure, Form};

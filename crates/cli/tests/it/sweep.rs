@@ -1,0 +1,165 @@
+//! `pathweave sweep` and `pathweave reproduce`.
+
+use crate::{folder, pathweave, stderr, stdout};
+use std::fs;
+use std::path::Path;
+
+const PLAN: &str = r#"
+format = 1
+name = "small"
+scenarios = ["cp-asymmetric"]
+schedulers = ["minrtt", "redundant"]
+seeds = 2
+set = { duration = "3s", measure_from = "1s" }
+
+[[parameter]]
+name = "buffer"
+label = "receive buffer, KB"
+values = [40, 400]
+set = { "connection.receive_buffer" = "{}KB" }
+
+[[figure]]
+x = "buffer"
+
+[[claim]]
+id = "redundant-not-above-one"
+says = "Redundant delivers at most what plain TCP does (tolerance 5 %)"
+source = "its rule"
+[[claim.compare]]
+left = "redundant"
+is = "<="
+right = 7.7
+margin = "5%"
+"#;
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn shards_are_the_whole_for_any_number_and_any_threads() {
+    let folder = folder("sweep-shards");
+    fs::write(folder.join("p.toml"), PLAN).expect("the plan can be written");
+    let output = pathweave(&folder, &["sweep", "p.toml", "--out", "one", "--jobs", "2"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("holds  redundant-not-above-one") && text.contains("16 runs: "), "{text}");
+    for shard in ["2/3", "1/3", "3/3"] {
+        let output = pathweave(&folder, &["sweep", "p.toml", "--out", "three", "--shard", shard, "--jobs", "1"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let (one, three) = (read(folder.join("one/runs.jsonl")), read(folder.join("three/runs.jsonl")));
+    assert_eq!(one.lines().count(), 16);
+    assert!(one == three, "the shards together are not the whole");
+    let page = read(folder.join("one/page.html"));
+    assert!(page == read(folder.join("three/page.html")));
+    for part in ["Which scheduler wins where", "The buffer needed", "redundant", "svg class=\"figure\""] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_was_torn() {
+    let folder = folder("sweep-resume");
+    fs::write(folder.join("p.toml"), PLAN).expect("the plan can be written");
+    let sweep = |more: &[&str]| pathweave(&folder, &[&["sweep", "p.toml", "--out", "out"], more].concat());
+    assert!(sweep(&[]).status.success());
+    let file = folder.join("out/runs-1-of-1.jsonl");
+    let whole = read(&file);
+    // The header, five runs in another order, and half of a line.
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let mut torn: String = [0, 9, 2, 1, 5, 7].map(|i| lines[i]).concat();
+    torn.push_str(&lines[3][..40]);
+    fs::write(&file, &torn).expect("the file can be written");
+
+    let output = sweep(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--resume goes on with them"), "{}", stderr(&output));
+    assert!(sweep(&["--resume"]).status.success());
+    assert!(read(&file) == whole, "a run is lost, made twice or different");
+
+    // Another plan, or another program, is refused.
+    let other = PLAN.replace("[40, 400]", "[40, 500]");
+    fs::write(folder.join("p.toml"), other).expect("the plan can be written");
+    let output = sweep(&["--resume"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the plan has changed since"), "{}", stderr(&output));
+    fs::write(folder.join("p.toml"), PLAN.replace("its rule", "elsewhere")).expect("the plan can be written");
+    assert!(sweep(&["--resume"]).status.success(), "a claim's words change no run");
+    let at = whole.find("\"program\":\"").expect("there is a program") + 18;
+    fs::write(&file, format!("{}x{}", &whole[..at], &whole[at + 1..])).expect("the file can be written");
+    let output = sweep(&["--resume"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("another version of this program"), "{}", stderr(&output));
+}
+
+#[test]
+fn mistakes_name_the_place_in_the_plan() {
+    let folder = folder("sweep-mistakes");
+    let says = |from: &str, to: &str, expected: &str| {
+        assert!(PLAN.contains(from), "{from} is not in the plan");
+        fs::write(folder.join("p.toml"), PLAN.replacen(from, to, 1)).expect("the plan can be written");
+        let output = pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.starts_with(&format!("error: p.toml:{expected}")), "{text}");
+    };
+    says("seeds = 2", "seeds = \"some\"", "6: seeds = some: allowed: a whole number from 1");
+    says("seeds = 2", "sedes = 2", "6: sedes is not a setting here; there are: format, name");
+    says("\"redundant\"]", "\"redundand\"]", "5: ");
+    says("cp-asymmetric", "cp-asymetric", "4: from = cp-asymetric: allowed: a file (");
+    says("{}KB", "{}KBit", "13: connection.receive_buffer = 40KBit: allowed: a fixed size such as 60KB");
+    says("{}KB", "40KB", "13: connection.receive_buffer = 40KB: allowed: a value with {} in it");
+    says("\"3s\"", "\"3 parsecs\"", "7: duration = 3 parsecs: allowed: a time");
+    says("x = \"buffer\"", "x = \"delay\"", "16: x = delay: allowed: parameters of the plan: buffer");
+    says("is = \"<=\"", "is = \"=<\"", "24: is = =<: allowed: <, >, <=, >=, =");
+    says("left = \"redundant\"", "left = \"blest\"", "23: left = blest: allowed: minrtt, redundant");
+    says("margin = \"5%\"", "where = { buffer = \"< 10\" }", "26: ");
+    says("margin = \"5%\"", "metric = \"speed\"", "26: metric = speed: allowed: goodput_mbps, ");
+}
+
+#[test]
+fn points_come_from_a_file() {
+    let folder = folder("sweep-points");
+    let plan = PLAN.replace("values = [40, 400]\n", "").replace("seeds = 2", "points = \"points.csv\"\nseeds = 2");
+    fs::write(folder.join("p.toml"), plan).expect("the plan can be written");
+    let sweep = || pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
+    fs::write(folder.join("points.csv"), "buffer\n40\n\n90,1\n").expect("the points can be written");
+    let output = sweep();
+    assert_eq!(stderr(&output).trim(), "error: points.csv:4: points = 90,1: allowed: 1 values with commas between them");
+    fs::write(folder.join("points.csv"), "buffer\n40\n90\n400\n").expect("the points can be written");
+    let output = sweep();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(read(folder.join("out/runs.jsonl")).lines().count(), 24);
+}
+
+#[test]
+fn reproductions_have_verdicts_figures_and_lines() {
+    let folder = folder("reproduce");
+    let experiments = folder.join("experiments/paper");
+    fs::create_dir_all(&experiments).expect("the folder can be made");
+    fs::write(experiments.join("fig1.toml"), PLAN).expect("the plan can be written");
+    fs::write(folder.join("experiments/missing.md"), "## Not reproduced\n").expect("the file can be written");
+    let reproduce = |what: &str| pathweave(&folder, &["reproduce", what, "--jsonl", "claims.jsonl", "--out", "out"]);
+    let output = reproduce("paper/fig1");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("1 claims: 1 hold, 0 hold partly, 0 fail"), "{}", stdout(&output));
+    let line: serde_json::Value = serde_json::from_str(&read(folder.join("claims.jsonl"))).expect("one line of JSON");
+    for (key, value) in [("paper", "paper"), ("id", "fig1"), ("verdict", "holds"), ("source", "its rule")] {
+        assert_eq!(line[key], value);
+    }
+    assert_eq!((line["seeds"].as_u64(), line["measured"].as_array().map(Vec::len)), (Some(2), Some(2)));
+    let document = read(folder.join("out/reproduction.md"));
+    assert!(document.contains("![small](paper-fig1-1.svg)") && document.ends_with("## Not reproduced\n"), "{document}");
+    let svg = read(folder.join("out/paper-fig1-1.svg"));
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<circle"));
+    // A second time nothing is run, and a wrong name is told.
+    let again = fs::metadata(folder.join("out/paper/fig1/runs-1-of-1.jsonl")).and_then(|m| m.modified());
+    assert!(reproduce("paper").status.success());
+    assert_eq!(read(folder.join("out/reproduction.md")), document);
+    assert!(again.is_ok());
+    let output = reproduce("paper/fig2");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there are: paper/fig1"), "{}", stderr(&output));
+}

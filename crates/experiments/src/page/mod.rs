@@ -1,0 +1,345 @@
+//! The page of a sweep: where several paths are worse than one, which scheduler wins where, which buffer is needed, figures and claims.
+
+mod needed;
+
+use crate::claim::Judged;
+use crate::metric;
+use crate::plan::What;
+use crate::plot::map::{Axes, Cell, map};
+use crate::plot::{self, Drawn, HEIGHT, WIDTH};
+use crate::reproduction::{counts, words};
+use crate::results::Results;
+use crate::runs::Sweep;
+use core::fmt::Write as _;
+use pathweave_report::{Difference, figure_page, html, short};
+
+/// The most maps of one kind; more would not be looked at.
+const MOST_MAPS: usize = 24;
+/// The most rows of the table.
+const MOST_ROWS: usize = 400;
+
+/// The page as one HTML file that needs nothing from outside. Equal runs give equal bytes.
+pub fn page(sweep: &Sweep, results: &Results, judged: &[Judged<'_>], version: &str) -> String {
+    let plan = &sweep.plan;
+    let mut out = format!("<section class=\"scenario\"><h1 class=\"name\">{}</h1>\n", html(&plan.title));
+    let several = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let schedulers = multipath(sweep).count();
+    let _ = writeln!(
+        out,
+        "<p class=\"about\">{} · {} · {} · {} · {}{}</p>",
+        several(plan.scenarios.len(), "scenario"),
+        several(schedulers, "scheduler"),
+        several(plan.points.len(), "point"),
+        several(usize::try_from(plan.seeds).unwrap_or(0), "seed"),
+        several(results.runs, "run"),
+        if plan.source.is_empty() { String::new() } else { format!(" · {}", html(&plan.source)) }
+    );
+    answer(&mut out, sweep, results);
+    claims(&mut out, judged);
+    for figure in &plan.figures {
+        drawn(&mut out, &plot::draw(sweep, results, figure));
+    }
+    maps(&mut out, sweep, results);
+    out.push_str(&needed::card(sweep, results));
+    table(&mut out, sweep, results);
+    if !results.problems.is_empty() {
+        out.push_str("<div class=\"card\"><h3>Runs that did not complete</h3><ul>");
+        for problem in &results.problems {
+            let _ = write!(out, "<li>{}</li>", html(problem));
+        }
+        out.push_str("</ul></div>\n");
+    }
+    out.push_str("</section>\n");
+    figure_page(&format!("{} – Pathweave", plan.name), &out, version)
+}
+
+/// The variants that are not plain TCP.
+fn multipath(sweep: &Sweep) -> impl Iterator<Item = usize> + '_ {
+    (0..sweep.variants.len()).filter(|v| matches!(sweep.variants[*v].run, What::Scheduler(_)))
+}
+
+/// The best plain TCP of a place, by its mean goodput.
+fn best_tcp(sweep: &Sweep, results: &Results, scenario: usize, point: usize) -> Option<usize> {
+    let plain = (0..sweep.variants.len()).filter(|v| matches!(sweep.variants[*v].run, What::PlainTcp(_)));
+    let goodput = |v: usize| Some((results.estimate(scenario, point, v, "goodput_mbps")?.mean, v));
+    plain.filter_map(goodput).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, v)| v)
+}
+
+/// A variant's goodput minus that of the best plain TCP, seed by seed.
+fn against_tcp(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> Option<Difference> {
+    let tcp = best_tcp(sweep, results, scenario, point)?;
+    let reference = results.by_seed(scenario, point, tcp, "goodput_mbps");
+    let other = |seed: u64| reference.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
+    let values = results.by_seed(scenario, point, variant, "goodput_mbps");
+    Difference::of(&values.into_iter().filter_map(|(seed, x)| Some((x, other(seed)?))).collect::<Vec<_>>())
+}
+
+fn is_worse(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> bool {
+    against_tcp(sweep, results, scenario, point, variant).and_then(|d| d.bounds()).is_some_and(|(_, high)| high < 0.0)
+}
+
+/// Where several paths are worse than one, in sentences.
+fn answer(out: &mut String, sweep: &Sweep, results: &Results) {
+    let mut counts = Vec::new();
+    for v in multipath(sweep) {
+        let (mut worse, mut all) = (0, 0);
+        for cell in sweep.cells.iter().filter(|c| c.variant == v) {
+            if against_tcp(sweep, results, cell.scenario, cell.point, v).is_some() {
+                all += 1;
+                worse += usize::from(is_worse(sweep, results, cell.scenario, cell.point, v));
+            }
+        }
+        if all > 0 {
+            counts.push((worse, all, &sweep.variants[v].name));
+        }
+    }
+    counts.sort_by(|a, b| b.0.cmp(&a.0));
+    let Some((worst, ..)) = counts.first() else { return };
+    let class = if *worst > 0 { "verdict worse" } else { "verdict" };
+    let list: Vec<String> =
+        counts.iter().map(|(worse, all, name)| format!("{} at {worse} of {all}", html(name))).collect();
+    let first = match worst {
+        0 => "Several paths are nowhere worse than plain TCP on the best one.".to_owned(),
+        _ => "Several paths are worse than plain TCP on the best one at some points.".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "<div class=\"{class}\"><p>{first}</p><p class=\"more\">Significantly less goodput, seed by seed: {}.</p></div>",
+        list.join(", ")
+    );
+}
+
+fn claims(out: &mut String, judged: &[Judged<'_>]) {
+    if judged.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<div class=\"card\"><h3>Claims</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Claims\"><table><thead><tr>\
+         <th class=\"who\">Verdict</th><th class=\"who\">Claim</th><th class=\"who\">Measured</th></tr></thead><tbody>",
+    );
+    for one in judged {
+        let word = one.verdict.word();
+        let first = one.atoms.iter().min_by_key(|a| a.holds).map(words).unwrap_or_default();
+        let _ = write!(
+            out,
+            "<tr><td class=\"{word}\">{word}</td><td class=\"words\">{} <small>{}</small></td><td class=\"words\">{}<small>{}</small></td></tr>",
+            html(&one.claim.says),
+            html(&one.claim.source),
+            html(&counts(one)),
+            html(&first)
+        );
+    }
+    out.push_str("</tbody></table></div></div>\n");
+}
+
+/// A plan's own figure.
+fn drawn(out: &mut String, drawn: &Drawn) {
+    if drawn.panels.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<div class=\"card\"><h3>{}</h3>", html(&drawn.title));
+    legend(out, &drawn.legend);
+    out.push_str("<div class=\"figures\">");
+    for panel in &drawn.panels {
+        let label = format!("{} {}", drawn.title, panel.title);
+        svg(out, &panel.title, label.trim(), &panel.body, HEIGHT, panel.values);
+    }
+    out.push_str("</div></div>\n");
+}
+
+fn legend(out: &mut String, entries: &[(String, String)]) {
+    out.push_str("<ul class=\"key\">");
+    for (class, name) in entries {
+        let _ = write!(
+            out,
+            "<li><svg width=\"22\" height=\"8\" style=\"width:22px\" class=\"figure-key\"><path class=\"line {class}\" fill=\"none\" stroke-width=\"3\" d=\"M0 4h22\"/></svg>{}</li>",
+            html(name)
+        );
+    }
+    out.push_str("</ul>");
+}
+
+fn svg(out: &mut String, caption: &str, label: &str, body: &str, height: f64, values: usize) {
+    let _ = write!(
+        out,
+        "<figure><figcaption>{}</figcaption><svg class=\"figure\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
+         data-values=\"{values}\">\n{body}</svg></figure>\n",
+        html(caption),
+        html(label)
+    );
+}
+
+/// What maps are over: two parameters, or one.
+struct Plane {
+    x: usize,
+    y: Option<usize>,
+    /// The points of each map, and what is the same at all of them.
+    maps: Vec<(Vec<usize>, String)>,
+}
+
+/// The first two parameters with several values, if the points are a grid of them.
+fn plane(sweep: &Sweep) -> Option<Plane> {
+    let plan = &sweep.plan;
+    let varied: Vec<usize> = (0..plan.parameters.len()).filter(|p| plan.parameters[*p].values.len() > 1).collect();
+    if plan.points.len() != varied.iter().map(|p| plan.parameters[*p].values.len()).product::<usize>() {
+        return None;
+    }
+    let x = *varied.first()?;
+    let y = varied.get(1).copied();
+    let mut maps: Vec<(Vec<usize>, Vec<usize>, String)> = Vec::new();
+    for point in 0..plan.points.len() {
+        let others: Vec<usize> = varied.iter().skip(2).copied().collect();
+        let key: Vec<usize> = others.iter().map(|p| plan.points[point][*p]).collect();
+        match maps.iter_mut().find(|(k, ..)| *k == key) {
+            Some((_, points, _)) => points.push(point),
+            None => {
+                let values = plan.values(point);
+                let words = others.iter().map(|p| format!("{} {}", plan.parameters[*p].label, values[*p]));
+                maps.push((key, vec![point], words.collect::<Vec<_>>().join(", ")));
+            }
+        }
+    }
+    Some(Plane { x, y, maps: maps.into_iter().map(|(_, points, words)| (points, words)).collect() })
+}
+
+fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
+    let plan = &sweep.plan;
+    let Some(plane) = plane(sweep) else {
+        if plan.points.len() > 1 {
+            out.push_str("<p class=\"note\">The points are no grid, so there are no maps.</p>\n");
+        }
+        return;
+    };
+    let none = [String::new()];
+    let axes = Axes {
+        x: (&plan.parameters[plane.x].label, &plan.parameters[plane.x].values),
+        y: plane.y.map_or(("", &none[..]), |y| (&plan.parameters[y].label, &plan.parameters[y].values)),
+    };
+    let mut benefit = Vec::new();
+    let mut winners = Vec::new();
+    for (scenario, of) in plan.scenarios.iter().enumerate() {
+        for (points, words) in &plane.maps {
+            let name = if plan.scenarios.len() > 1 { of.name.as_str() } else { "" };
+            let place: Vec<&str> = [name, words].into_iter().filter(|w| !w.is_empty()).collect();
+            let place = place.join(", ");
+            let one = |cell: &dyn Fn(usize) -> Option<Cell>| {
+                let mut cells = vec![vec![None; axes.x.1.len()]; axes.y.1.len()];
+                for point in points {
+                    let at = &plan.points[*point];
+                    cells[plane.y.map_or(0, |y| at[y])][at[plane.x]] = cell(*point);
+                }
+                let values = cells.iter().flatten().flatten().count();
+                (map(&axes, &cells), values)
+            };
+            for v in multipath(sweep) {
+                let title = [sweep.variants[v].name.as_str(), &place].into_iter().filter(|w| !w.is_empty());
+                let title = title.collect::<Vec<_>>().join(", ");
+                benefit.push((title, one(&|point| benefit_cell(sweep, results, scenario, point, v))));
+            }
+            winners.push((place.clone(), one(&|point| winner_cell(sweep, results, scenario, point))));
+        }
+    }
+    let note = "Aggregation benefit: 0 is plain TCP on the best path, 1 is all paths added up, -1 is nothing. A red edge: significantly \
+                less than plain TCP on the best path.";
+    card(out, "Where several paths are worse than one", note, &benefit, None);
+    let note = "The scheduler with the highest mean goodput; plain TCP where no scheduler is above it.";
+    let key: Vec<(String, String)> =
+        (0..sweep.variants.len()).map(|v| (plot::class(v), sweep.variants[v].name.clone())).collect();
+    card(out, "Which scheduler wins where", note, &winners, Some(&key));
+}
+
+/// A map with its title, its height and the number of its values.
+type Titled = (String, ((String, f64), usize));
+
+fn card(out: &mut String, title: &str, note: &str, maps: &[Titled], key: Option<&[(String, String)]>) {
+    if maps.iter().all(|(_, (_, values))| *values == 0) {
+        return;
+    }
+    let _ = write!(out, "<div class=\"card\"><h3>{title}</h3><p class=\"note\">{note}");
+    if maps.len() > MOST_MAPS {
+        let _ = write!(out, " {} of {} maps are shown; runs.jsonl has all values.", MOST_MAPS, maps.len());
+    }
+    out.push_str("</p>");
+    if let Some(key) = key {
+        legend(out, key);
+    }
+    out.push_str("<div class=\"figures\">");
+    for (caption, ((body, height), values)) in maps.iter().take(MOST_MAPS).filter(|(_, (_, values))| *values > 0) {
+        svg(out, caption, &format!("{title}: {caption}"), body, *height, *values);
+    }
+    out.push_str("</div></div>\n");
+}
+
+fn benefit_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> Option<Cell> {
+    let benefit = results.estimate(scenario, point, variant, "aggregation_benefit")?.mean;
+    let goodput = results.estimate(scenario, point, variant, "goodput_mbps")?.mean;
+    let class = match benefit {
+        b if b < -0.3 => "less3",
+        b if b < -0.1 => "less2",
+        b if b < -0.02 => "less1",
+        b if b <= 0.02 => "same",
+        b if b <= 0.3 => "more1",
+        b if b <= 0.7 => "more2",
+        _ => "more3",
+    };
+    Some(Cell {
+        class: class.into(),
+        text: format!("{benefit:+.2}"),
+        tip: format!("{}: benefit {benefit:+.2}, {} Mbit/s", sweep.plan.values(point).join(", "), short(goodput)),
+        marked: is_worse(sweep, results, scenario, point, variant),
+    })
+}
+
+fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) -> Option<Cell> {
+    let goodput = |v: usize| Some((results.estimate(scenario, point, v, "goodput_mbps")?.mean, v));
+    let (best, v) = (0..sweep.variants.len()).filter_map(goodput).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let name = &sweep.variants[v].name;
+    Some(Cell {
+        class: format!("won f{}", v % plot::COLOURS),
+        text: name.clone(),
+        tip: format!("{}: {name}, {} Mbit/s", sweep.plan.values(point).join(", "), short(best)),
+        marked: false,
+    })
+}
+
+/// All numbers, if they are not too many.
+fn table(out: &mut String, sweep: &Sweep, results: &Results) {
+    let plan = &sweep.plan;
+    if sweep.cells.len() > MOST_ROWS {
+        return;
+    }
+    let default = ["goodput_mbps", "aggregation_benefit", "out_of_order_mean_kb", "bound_share"].map(str::to_owned);
+    let metrics = if plan.metrics.is_empty() { &default[..] } else { &plan.metrics };
+    out.push_str(
+        "<details class=\"card\"><summary><h3>All numbers</h3></summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"All numbers\"><table class=\"numbers\"><thead><tr><th class=\"who\">Variant</th><th>Scenario</th>",
+    );
+    for parameter in &plan.parameters {
+        let _ = write!(out, "<th>{}</th>", html(&parameter.label));
+    }
+    for name in metrics {
+        let _ = write!(out, "<th>{} <small>{}</small></th>", html(name), metric::unit(name).unwrap_or(""));
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for cell in &sweep.cells {
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td>",
+            html(&sweep.variants[cell.variant].name),
+            html(&plan.scenarios[cell.scenario].name)
+        );
+        for value in plan.values(cell.point) {
+            let _ = write!(out, "<td>{}</td>", html(value));
+        }
+        for name in metrics {
+            let value = results.estimate(cell.scenario, cell.point, cell.variant, name);
+            let text = value.map_or("–".into(), |e| match e.margin() {
+                Some(margin) => format!("{} <small>± {}</small>", short(e.mean), short(margin)),
+                None => short(e.mean),
+            });
+            let _ = write!(out, "<td>{text}</td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div></details>\n");
+}
