@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The libraries that others build on, from the bottom up.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 10] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-proto",
@@ -17,6 +17,7 @@ const LIBRARIES: [&str; 9] = [
     "pathweave-netsim",
     "pathweave-lab",
     "pathweave-report",
+    "pathweave-experiments",
     "pathweave",
 ];
 /// Of a library, so many changed lines are shown.

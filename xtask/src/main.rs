@@ -5,6 +5,7 @@ mod captures;
 mod decisions;
 mod determinism;
 mod digests;
+mod experiments;
 mod instructions;
 mod new_scheduler;
 mod page;
@@ -46,6 +47,8 @@ cargo xtask page FILE    opens a report page in headless Chromium, light and dar
 cargo xtask specs        updates the tables of specs/
 cargo xtask results      updates docs/results/, docs/schedulers/ and the table and picture in the README
 cargo xtask transients   checks that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
+cargo xtask reproduction [--quick]  makes the papers' experiments and writes docs/reproduction.md; goes on where it was stopped
+cargo xtask experiments  some small experiments, a sweep that is killed and goes on, shards, and the page
 cargo xtask schedulers   updates docs/schedulers/ from the sources and docs/results/";
 
 fn main() -> ExitCode {
@@ -131,6 +134,15 @@ fn main() -> ExitCode {
         ["decisions", "--write"] => {
             steps.step("decisions", |_| decisions::write());
         }
+        ["reproduction"] => {
+            steps.step("reproduction", |_| experiments::write(false));
+        }
+        ["reproduction", "--quick"] => {
+            steps.step("reproduction", |_| experiments::write(true));
+        }
+        ["experiments"] => {
+            steps.step("experiments", |_| results::build().and_then(|()| experiments::smoke()));
+        }
         ["transients"] => {
             steps.step("transients", |_| transients::write());
         }
@@ -206,6 +218,7 @@ fn test(steps: &mut Steps) {
         steps.step("README", |_| results::check_readme(&table));
     }
     steps.step("captures", |_| captures::check());
+    steps.step("experiments", |_| experiments::smoke());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("faults", |_| faults("--runs 20000"));

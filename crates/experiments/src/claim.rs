@@ -298,3 +298,7 @@ impl Comparison {
 fn round(x: f64) -> f64 {
     libm::round(x * 1e6) / 1e6
 }
+
+#[cfg(test)]
+#[path = "claim_tests.rs"]
+mod tests;

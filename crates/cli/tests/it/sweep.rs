@@ -127,7 +127,10 @@ fn points_come_from_a_file() {
     let sweep = || pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
     fs::write(folder.join("points.csv"), "buffer\n40\n\n90,1\n").expect("the points can be written");
     let output = sweep();
-    assert_eq!(stderr(&output).trim(), "error: points.csv:4: points = 90,1: allowed: 1 values with commas between them");
+    assert_eq!(
+        stderr(&output).trim(),
+        "error: points.csv:4: points = 90,1: allowed: 1 values with commas between them"
+    );
     fs::write(folder.join("points.csv"), "buffer\n40\n90\n400\n").expect("the points can be written");
     let output = sweep();
     assert!(output.status.success(), "{}", stderr(&output));

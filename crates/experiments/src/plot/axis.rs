@@ -94,7 +94,7 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) const LEFT: f64 = 50.0;
-    const RIGHT: f64 = 12.0;
+    const RIGHT: f64 = 18.0;
     const TOP: f64 = 10.0;
     const BOTTOM: f64 = 44.0;
 

@@ -67,7 +67,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
                     ROW - 3.5
                 );
             }
-            if 7.2 * cell.text.chars().count() as f64 + 4.0 <= width {
+            if 6.9 * cell.text.chars().count() as f64 + 3.0 <= width {
                 let _ = write!(
                     out,
                     "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",

@@ -1,0 +1,150 @@
+//! The papers' experiments: a smoke of two minutes for the tests, and the document with all verdicts.
+
+use crate::page;
+use crate::results::{self, pathweave, put};
+use crate::run::{root, run, target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// What the smoke reproduces.
+const SMOKE: [&str; 3] = ["cp/fig5", "dpsaf/fig12", "rems/table8"];
+/// The plan that is killed, gone on with, and split.
+const PLAN: &str = "experiments/cp/fig5.toml";
+/// The sweep is killed after so many lines.
+const LINES: usize = 20;
+/// How long it may take to write them, in hundredths of a second.
+const PATIENCE: u32 = 6000;
+/// Where the document's figures are.
+const FIGURES: &str = "docs/reproduction";
+
+/// Some experiments with claims and figures; a sweep that is killed and goes on; shards; the page.
+///
+/// # Errors
+/// What does not hold.
+pub(crate) fn smoke() -> Result<(), String> {
+    let folder = target().join("experiments");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let lines = folder.join("claims.jsonl");
+    let mut command = pathweave();
+    command.arg("reproduce").args(SMOKE).args(["--quick", "--out"]).arg(&folder).arg("--jsonl").arg(&lines);
+    run(command.current_dir(root()))?;
+    let claims = read(&lines)?;
+    for experiment in SMOKE {
+        let id = experiment.split('/').next_back().unwrap_or(experiment);
+        if !claims.lines().any(|line| line.contains(&format!("\"id\":\"{id}\""))) {
+            return Err(format!("{experiment} has no verdict"));
+        }
+    }
+    let pictures = entries(&folder)?.iter().filter(|p| p.extension().is_some_and(|e| e == "svg")).count();
+    if pictures < SMOKE.len() {
+        return Err(format!("{pictures} figures of {} experiments", SMOKE.len()));
+    }
+    let [whole, killed, shards] = ["whole", "killed", "shards"].map(|name| folder.join(name));
+    sweep(&whole, &[])?;
+    kill(&killed)?;
+    sweep(&killed, &["--resume"])?;
+    sweep(&shards, &["--shard", "2/2", "--jobs", "1"])?;
+    sweep(&shards, &["--shard", "1/2"])?;
+    let expected = read(&whole.join("runs.jsonl"))?;
+    for other in [&killed, &shards] {
+        if read(&other.join("runs.jsonl"))? != expected {
+            return Err(format!("{} differs from the uninterrupted sweep", other.display()));
+        }
+    }
+    page::check(&whole.join("page.html"))
+}
+
+fn sweep(out: &Path, more: &[&str]) -> Result<(), String> {
+    let mut command = pathweave();
+    command.args(["sweep", PLAN, "--quick", "--out"]).arg(out).args(more);
+    run(command.current_dir(root()))
+}
+
+/// Starts a sweep and ends it without warning when some of its runs are there.
+fn kill(out: &Path) -> Result<(), String> {
+    let mut command = pathweave();
+    command.args(["sweep", PLAN, "--quick", "--jobs", "1", "--out"]).arg(out).current_dir(root());
+    let mut child = command.stdout(Stdio::null()).spawn().map_err(|e| format!("the sweep: {e}"))?;
+    let seen = wait(&mut child, &out.join("runs-1-of-1.jsonl"));
+    let _ = child.kill();
+    let _ = child.wait();
+    seen
+}
+
+fn wait(child: &mut Child, file: &Path) -> Result<(), String> {
+    for _ in 0..PATIENCE {
+        let lines = fs::read(file).map_or(0, |bytes| bytes.iter().filter(|b| **b == b'\n').count());
+        if lines > LINES {
+            return Ok(());
+        }
+        if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+            return Err("the sweep ended before it was killed: it is too small for this check".into());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err("the sweep makes no runs".into())
+}
+
+/// Makes all experiments and writes `docs/reproduction.md` with its figures. Goes on where it was stopped.
+///
+/// # Errors
+/// If a command fails or a file cannot be written.
+pub(crate) fn write(quick: bool) -> Result<(), String> {
+    results::build()?;
+    let out = target().join("reproduction");
+    let mut command = pathweave();
+    command.arg("reproduce").arg("--out").arg(&out);
+    if quick {
+        command.arg("--quick");
+    }
+    run(command.current_dir(root()))?;
+    let text = read(&out.join("reproduction.md"))?;
+    let mut document = format!(
+        "# The papers' experiments, reproduced\n\nWritten by `cargo xtask reproduction{0}`, which runs `pathweave reproduce{0}`: the plans are in \
+         [experiments](../experiments), [experiments.md](experiments.md) says what a verdict means. Each figure is ours; a claim is the paper's, in our \
+         words. A claim that fails is a finding, and none was tuned.\n\n",
+        if quick { " --quick" } else { "" }
+    );
+    if quick {
+        document.push_str("**These are the small runs of `--quick`**: fewer values, fewer seeds, shorter.\n\n");
+    }
+    document.push_str(&verdicts(&text));
+    document.push_str(&text.replace("](", "](reproduction/"));
+    put("docs/reproduction.md", document.as_bytes())?;
+    let _ = fs::remove_dir_all(root().join(FIGURES));
+    for picture in entries(&out)?.iter().filter(|p| p.extension().is_some_and(|e| e == "svg")) {
+        let name = picture.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if text.contains(&format!("]({name})")) {
+            put(&format!("{FIGURES}/{name}"), read(picture)?.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// How many claims hold, by paper.
+fn verdicts(text: &str) -> String {
+    let mut out = String::from("| paper | holds | partly | fails |\n|---|---|---|---|\n");
+    for section in text.split("\n## ").filter(|s| s.contains("| **")) {
+        let paper = section.trim_start_matches("## ").lines().next().unwrap_or("");
+        let count = |word: &str| section.matches(&format!("| **{word}** |")).count();
+        out.push_str(&format!("| {paper} | {} | {} | {} |\n", count("holds"), count("partly"), count("fails")));
+    }
+    out + "\n"
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let wrong = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).map_err(wrong)? {
+        all.push(entry.map_err(wrong)?.path());
+    }
+    all.sort();
+    Ok(all)
+}
