@@ -1,8 +1,9 @@
 //! Each path has an MTU of its own, which may turn out to be smaller than was thought.
 
 use crate::pair::{Client, Fate, Pair, Says, Server, Side, config, ms, on_each_host, secs, tcp_config};
-use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, LossRecovery, PathMtuDiscovery, TcpConfig};
 use pathweave_proto::{PacketTooBig, PacketTooBigVerdict, PathMtuError};
+use pathweave_units::random::Random;
 use pathweave_wire::Segment;
 use pathweave_wire::mptcp::Mapping;
 use std::collections::BTreeMap;
@@ -73,8 +74,13 @@ fn narrow(config: ConnectionConfig, mtu: u32, says: Says) -> Pair {
 /// The mappings of an end's data, by the number of their first byte in the subflow: each byte has one for ever.
 #[track_caller]
 fn mappings(pair: &Pair, from: Side) -> BTreeMap<u32, Mapping> {
+    mappings_on(pair, from, 0)
+}
+
+#[track_caller]
+fn mappings_on(pair: &Pair, from: Side, path: usize) -> BTreeMap<u32, Mapping> {
     let mut found = BTreeMap::new();
-    for packet in pair.sent(from).filter(|p| p.is_data()) {
+    for packet in pair.sent(from).filter(|p| p.is_data() && p.path == path) {
         let Some(mapping) = packet.segment.options.dss.and_then(|d| d.mapping) else { continue };
         let first = *found.entry(mapping.ssn).or_insert(mapping);
         assert_eq!(first, mapping, "a mapping is fixed");
@@ -346,4 +352,44 @@ fn a_probe_that_is_lost_with_others_is_congestion() {
     assert!(pair.subflow(Client, 0).counters.recoveries > 0);
     assert_eq!(pair.subflow(Client, 0).path_mtu, 1300);
     mappings(&pair, Client);
+}
+
+/// Whatever sizes paths are said to have, at whatever time: all bytes arrive, and each keeps its mapping.
+#[test]
+fn changes_of_size_at_random_times_lose_no_byte() {
+    let mut believed = 0;
+    for (seed, config) in (1..=10).flat_map(|seed| on_each_host(config()).into_iter().map(move |c| (seed, c))) {
+        let mut random = Random::substream(seed, "sizes");
+        let recovery = [LossRecovery::RackTlp, LossRecovery::Sack, LossRecovery::NewReno][seed as usize % 3];
+        let tcp = TcpConfig { recovery, path_mtu_discovery: PathMtuDiscovery::Probing, ..TcpConfig::default() };
+        let mut pair = Pair::new(&[10, 25], ConnectionConfig { tcp, checksum: seed % 2 == 0, nagle: true, ..config });
+        let mut losses = Random::substream(seed, "losses");
+        pair.script(move |_| if losses.chance(0.02) { Fate::Drop } else { Fate::Pass });
+        pair.connect();
+        pair.send_all(Client, 400_000);
+        let mut steps = 0;
+        while pair.received(Server) < 400_000 && steps < 2000 {
+            pair.run_for(ms(3));
+            steps += 1;
+            let path = random.below(2) as usize;
+            match random.below(20) {
+                0 => set_path_mtu(&mut pair, path, 552 + random.below(949) as u32),
+                1..=3 => {
+                    let newest = pair.data(Client).rev().take(20).nth(random.below(20) as usize);
+                    let Some(packet) = newest else { continue };
+                    let Segment { src: local, dst: remote, seq: sequence, .. } = packet.segment;
+                    let told = PacketTooBig { local, remote, sequence, mtu: random.below(1501) as u32 };
+                    let verdict = pair.driver.endpoints[0].handle_packet_too_big(pair.now, &told);
+                    believed += u32::from(verdict == PacketTooBigVerdict::Taken);
+                    pair.settle();
+                }
+                _ => {}
+            }
+        }
+        pair.run_until_received(Server, 400_000, secs(30));
+        for path in 0..2 {
+            mappings_on(&pair, Client, path);
+        }
+    }
+    assert!(believed > 10, "only {believed} messages were believed");
 }
