@@ -165,7 +165,23 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     #[inline(never)]
     fn send_all(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         let endpoint = &mut self.endpoints[host];
-        while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, segment))? {}
+        if !I::HOLDS_PACKETS {
+            while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, segment))? {}
+            return Ok(());
+        }
+        loop {
+            let mut departure = now;
+            let sent = self.io.send(now, host, |segment| {
+                let ecn = endpoint.poll_transmit_into(now, segment)?;
+                departure = endpoint.departure(now, segment);
+                Some(ecn)
+            })?;
+            match sent {
+                true if departure > now => self.io.hold(host, departure),
+                true => {}
+                false => break,
+            }
+        }
         Ok(())
     }
 }

@@ -38,6 +38,7 @@ pub struct Observed<D, O> {
 
 impl<D: PacketIo, O: Observer> PacketIo for Observed<D, O> {
     type Error = D::Error;
+    const HOLDS_PACKETS: bool = D::HOLDS_PACKETS;
 
     #[inline]
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, D::Error> {
@@ -66,6 +67,11 @@ impl<D: PacketIo, O: Observer> PacketIo for Observed<D, O> {
             observer.observe(&HostPacket { at: now, host, sent: true, ecn, segment });
             Some(ecn)
         })
+    }
+
+    #[inline]
+    fn hold(&mut self, host: usize, until: Instant) {
+        self.device.hold(host, until);
     }
 
     #[inline]

@@ -27,6 +27,11 @@ pub trait PacketIo {
     /// What can go wrong with the device itself. A packet that is lost or damaged on its way is no error.
     type Error;
 
+    /// The device, or the operating system behind it, holds packets until the time at which they are to leave
+    /// ([`PacketIo::hold`]), as Linux's `fq` and `ETF` do. Then connections can have a pacing horizon
+    /// ([`Pacing::On`](pathweave_proto::config::Pacing)); with any other device what is given out early would leave early.
+    const HOLDS_PACKETS: bool = false;
+
     /// The next packet that has arrived by `now`, in the order of arrival. `None`: the applications' turn has come, because
     /// there is none, or because the device has handed out as many as it wants to at a time.
     ///
@@ -54,6 +59,10 @@ pub trait PacketIo {
         host: usize,
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Self::Error>;
+
+    /// The packet of `host` that was sent last is to leave at this time, later than now. Called only where
+    /// [`PacketIo::HOLDS_PACKETS`].
+    fn hold(&mut self, _host: usize, _until: Instant) {}
 
     /// When [`PacketIo::receive`] wants to be called, where the device knows that by itself. A real one does not: the program
     /// waits for it beside the driver's timers.

@@ -129,6 +129,12 @@ impl Tcp {
         }
     }
 
+    /// When a segment leaves that is given out now: round trips count from there.
+    #[inline]
+    pub(super) fn leaves_at(&self, now: Instant) -> Instant {
+        if self.pacer.is_on() { self.pacer.next.max(now) } else { now }
+    }
+
     /// A segment with so many bytes of data is given out.
     #[inline]
     pub(super) fn pace(&mut self, now: Instant, bytes: u32) {

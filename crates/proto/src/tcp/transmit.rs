@@ -211,7 +211,8 @@ impl Tcp {
         let left = self.host.sent();
         // What is queued leaves its buffer with the burst; the rest has one of its own.
         let splits = self.send.queues && left.last;
-        let name = self.queue.mark_sent(now, left.first, splits, self.delivery.bytes, self.delivery.at);
+        let leaves = self.leaves_at(now);
+        let name = self.queue.mark_sent(leaves, left.first, splits, self.delivery.bytes, self.delivery.at);
         if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.agreed.mss) {
             self.send.small_end = self.queue.get(name).map_or(0, |s| s.end());
         }
@@ -232,7 +233,7 @@ impl Tcp {
             self.queue.divide(self.agreed.mss, name..name + 1);
             self.postpone_mtu_probe(now);
         }
-        self.queue.mark_retransmitted(name, now, self.delivery.bytes, self.delivery.at);
+        self.queue.mark_retransmitted(name, self.leaves_at(now), self.delivery.bytes, self.delivery.at);
         if self.recovery.in_reduction() {
             self.recovery.prr.out += 1;
         }
@@ -254,7 +255,7 @@ impl Tcp {
             return out;
         }
         let last = self.queue.sent_names().end - 1;
-        self.queue.mark_retransmitted(last, now, self.delivery.bytes, self.delivery.at);
+        self.queue.mark_retransmitted(last, self.leaves_at(now), self.delivery.bytes, self.delivery.at);
         self.recovery.probe = Some((self.send.nxt, true));
         self.arm_rto(now);
         self.account(now, last, true)

@@ -158,7 +158,7 @@ fn a_controllers_own_rate_goes_before_the_hosts() {
 fn a_device_that_holds_packets_gets_them_early_with_their_times() {
     let config = paced(config(), Some(LIMIT));
     let pacing = Pacing::On { limit: Some(LIMIT), horizon: ms(5) };
-    let mut pair = Pair::new(&[10], ConnectionConfig { tcp: TcpConfig { pacing, ..config.tcp }, ..config });
+    let mut pair = Pair::new(&[5], ConnectionConfig { tcp: TcpConfig { pacing, ..config.tcp }, ..config });
     pair.connect();
     let (now, handle) = (pair.now, pair.driver.applications.apps[0].handle.expect("it is open"));
     let endpoint = &mut pair.driver.endpoints[0];
