@@ -107,9 +107,9 @@ fn mistakes_name_the_place_in_the_plan() {
     };
     says("seeds = 2", "seeds = \"some\"", "6: seeds = some: allowed: a whole number from 1");
     says("seeds = 2", "sedes = 2", "6: sedes is not a setting here; there are: format, name");
-    says("\"redundant\"]", "\"redundand\"]", "5: ");
+    says("[\"minrtt\", ", "[\"minrtt\", \"mintrr\", ", "5: scheduler = mintrr: allowed: minrtt, ");
     says("cp-asymmetric", "cp-asymetric", "4: from = cp-asymetric: allowed: a file (");
-    says("{}KB", "{}KBit", "13: connection.receive_buffer = 40KBit: allowed: a fixed size such as 60KB");
+    says("{}KB", "{}KBit", "13: receive_buffer = 40KBit: allowed: a fixed size such as 60KB");
     says("{}KB", "40KB", "13: connection.receive_buffer = 40KB: allowed: a value with {} in it");
     says("\"3s\"", "\"3 parsecs\"", "7: duration = 3 parsecs: allowed: a time");
     says("x = \"buffer\"", "x = \"delay\"", "16: x = delay: allowed: parameters of the plan: buffer");

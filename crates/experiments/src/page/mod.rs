@@ -154,7 +154,7 @@ fn legend(out: &mut String, entries: &[(String, String)]) {
     for (class, name) in entries {
         let _ = write!(
             out,
-            "<li><svg width=\"22\" height=\"8\" style=\"width:22px\" class=\"figure-key\"><path class=\"line {class}\" fill=\"none\" stroke-width=\"3\" d=\"M0 4h22\"/></svg>{}</li>",
+            "<li><svg width=\"22\" height=\"8\" class=\"figure-key\"><path class=\"line {class}\" fill=\"none\" stroke-width=\"3\" d=\"M0 4h22\"/></svg>{}</li>",
             html(name)
         );
     }
