@@ -99,6 +99,9 @@ fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Result<Ju
     Ok(Judged { claim, verdict: Verdict::of(hold, atoms.len()), atoms, open })
 }
 
+/// The values of the open parameters, and the points of both sides.
+type Group = (Vec<usize>, Vec<(usize, usize)>);
+
 /// The comparison at each place that it is about, with the values of the open parameters there.
 fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result<Vec<(Vec<usize>, Atom)>, String> {
     let plan = &sweep.plan;
@@ -115,7 +118,7 @@ fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result
                 pairs.insert((open_values(plan, point), left, right));
             }
         }
-        let groups: Vec<(Vec<usize>, Vec<(usize, usize)>)> = match comparison.over {
+        let groups: Vec<Group> = match comparison.over {
             None => pairs.into_iter().map(|(open, left, right)| (open, vec![(left, right)])).collect(),
             Some(_) => {
                 let mut by_open: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();

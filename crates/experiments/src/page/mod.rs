@@ -77,7 +77,10 @@ fn against_tcp(sweep: &Sweep, results: &Results, scenario: usize, point: usize, 
 }
 
 fn is_worse(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> bool {
-    against_tcp(sweep, results, scenario, point, variant).and_then(|d| d.bounds()).is_some_and(|(_, high)| high < 0.0)
+    let tcp = best_tcp(sweep, results, scenario, point);
+    let Some(one) = tcp.and_then(|tcp| results.estimate(scenario, point, tcp, "goodput_mbps")) else { return false };
+    let bounds = against_tcp(sweep, results, scenario, point, variant).and_then(|d| d.bounds());
+    bounds.is_some_and(|(_, high)| high < -HEADERS * one.mean)
 }
 
 /// Where several paths are worse than one, in sentences.
@@ -95,7 +98,7 @@ fn answer(out: &mut String, sweep: &Sweep, results: &Results) {
             counts.push((worse, all, &sweep.variants[v].name));
         }
     }
-    counts.sort_by(|a, b| b.0.cmp(&a.0));
+    counts.sort_by_key(|(worse, ..)| std::cmp::Reverse(*worse));
     let Some((worst, ..)) = counts.first() else { return };
     let class = if *worst > 0 { "verdict worse" } else { "verdict" };
     let list: Vec<String> =

@@ -9,6 +9,9 @@ use pathweave_report::html;
 /// The wanted benefits.
 const WANTED: [f64; 4] = [0.0, 0.25, 0.5, 0.9];
 
+/// Values of the other parameters, and the points with them, each with the buffer's place among its values.
+type Group = (Vec<usize>, Vec<(usize, usize)>);
+
 /// The card; empty where no parameter sets the receive buffer.
 pub(super) fn card(sweep: &Sweep, results: &Results) -> String {
     let plan = &sweep.plan;
@@ -31,8 +34,8 @@ pub(super) fn card(sweep: &Sweep, results: &Results) -> String {
     out.push_str("</tr></thead><tbody>\n");
     let mut rows = 0;
     for (s, scenario) in plan.scenarios.iter().enumerate() {
-        // The points that differ in the buffer only, each with the buffer's place among its values.
-        let mut groups: Vec<(Vec<usize>, Vec<(usize, usize)>)> = Vec::new();
+        // The points that differ in the buffer only.
+        let mut groups: Vec<Group> = Vec::new();
         for (point, values) in plan.points.iter().enumerate() {
             let others: Vec<usize> = values.iter().enumerate().filter(|(p, _)| *p != buffer).map(|(_, v)| *v).collect();
             match groups.iter_mut().find(|(key, _)| *key == others) {
