@@ -23,6 +23,8 @@ pub(crate) struct Ready {
     pub(crate) sweep: Sweep,
     files: Vec<Traces>,
     hash: String,
+    /// This program, which may be replaced on disk while it runs.
+    program: String,
 }
 
 /// What to do with runs that are there already.
@@ -92,7 +94,7 @@ impl Ready {
         }
         let unreadable = |(name, reason)| Failure::Input(format!("{name}: {reason}"));
         let hash = sweep.hash(&files).map_err(unreadable)?;
-        Ok(Ready { sweep, files, hash })
+        Ok(Ready { sweep, files, hash, program: this_program()? })
     }
 
     /// Makes the runs of a shard that are not in `folder` yet. Returns whether all of them are there now: not so after Ctrl-C.
@@ -111,7 +113,7 @@ impl Ready {
             sweep_format: FORMAT,
             plan: self.sweep.plan.name.clone(),
             plan_hash: self.hash.clone(),
-            program: this_program()?,
+            program: self.program.clone(),
             shard,
             shards,
             runs: self.sweep.len(),
@@ -213,7 +215,7 @@ impl Ready {
         for shard in 1..=shards {
             let path = folder.join(file_name(shard, shards));
             let Some(found) = read(&path)? else { return Ok(None) };
-            if found.header.plan_hash != self.hash || found.header.program != this_program()? {
+            if found.header.plan_hash != self.hash || found.header.program != self.program {
                 return Err(other(&path, &found.header, &self.hash));
             }
             records.extend(found.records);
