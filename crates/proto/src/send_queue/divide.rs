@@ -213,6 +213,7 @@ mod tests {
             assert_eq!(declared, Some((1, DataSeq(1001), 10)), "byte {ssn}");
         }
         assert!(queue.declared_at(11).is_none(), "what was never sent is mapped anew");
+        assert!(queue.sent_at(9).is_some() && queue.sent_at(11).is_none(), "a message cannot be about that");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub(super) struct MtuProbe {
 
 impl Tcp {
     /// The path takes less than was thought, or a probe was lost: the next one waits.
+    //= RFC 8201 §4: "An attempt to detect an increase (by sending a packet larger than the current estimate) must not be
+    //= done less than 5 minutes after a Packet Too Big message has been received"
+    //= tests: path_mtu::a_path_that_takes_more_again_is_found_by_a_probe_after_ten_minutes
     pub(super) fn postpone_mtu_probe(&mut self, now: Instant) {
         self.path_mtu.probe = None;
         let probes = self.config.path_mtu_discovery == PathMtuDiscovery::Probing;

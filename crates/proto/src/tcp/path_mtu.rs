@@ -131,10 +131,13 @@ impl Tcp {
     #[cold]
     pub(crate) fn handle_packet_too_big(&mut self, now: Instant, sequence: u32, mtu: u32) -> PacketTooBigVerdict {
         let ipv4 = self.local.is_ipv4();
+        //= RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that is less than the IPv6
+        //= minimum link MTU, it must discard it"
+        //= tests: path_mtu::messages_that_cannot_be_true_are_not_believed
         if !ipv4 && mtu < least_mtu(ipv4) {
             return PacketTooBigVerdict::TooSmall;
         }
-        let at = self.own_relative(sequence).filter(|at| (self.send.una..self.send.nxt).contains(at));
+        let at = self.own_relative(sequence);
         let Some(segment) = at.and_then(|at| self.queue.sent_at(at)) else { return PacketTooBigVerdict::NotInFlight };
         let (at, len) = (segment.ssn, segment.len);
         let mtu = match mtu {
