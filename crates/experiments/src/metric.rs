@@ -47,6 +47,8 @@ const METRICS: &[About] = &[
     ("out_of_order_mean_kb", "KB", "data that waits out of order: mean of the maximum in each 10 ms"),
     ("out_of_order_p95_kb", "KB", "its 95th percentile"),
     ("out_of_order_max_kb", "KB", "its maximum"),
+    ("lambda", "", "BLEST's correction factor: mean over the measured time"),
+    ("lambda_end", "", "BLEST's correction factor at the end"),
     ("fairness", "", "Jain's index over the goodput of all connections"),
     (
         "in_flight_segments",
@@ -69,6 +71,8 @@ const BY_PATH: &[About] = &[
     ("goodput_mbps", "Mbit/s", "the path's part of the goodput"),
     ("share", "", "the path's part of the bytes sent"),
     ("srtt_ms", "ms", "mean smoothed round-trip time of its subflow"),
+    ("pauses", "", "pauses of its subflow up to the end (CP Fig. 18)"),
+    ("guard_s", "s", "mean guard time of its subflow (CP eq. 8)"),
 ];
 
 /// The unit of a metric, empty for a plain number; `None`: there is no such metric.
@@ -134,11 +138,20 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("in_flight_segments", Some(m.unacknowledged_segments));
     put("rtt_difference_ms", rtt_difference(run));
     put("acceptable_rtt_difference_ms", acceptable_rtt_difference(scenario));
+    let from = scenario.measure_from.as_secs_f64();
+    let lambda = carried_along(run, "lambda", None, from);
+    put("lambda_end", lambda.as_ref().and_then(|v| v.last().copied()));
+    put("lambda", lambda.and_then(|v| mean(v.into_iter())));
     let sent: u64 = m.per_path.iter().map(|p| p.sent_bytes).sum();
     for (i, path) in m.per_path.iter().enumerate().take(PATHS) {
         put(&format!("path{i}_goodput_mbps"), Some(path.goodput_mbps));
         put(&format!("path{i}_share"), (sent > 0).then(|| path.sent_bytes as f64 / sent as f64));
         put(&format!("path{i}_srtt_ms"), rtt(run, i));
+        put(&format!("path{i}_pauses"), carried_along(run, "pauses", Some(i), from).and_then(|v| v.last().copied()));
+        put(
+            &format!("path{i}_guard_s"),
+            carried_along(run, "guard_s", Some(i), from).and_then(|v| mean(v.into_iter())),
+        );
     }
     all
 }
@@ -163,6 +176,13 @@ fn rtt_difference(run: &RunResult) -> Option<f64> {
 
 fn rtt(run: &RunResult, path: usize) -> Option<f64> {
     run.metrics.per_path.get(path).map(|p| p.mean_rtt_ms).filter(|rtt| *rtt > 0.0)
+}
+
+/// What the scheduler carries along under this name, at the end of each step after `from`.
+fn carried_along(run: &RunResult, name: &str, path: Option<usize>, from: f64) -> Option<Vec<f64>> {
+    let series = run.series.scheduler.iter().find(|s| s.name == name && s.path == path)?;
+    let first = if run.series.step_s > 0.0 { (from / run.series.step_s) as usize } else { 0 };
+    Some(series.values.iter().skip(first).copied().flatten().collect())
 }
 
 fn acceptable_rtt_difference(scenario: &Scenario) -> Option<f64> {

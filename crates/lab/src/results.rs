@@ -253,6 +253,9 @@ pub struct Series {
     /// The senders' subflows of the measured connections, as they are at the end of each step.
     #[serde(default)]
     pub subflows: Vec<SubflowSeries>,
+    /// What the schedulers of the measured connections carry along, where they do, as it is at the end of each step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scheduler: Vec<QuantitySeries>,
     /// The links of the paths in the direction of the data.
     #[serde(default)]
     pub links: Vec<LinkSeries>,
@@ -271,6 +274,19 @@ pub struct SubflowSeries {
     pub srtt_ms: Vec<f64>,
     /// Segments in flight.
     pub in_flight_segments: Vec<u32>,
+}
+
+/// A number that a scheduler carries along, over time: BLEST's lambda, CP's pauses and guard times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QuantitySeries {
+    /// The connection's name.
+    pub connection: String,
+    /// Its name, with its unit at the end where it has one.
+    pub name: String,
+    /// The path of the subflow that it is about, an index into the result's `paths`; nothing for one of the connection.
+    pub path: Option<usize>,
+    /// Its values; nothing where there is none yet, or none any more.
+    pub values: Vec<Option<f64>>,
 }
 
 /// A link over time.

@@ -45,7 +45,7 @@
 use super::minrtt;
 use pathweave_proto::parameter::{Kind, Parameter};
 use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+    Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
 };
 use pathweave_units::Instant;
 
@@ -132,6 +132,10 @@ impl Blest {
 }
 
 impl Scheduler for Blest {
+    fn quantities(&self, put: &mut dyn FnMut(Quantity)) {
+        put(Quantity { name: "lambda", subflow: None, value: self.lambda });
+    }
+
     fn decide(&mut self, view: &View<'_>) -> Decision {
         self.evaluate(view);
         let Some(s) = minrtt::pick(view) else { return Decision::no_space() };

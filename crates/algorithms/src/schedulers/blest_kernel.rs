@@ -51,7 +51,7 @@ use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Window;
 use pathweave_proto::parameter::{Kind, Parameter};
 use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+    Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
 };
 use pathweave_units::{Duration, Instant};
 
@@ -206,6 +206,10 @@ fn faster<'v>(view: &'v View<'_>, s: &SubflowView) -> Option<&'v SubflowView> {
 }
 
 impl Scheduler for BlestKernel {
+    fn quantities(&self, put: &mut dyn FnMut(Quantity)) {
+        put(Quantity { name: "lambda", subflow: None, value: self.lambda });
+    }
+
     fn decide(&mut self, view: &View<'_>) -> Decision {
         self.record(view);
         let Some(s) = minrtt::pick_outside_loss(view) else { return Decision::no_space() };

@@ -53,7 +53,7 @@ use super::minrtt;
 use pathweave_proto::congestion::{Growth, Phase};
 use pathweave_proto::parameter::{Kind, Parameter, ParameterError, parse_time};
 use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+    Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
 };
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
@@ -191,6 +191,8 @@ struct Pause {
     /// N, and C: the segments left of the probe.
     count: u32,
     probe_left: u32,
+    /// How long it is, by the round-trip time when it was last looked at.
+    guard: Duration,
 }
 
 /// Constraint-based proactive scheduling.
@@ -296,26 +298,37 @@ impl Cp {
         let Some(slot) = self.pauses.get(j.id.index()).copied() else { return Err(None) };
         let mut pause = match slot {
             // "The first denial makes it 1 (no probe)."
-            None => Pause { at: now, first_unacked, count: 1, probe_left: 0 },
+            None => Pause { at: now, first_unacked, count: 1, probe_left: 0, guard: Duration::ZERO },
             Some(pause) => pause,
         };
-        let expired = |p: &Pause, guard| now.since(p.at) > guard;
-        if expired(&pause, self.guard(j.rtt.smoothed_or_zero(), pause.count)) && pause.first_unacked < first_unacked {
+        let expired = |p: &Pause| now.since(p.at) > p.guard;
+        pause.guard = self.guard(j.rtt.smoothed_or_zero(), pause.count);
+        if expired(&pause) && pause.first_unacked < first_unacked {
             let (count, probe_left) = (pause.count.saturating_add(1), self.config.probe);
-            pause = Pause { at: now, first_unacked, count, probe_left };
+            let guard = self.guard(j.rtt.smoothed_or_zero(), count);
+            pause = Pause { at: now, first_unacked, count, probe_left, guard };
         }
         self.pauses[j.id.index()] = Some(pause);
         if pause.count > 1 && pause.probe_left > 0 {
             self.probing = Some(j.id);
             return Ok(());
         }
-        let again = pause.at + self.guard(j.rtt.smoothed_or_zero(), pause.count) + Duration::from_nanos(1);
+        let again = pause.at + pause.guard + Duration::from_nanos(1);
         // Once the time is over only an acknowledgement can help.
         Err(Some(again).filter(|t| *t > now))
     }
 }
 
 impl Scheduler for Cp {
+    fn quantities(&self, put: &mut dyn FnMut(Quantity)) {
+        for (i, pause) in self.pauses.iter().enumerate() {
+            let Some(pause) = pause else { continue };
+            let subflow = Some(SubflowId(i as u8));
+            put(Quantity { name: "pauses", subflow, value: f64::from(pause.count) });
+            put(Quantity { name: "guard_s", subflow, value: pause.guard.as_secs_f64() });
+        }
+    }
+
     fn decide(&mut self, view: &View<'_>) -> Decision {
         self.probing = None;
         let Some(f) = super::blest::fastest(view) else { return minrtt::decide(view) };

@@ -221,6 +221,7 @@ impl Simulation {
             path.mean_rtt_ms = rtt;
         }
         measured.series.subflows = watched.subflows;
+        measured.series.scheduler = watched.scheduler;
         measured.series.links = watched.links;
         measured.links = links;
         measured.traffic = traffic.results(now);

@@ -4,7 +4,7 @@
 
 use super::app::{App, Apps};
 use super::totals::path_of;
-use crate::results::{LinkSeries, SubflowSeries, TimeSpent};
+use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
 use crate::scenario::{Direction, LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
 use pathweave_netsim::{LinkId, Network, Packet, Shaper};
@@ -34,6 +34,7 @@ pub(super) struct Watched {
     pub(super) unacknowledged_segments: f64,
     pub(super) mean_rtt_ms: Vec<f64>,
     pub(super) subflows: Vec<SubflowSeries>,
+    pub(super) scheduler: Vec<QuantitySeries>,
     pub(super) links: Vec<LinkSeries>,
 }
 
@@ -57,6 +58,8 @@ pub(super) struct Watch {
     rtt: Vec<(u64, f64)>,
     /// The connection's index in the scenario, and its series.
     subflows: Vec<(usize, SubflowSeries)>,
+    /// The connection's index in the scenario, and its series.
+    scheduler: Vec<(usize, QuantitySeries)>,
     links: Vec<Link>,
 }
 
@@ -103,6 +106,7 @@ impl Watch {
             in_flight: 0,
             rtt: vec![(0, 0.0); paths],
             subflows,
+            scheduler: Vec::new(),
             links,
         }
     }
@@ -144,6 +148,7 @@ impl Watch {
             unacknowledged_segments: if self.looks > 0 { self.in_flight as f64 / self.looks as f64 } else { 0.0 },
             mean_rtt_ms: self.rtt.iter().map(|(n, sum)| if *n > 0 { sum / *n as f64 } else { 0.0 }).collect(),
             subflows: self.subflows.into_iter().map(|s| s.1).collect(),
+            scheduler: self.scheduler.into_iter().map(|s| s.1).collect(),
             links: self.links.into_iter().map(|l| l.series).collect(),
         }
     }
@@ -205,6 +210,11 @@ impl Watch {
         }
     }
 
+    /// Which step ends at this time, from 1 on.
+    fn step_number(&self, now: Instant) -> usize {
+        now.as_nanos().div_ceil(self.step.as_nanos().max(1)) as usize
+    }
+
     /// A value of each series.
     fn sample<P: Packet + Clone>(
         &mut self,
@@ -223,6 +233,13 @@ impl Watch {
             series.in_flight_segments.push(subflow.map_or(0, |s| s.in_flight));
             let srtt = subflow.and_then(|s| s.srtt).map_or(0.0, |t| t.as_secs_f64() * 1e3);
             series.srtt_ms.push((srtt * 1e3).round() / 1e3);
+        }
+        let step = self.step_number(now);
+        for (index, app) in apps.list.iter().enumerate().filter(|(_, a)| a.measured) {
+            let sender = app.sender().handle.and_then(|h| endpoints[app.sender().host].connection(h));
+            if let Some(sender) = sender {
+                sample_scheduler(&mut self.scheduler, index, app, sender, step);
+            }
         }
         let from = core::mem::replace(&mut self.last_step, now);
         for link in &mut self.links {
@@ -267,4 +284,25 @@ fn add_link(links: &mut Vec<Link>, scenario: &Scenario, index: usize, path: usiz
 fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
     let subflow = connection.subflows().find(|s| s.id == id)?;
     path_of(app, &subflow)
+}
+
+/// Adds what a connection's scheduler carries along to the series, for the step with this number from 1 on.
+fn sample_scheduler(all: &mut Vec<(usize, QuantitySeries)>, index: usize, app: &App, sender: &Connection, step: usize) {
+    let path_of = |id: SubflowId| path_of_subflow(app, sender, id);
+    sender.scheduler_quantities(&mut |quantity| {
+        let path = quantity.subflow.and_then(path_of);
+        // A subflow that is gone has no path.
+        if quantity.subflow.is_some() && path.is_none() {
+            return;
+        }
+        let is_it = |s: &(usize, QuantitySeries)| s.0 == index && s.1.path == path && s.1.name == quantity.name;
+        let at = all.iter().position(is_it).unwrap_or_else(|| {
+            let (connection, name) = (app.name.clone(), quantity.name.to_owned());
+            all.push((index, QuantitySeries { connection, name, path, values: Vec::new() }));
+            all.len() - 1
+        });
+        let values = &mut all[at].1.values;
+        values.resize(step.saturating_sub(1), None);
+        values.push(Some(quantity.value).filter(|v| v.is_finite()));
+    });
 }

@@ -1,14 +1,19 @@
-//! Another scheduler for a living connection.
+//! The scheduler of a living connection: what it carries along, and another one in its place.
 
 use super::Connection;
 use crate::parameter::ParameterError;
-use crate::scheduler::{ChosenScheduler, Event};
+use crate::scheduler::{ChosenScheduler, Event, Quantity};
 use crate::sender::blocking::Blocked;
 use crate::seq::SubflowId;
 use arrayvec::ArrayVec;
 use pathweave_units::Instant;
 
 impl Connection {
+    /// What this side's scheduler carries along now (see [`Scheduler::quantities`](crate::scheduler::Scheduler::quantities)).
+    pub fn scheduler_quantities(&self, put: &mut dyn FnMut(Quantity)) {
+        self.scheduling.scheduler.quantities(put);
+    }
+
     /// Exchanges the scheduler of this side's sending direction. The old one is dropped with all that it remembers.
     ///
     /// What the old one gave to subflows stays there. What it waited for ends, and subflows that it picked and that have not been

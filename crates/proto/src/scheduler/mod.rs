@@ -20,6 +20,8 @@ pub use event::{BlockedBy, Event};
 pub use factory::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
 pub use view::{SubflowView, View};
 
+use crate::seq::SubflowId;
+
 /// Decides what each subflow carries.
 pub trait Scheduler: Send {
     /// The next thing to do now.
@@ -38,4 +40,20 @@ pub trait Scheduler: Send {
     fn wants_events(&self) -> bool {
         true
     }
+
+    /// What the rule carries along from decision to decision, for measurements: BLEST's lambda, CP's guard times.
+    fn quantities(&self, put: &mut dyn FnMut(Quantity)) {
+        let _ = put;
+    }
+}
+
+/// A number that a scheduler carries along.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantity {
+    /// Its name, with its unit at the end where it has one: `guard_s`.
+    pub name: &'static str,
+    /// The subflow that it is about; `None`: the connection.
+    pub subflow: Option<SubflowId>,
+    /// Its value now.
+    pub value: f64,
 }
