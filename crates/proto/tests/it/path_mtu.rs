@@ -145,7 +145,8 @@ fn messages_that_cannot_be_true_are_not_believed() {
             ("before what is out", PacketTooBig { sequence: real.sequence.wrapping_sub(3000), ..real }, NotInFlight),
             ("after what is out", PacketTooBig { sequence: real.sequence.wrapping_add(3000), ..real }, NotInFlight),
             ("no segment's first byte", PacketTooBig { sequence: real.sequence.wrapping_add(1), ..real }, NotInFlight),
-            ("the size that it has", PacketTooBig { mtu: 1500, ..real }, NotTooBig),
+            ("a short segment, which fits", real, NotTooBig),
+            ("the size that the path has", PacketTooBig { mtu: 1500, ..real }, NotTooBig),
             ("a larger size", PacketTooBig { mtu: 9000, ..real }, NotTooBig),
         ] {
             assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &forged), verdict, "{what}");
