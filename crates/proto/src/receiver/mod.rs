@@ -196,3 +196,31 @@ impl Receiver {
         2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ReceiveBuffer;
+    use crate::host::Host;
+
+    /// RFC 9293 §3.8.6: what was offered may come, in any order, whatever became of the buffer since.
+    #[test]
+    fn after_a_smaller_buffer_all_that_was_offered_is_taken() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(400_000), true, &Host::Rfc, (1460, 1448));
+        window.offer(DataSeq(0), u64::MAX, 0, 1);
+        let mut receiver = Receiver::new(window);
+        receiver.window.resize(ReceiveBuffer::Fixed(30_000));
+        let mut insert = |at: u64| receiver.insert(DataSeq(at), Payload::Virtual { start: at, len: 1000 }, true);
+        let new: u64 = (1000..390_000).step_by(1000).map(&mut insert).sum();
+        assert_eq!(new, 389_000, "out of order, and far beyond the new buffer");
+        assert_eq!(insert(0), 1000);
+        assert_eq!(receiver.next(), DataSeq(390_000));
+        assert!(receiver.acceptable(true) >= 390_000, "on a subflow with a hole the rest of it may still come");
+        assert_eq!(receiver.window.edge(), DataSeq(400_000), "nothing was taken back");
+        assert_eq!(
+            receiver.window.offer(DataSeq(390_000), u64::MAX, 0, 1),
+            30_000,
+            "and only the new buffer is offered"
+        );
+    }
+}

@@ -394,3 +394,16 @@ fn changes_of_size_at_random_times_lose_no_byte() {
     }
     assert!(believed > 10, "only {believed} messages were believed");
 }
+
+/// RFC 8201 §4: "A node must not increase its estimate of the Path MTU in response to the contents of a Packet Too Big message".
+#[test]
+fn what_a_message_says_of_a_probe_raises_nothing() {
+    let mut pair = narrowed(PathMtuDiscovery::Probing);
+    pair.run_for(secs(601));
+    pair.driver.io.paths[0].narrow = Some((1400, Says::Message));
+    pair.clear_log();
+    pair.write(Client, 300_000);
+    pair.run_until_received(Server, 600_000, secs(10));
+    assert_eq!(pair.sent(Client).filter(|p| p.segment.ip_len() > 1300).count(), 1, "one probe, and a message about it");
+    assert_eq!(pair.subflow(Client, 0).path_mtu, 1300);
+}
