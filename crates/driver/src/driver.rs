@@ -165,14 +165,15 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     #[inline(never)]
     fn send_all(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         let endpoint = &mut self.endpoints[host];
+        let most = self.io.max_segments();
         if !I::HOLDS_PACKETS {
-            while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, segment))? {}
+            while self.io.send(now, host, |segment| endpoint.poll_transmit_into(now, most, segment))? {}
             return Ok(());
         }
         loop {
             let mut departure = now;
             let sent = self.io.send(now, host, |segment| {
-                let ecn = endpoint.poll_transmit_into(now, segment)?;
+                let ecn = endpoint.poll_transmit_into(now, most, segment)?;
                 departure = endpoint.departure(now, segment);
                 Some(ecn)
             })?;

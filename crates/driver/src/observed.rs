@@ -75,6 +75,11 @@ impl<D: PacketIo, O: Observer> PacketIo for Observed<D, O> {
     }
 
     #[inline]
+    fn max_segments(&self) -> usize {
+        self.device.max_segments()
+    }
+
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         self.device.poll_timeout()
     }

@@ -11,7 +11,7 @@ pub struct Received<'a> {
     pub host: usize,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its segment. It stays the device's, which reads the next one into it. The endpoint shares the memory of its data
+    /// Its segment, or several that were joined ([`Segment::segment_size`]). It stays the device's, which reads the next one into it. The endpoint shares the memory of its data
     /// for as long as that waits for the reader.
     pub segment: &'a Segment,
 }
@@ -63,6 +63,12 @@ pub trait PacketIo {
     /// The packet of `host` that was sent last is to leave at this time, later than now. Called only where
     /// [`PacketIo::HOLDS_PACKETS`].
     fn hold(&mut self, _host: usize, _until: Instant) {}
+
+    /// How many segments of one subflow the device takes as one, which it cuts or has cut ([`Segment::segment_size`],
+    /// [`Segment::parts`]): at most 64 KiB. 1: none but one by one. Asked whenever a host has something to send.
+    fn max_segments(&self) -> usize {
+        1
+    }
 
     /// When [`PacketIo::receive`] wants to be called, where the device knows that by itself. A real one does not: the program
     /// waits for it beside the driver's timers.

@@ -13,6 +13,7 @@ pub mod mptcp;
 mod options;
 mod payload;
 mod segment;
+mod super_segment;
 
 pub use checksum::DataChecksum;
 pub use chunks::Chunks;

@@ -25,6 +25,9 @@ pub struct Segment {
     pub options: Options,
     /// Data.
     pub payload: Payload,
+    /// Where the data is that of several segments: the bytes of each of them but the last, which may be shorter. See
+    /// [`Segment::parts`].
+    pub segment_size: Option<u16>,
 }
 
 impl Segment {
@@ -39,6 +42,7 @@ impl Segment {
             window: 0,
             options: Options::default(),
             payload: Payload::EMPTY,
+            segment_size: None,
         }
     }
 
@@ -49,6 +53,7 @@ impl Segment {
         self.flags = Flags::NONE;
         self.options.clear();
         self.payload = Payload::EMPTY;
+        self.segment_size = None;
     }
 
     /// The reset that answers a segment which belongs to no connection (RFC 9293 §3.10.7.1).

@@ -7,7 +7,8 @@
 //! * `open`, `handshake` and `join_handshake`: MP_CAPABLE and MP_JOIN; `joins` and `addresses`: further subflows;
 //! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
 //! * `application`: write and read; `send_memory`: how much can be written;
-//! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment;
+//! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment, `super_segment`:
+//!   several that leave as one;
 //! * `path_mtu`: how large a packet a path takes;
 //! * `fallback`: back to plain TCP; `close`: the end;
 //! * `settings` and `set_scheduler`: what a living connection can change;
@@ -33,6 +34,7 @@ mod schedule;
 mod send_memory;
 mod set_scheduler;
 mod settings;
+mod super_segment;
 mod timers;
 mod trace;
 

@@ -10,13 +10,11 @@ use pathweave_wire::DataChecksum;
 use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, Mapping, MpCapable, MpJoin, MptcpOption};
 use pathweave_wire::{Ecn, Payload, Segment, crypto};
 
-/// Segments to send between two addresses.
+/// A segment to send, or several as one ([`Segment::segment_size`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transmit {
-    /// The segment, or the first of several.
+    /// The segment.
     pub segment: Segment,
-    /// Where the data is larger than one segment: the size to cut it into, bytes. Always `None` for now.
-    pub segment_size: Option<u16>,
     /// The ECN codepoint of its packet.
     pub ecn: Ecn,
     /// When it is to leave: now, or later where it is paced and given out early ([`Pacing`](crate::config::Pacing)).
@@ -24,8 +22,8 @@ pub struct Transmit {
 }
 
 impl Connection {
-    /// Puts the next segment to send into `segment`.
-    pub(crate) fn poll_transmit(&mut self, now: Instant, segment: &mut Segment) -> Option<Ecn> {
+    /// Puts the next segment to send into `segment`, or at most so many that leave as one.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
         if let Some(reset) = self.control.pop_front() {
             *segment = reset;
             return Some(Ecn::NotEct);
@@ -35,7 +33,11 @@ impl Connection {
         for _ in self.subflows.ids() {
             if let Some(out) = self.next_of_subflow(now, id) {
                 self.next_output = id;
-                return self.build(now, id, out, segment);
+                let ecn = self.build(now, id, &out, segment);
+                if max_segments > 1 {
+                    self.join_following(now, id, &out, max_segments, segment);
+                }
+                return ecn;
             }
             id = self.subflows.after(id);
         }
@@ -65,11 +67,11 @@ impl Connection {
     }
 
     /// Makes the segment.
-    fn build(&mut self, now: Instant, id: SubflowId, out: Outgoing, segment: &mut Segment) -> Option<Ecn> {
+    fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Option<Ecn> {
         let mptcp = self.is_mptcp();
         let occupied = self.occupied(self.subflows.get(id)?.tcp.held_bytes());
         let subflow = self.subflows.get_mut(id)?;
-        let offered = if out == Outgoing::Syn {
+        let offered = if *out == Outgoing::Syn {
             self.receiver.window.of_syn()
         } else {
             if self.receiver.window.is_tight(occupied) {
@@ -78,9 +80,9 @@ impl Connection {
             self.receiver.offer(&subflow.window, occupied, subflow.tcp.window_step())
         };
         self.receiver.note_offered(offered);
-        subflow.tcp.header(now, &out, offered, segment);
-        let ecn = subflow.tcp.ecn_of(&out);
-        self.add_options(now, id, &out, segment);
+        subflow.tcp.header(now, out, offered, segment);
+        let ecn = subflow.tcp.ecn_of(out);
+        self.add_options(now, id, out, segment);
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
             if self.fallback.signals.waits_for_room(segment) {

@@ -323,7 +323,12 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// Takes a segment that arrived with this ECN codepoint. What is kept of its data shares the memory of its bytes.
+    /// Takes a segment that arrived with this ECN codepoint, or several that a device has joined ([`Segment::segment_size`]).
+    /// What is kept of the data shares the memory of its bytes.
+    ///
+    /// Joined segments are what they were one by one, with one mapping or several, but for acknowledgements: as in a kernel with
+    /// receive offload there is one decision for all, which is an immediate acknowledgement where there are more bytes than one full segment's, and
+    /// the length of a full segment is that of a part.
     pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &Segment) {
         if let Some((index, subflow)) = self.by_addresses.get(&segment.dst, &segment.src)
             && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
@@ -341,12 +346,13 @@ impl Endpoint {
         self.handle_stranger(now, segment);
     }
 
-    /// The next segment to send.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    /// The next segment to send, or at most `max_segments` of one subflow that leave as one ([`Segment::segment_size`]), up to
+    /// 64 KiB. With 1 each leaves alone. What is on the wire once they are cut ([`Segment::parts`]) is the same in either case.
+    pub fn poll_transmit(&mut self, now: Instant, max_segments: usize) -> Option<Transmit> {
         let mut segment = Segment::default();
-        let ecn = self.poll_transmit_into(now, &mut segment)?;
+        let ecn = self.poll_transmit_into(now, max_segments, &mut segment)?;
         let departure = self.departure(now, &segment);
-        Some(Transmit { segment, segment_size: None, ecn, departure })
+        Some(Transmit { segment, ecn, departure })
     }
 
     /// When the segment that was just given out is to leave ([`Transmit::departure`]): for drivers that use
@@ -359,14 +365,15 @@ impl Endpoint {
 
     /// Puts the next segment to send into `segment`, whatever that held before, and gives its packet's ECN codepoint:
     /// [`Endpoint::poll_transmit`] for drivers that keep segments where they are made.
-    pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Ecn> {
+    pub fn poll_transmit_into(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
         if let Some(answer) = self.control.pop_front() {
             *segment = answer;
             return Some(Ecn::NotEct);
         }
         while let Some(&index) = self.ready.front() {
             let slot = &mut self.slots[index as usize];
-            if let Some(ecn) = slot.connection.as_deref_mut().and_then(|c| c.poll_transmit(now, segment)) {
+            let connection = slot.connection.as_deref_mut();
+            if let Some(ecn) = connection.and_then(|c| c.poll_transmit(now, max_segments, segment)) {
                 return Some(ecn);
             }
             self.ready.pop_front();

@@ -308,6 +308,10 @@ impl Receiver {
         self.compression.waiting = u32::from(self.compression.until.is_some());
         self.acks.acked_next = self.next;
     }
+    /// The acknowledgement that has just gone out goes out again, with the next segment.
+    pub(crate) fn repeat_ack(&mut self) {
+        self.ack_sent(self.acks.offered);
+    }
     pub(crate) fn stop_timer(&mut self) {
         self.acks.due = AckDue::No;
         self.compression.until = None;

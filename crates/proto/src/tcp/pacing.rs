@@ -115,6 +115,11 @@ impl Tcp {
         self.pacer.own_rate = rate.map(|rate| rate.as_bps() as f64 / 8.0);
     }
 
+    /// Each data segment leaves at its own time.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacer.is_on()
+    }
+
     /// Data is there and the windows have room for it: it waits for its time.
     #[inline]
     pub(super) fn pacing_holds(&mut self, now: Instant) -> bool {

@@ -124,7 +124,6 @@ impl Receiver {
     pub(crate) fn receive(&mut self, mut arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) -> Received {
         let (start, len) = (arrival.ssn, u64::from(arrival.payload.len()));
         let end = start + len + u64::from(fin);
-        self.full_segment = self.full_segment.max(len as u32);
         if end <= self.next {
             if len > 0 || fin {
                 self.duplicate = Some((start, end));

@@ -215,7 +215,10 @@ impl Tcp {
             mapping: input.dss.and_then(|d| d.mapping),
             data_fin: input.dss.is_some_and(|d| d.data_fin),
         };
-        self.counters.data_segments_received += 1;
+        // Of segments that have arrived as one each counts, and each is one's length: but they are acknowledged together.
+        let part = segment.segment_size.map_or(len, |size| len.min(u32::from(size)));
+        self.counters.data_segments_received += u64::from(segment.part_count());
+        self.receiver.full_segment = self.receiver.full_segment.max(part);
         let had_fin = self.receiver.fin_in_order();
         let received = self.receiver.receive(arrival, fin, &mut changes.arrived);
         if received == super::receive::Received::Duplicate {
@@ -223,7 +226,10 @@ impl Tcp {
         }
         debug_assert!(changes.arrived.len() >= first, "arrivals are only appended");
         changes.fin = self.receiver.fin_in_order() && !had_fin;
-        let pushed = segment.flags.contains(Flags::PSH);
+        let short = segment
+            .segment_size
+            .is_some_and(|size| part < self.receiver.full_segment || !len.is_multiple_of(size.max(1).into()));
+        let pushed = short || segment.flags.contains(Flags::PSH);
         let echo = segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
         self.receiver.note(now, received, changes.fin, pushed, len, echo);
     }

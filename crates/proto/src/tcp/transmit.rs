@@ -68,6 +68,16 @@ pub(super) struct Due {
     pub(super) cwr: bool,
 }
 
+impl Outgoing {
+    /// Data bytes.
+    pub(crate) fn data_len(&self) -> u32 {
+        match self {
+            Outgoing::Data { data, .. } => data.end.since(data.start) as u32,
+            _ => 0,
+        }
+    }
+}
+
 impl Tcp {
     /// Decides what goes out next and accounts for it.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Outgoing> {
@@ -94,6 +104,19 @@ impl Tcp {
             return Some(Outgoing::Ack);
         }
         None
+    }
+
+    /// As [`Tcp::next_transmission`], where that is new data from `at` on, at most `most` bytes of it.
+    pub(crate) fn next_part(&mut self, now: Instant, at: DataSeq, most: u32) -> Option<Outgoing> {
+        let next = self.queue.first_unsent()?;
+        let follows = next.dsn == at && (1..=most).contains(&next.len);
+        let other =
+            self.due.loss_probe || self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
+        let probes = self.path_mtu.raise_at <= now;
+        if !follows || other || probes || self.state == State::Closed || self.opening.syn_due {
+            return None;
+        }
+        self.next_data(now)
     }
 
     fn next_data(&mut self, now: Instant) -> Option<Outgoing> {
@@ -321,18 +344,36 @@ impl Tcp {
                 segment.flags |= Flags::FIN;
             }
             if data.start < data.end {
-                // The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there.
-                let pushed = self.send.queues && self.queue.last_sent_is_pushed();
-                let at_end = self.queue.unsent() == 0 && !self.backlog;
-                if self.host.pushes_burst() || at_end || pushed {
-                    segment.flags |= Flags::PSH;
-                }
+                self.mark_push(segment);
                 if self.due.cwr {
                     self.due.cwr = false;
                     segment.flags |= Flags::CWR;
                 }
             }
         }
+    }
+
+    /// The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there is pushed.
+    fn mark_push(&self, segment: &mut Segment) {
+        let pushed = self.send.queues && self.queue.last_sent_is_pushed();
+        let at_end = self.queue.unsent() == 0 && !self.backlog;
+        if self.host.pushes_burst() || at_end || pushed {
+            segment.flags |= Flags::PSH;
+        }
+    }
+
+    /// `part` has left with the segment before it: the same as [`Tcp::header`] and [`Tcp::finish`], without a header of its own.
+    pub(crate) fn add_part(&mut self, part: &Outgoing, segment: &mut Segment) {
+        if let Outgoing::Data { fin: true, .. } = part {
+            segment.flags |= Flags::FIN;
+        }
+        self.mark_push(segment);
+        self.receiver.repeat_ack();
+    }
+
+    /// There are SACK blocks to report.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.receiver.has_blocks()
     }
 
     /// Adds SACK blocks in the option space that is left, once everything else is in.

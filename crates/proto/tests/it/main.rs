@@ -36,5 +36,6 @@ mod secrets;
 mod sequence_numbers;
 mod set_scheduler;
 mod settings;
+mod super_segments;
 mod window_updates;
 mod zero_window;

@@ -259,7 +259,7 @@ fn a_flood_of_syns_takes_bounded_memory_and_a_legitimate_one_succeeds() {
         syn.seq = n;
         let now = pair.now;
         pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &syn);
-        while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
+        while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
         most = most.max(pair.driver.endpoints[1].connections());
     }
     assert_eq!(most, 256 + 2, "so many wait, and two are open");

@@ -338,7 +338,7 @@ fn a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds() {
         syn.src.set_port(1000 + n as u16);
         let now = pair.now;
         pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &syn);
-        while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
+        while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
         assert!(pair.the(Server).subflows().count() <= 2);
         if pair.usable(Client) == 2 && pair.usable(Server) == 2 {
             joined.get_or_insert(n);

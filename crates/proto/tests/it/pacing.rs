@@ -164,7 +164,7 @@ fn a_device_that_holds_packets_gets_them_early_with_their_times() {
     let endpoint = &mut pair.driver.endpoints[0];
     endpoint.write(now, handle, Payload::Bytes(vec![0; 14_240].into())).expect("there is room");
     let mut departures = Vec::new();
-    while let Some(transmit) = endpoint.poll_transmit(now) {
+    while let Some(transmit) = endpoint.poll_transmit(now, 1) {
         departures.push(transmit.departure.since(now));
     }
     let step = Duration::from_micros(1424);

@@ -27,7 +27,7 @@ fn one_byte_segments_with_gaps_take_bounded_memory() {
             }
             let now = pair.now;
             pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
-            while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
+            while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
         }
         // Twice a window of 1 MiB with its slack of 16 KiB, and 64 KiB more, at 257 bytes a piece.
         let held = pair.subflow(Server, 0).held_bytes;
@@ -54,7 +54,7 @@ fn gaps_at_the_data_level_take_bounded_memory() {
         forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
         let now = pair.now;
         pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
-        while pair.driver.endpoints[1].poll_transmit(now).is_some() {}
+        while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
         forged.seq = forged.seq.wrapping_add(1);
     }
     assert_eq!(pair.the(Server).out_of_order_bytes(), (2 * (1 << 20) + (64 << 10)) / 257 + 1);

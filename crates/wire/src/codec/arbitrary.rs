@@ -143,6 +143,7 @@ pub(super) fn segment() -> impl Strategy<Value = Segment> {
             window,
             options,
             payload: Payload::Bytes(payload.into()),
+            segment_size: None,
         },
     )
 }

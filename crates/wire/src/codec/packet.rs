@@ -64,7 +64,8 @@ fn payload_sum(payload: &Payload) -> u64 {
     }
 }
 
-/// Puts a segment's IP packet into `out`, in place of what it holds. A virtual payload becomes zeros.
+/// Puts a segment's IP packet into `out`, in place of what it holds. A virtual payload becomes zeros. A super-segment is one
+/// packet of up to 64 KiB; where it is cut, [`Segment::segment_size`], goes beside it.
 ///
 /// # Errors
 /// If options or data are too long, or the addresses are not of one IP version.
@@ -198,6 +199,7 @@ fn read<'a>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), D
     segment.ack = u32::from_be_bytes(ack);
     segment.flags = Flags::from_bits(flags);
     segment.window = u16::from_be_bytes([w0, w1]);
+    segment.segment_size = None;
     read_options(options, &mut segment.options);
     Ok((ecn, payload))
 }

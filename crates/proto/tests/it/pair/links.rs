@@ -51,6 +51,12 @@ pub(crate) struct Links {
     pub(super) isns: Vec<[u32; 2]>,
     /// Messages about packets that were too large: when they arrive and at which host.
     messages: VecDeque<(Instant, usize, PacketTooBig)>,
+    /// The most segments that hosts hand over as one, and how often they have handed over several.
+    pub(crate) max_segments: usize,
+    pub(crate) several_sent: u32,
+    /// Segments that arrive at one time and can be joined arrive as one.
+    pub(crate) joins: bool,
+    pub(crate) several_arrived: u32,
     place: Segment,
     /// A packet was handed out in this round: applications act after each one.
     handed_out: bool,
@@ -67,6 +73,10 @@ impl Links {
             isns: vec![[0; 2]; paths.len()],
             paths,
             messages: VecDeque::new(),
+            max_segments: 1,
+            several_sent: 0,
+            joins: false,
+            several_arrived: 0,
             place: Segment::default(),
             handed_out: false,
         }
@@ -80,6 +90,18 @@ impl Links {
             let message = PacketTooBig { local, remote, sequence, mtu };
             self.messages.push_back((now + path.delay, packet.from as usize, message));
         }
+    }
+
+    /// Takes out of what is on its way all that is joined to `segment`, which has just been taken out.
+    fn join_arrivals(&mut self, at: Instant, to: Side, ecn: Ecn, segment: &mut Segment) {
+        while let Some(next) = self.flying.first_entry()
+            && next.key().0 == at
+            && (next.get().to as usize, next.get().ecn) == (to as usize, ecn)
+            && segment.try_join(&next.get().segment)
+        {
+            next.remove();
+        }
+        self.several_arrived += u32::from(segment.segment_size.is_some());
     }
 
     fn check(&self, segment: &Segment) {
@@ -100,7 +122,11 @@ impl PacketIo for Links {
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Infallible> {
         let first = self.flying.first_entry().filter(|first| first.key().0 <= now && !self.handed_out);
         self.handed_out = first.is_some();
-        let Some(Flying { to, ecn, segment, .. }) = first.map(|first| first.remove()) else { return Ok(None) };
+        let Some(((at, _), flying)) = first.map(|first| first.remove_entry()) else { return Ok(None) };
+        let Flying { to, ecn, mut segment, .. } = flying;
+        if self.joins {
+            self.join_arrivals(at, to, ecn, &mut segment);
+        }
         self.place = segment;
         Ok(Some(Received { host: to as usize, ecn, segment: &self.place }))
     }
@@ -113,6 +139,29 @@ impl PacketIo for Links {
     ) -> Result<bool, Infallible> {
         let mut segment = Segment::default();
         let Some(ecn) = fill(&mut segment) else { return Ok(false) };
+        self.several_sent += u32::from(segment.segment_size.is_some());
+        assert!(segment.part_count() as usize <= self.max_segments, "no more than were asked for: {segment:?}");
+        segment.parts().for_each(|part| self.send_one(now, host, part, ecn));
+        Ok(true)
+    }
+
+    fn max_segments(&self) -> usize {
+        self.max_segments
+    }
+
+    fn receive_packet_too_big(&mut self, now: Instant) -> Option<(usize, PacketTooBig)> {
+        let (_, host, message) = self.messages.pop_front_if(|(at, ..)| *at <= now)?;
+        Some((host, message))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let message = self.messages.front().map(|(at, ..)| *at);
+        self.flying.keys().map(|(at, _)| *at).next().into_iter().chain(message).min()
+    }
+}
+
+impl Links {
+    fn send_one(&mut self, now: Instant, host: usize, segment: Segment, ecn: Ecn) {
         let ends = [segment.src.ip(), segment.dst.ip()];
         let path = self.paths.iter().position(|p| p.addresses[host] == ends[0] && p.addresses[1 - host] == ends[1]);
         let Some(path) = path else { panic!("no route for {segment:?}") };
@@ -140,16 +189,5 @@ impl PacketIo for Links {
             let Packet { from, ecn, segment, .. } = packet.clone();
             self.flying.insert((at, number), Flying { to: from.other(), path, ecn, segment });
         }
-        Ok(true)
-    }
-
-    fn receive_packet_too_big(&mut self, now: Instant) -> Option<(usize, PacketTooBig)> {
-        let (_, host, message) = self.messages.pop_front_if(|(at, ..)| *at <= now)?;
-        Some((host, message))
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let message = self.messages.front().map(|(at, ..)| *at);
-        self.flying.keys().map(|(at, _)| *at).next().into_iter().chain(message).min()
     }
 }

@@ -1,0 +1,106 @@
+//! Several segments that leave or arrive as one: on the wire they are the segments that would have left one by one, and the
+//! bytes that come out are the same.
+
+use crate::pair::*;
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_units::Instant;
+use pathweave_wire::codec;
+
+/// What becomes of packets and what the applications do.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    /// Every so many-th data packet is lost; 0: none.
+    loses: usize,
+    /// The client writes so often, so much.
+    writes: (u32, u64),
+    /// The server writes as well.
+    both_ways: bool,
+}
+
+const PLANS: [Plan; 4] = [
+    Plan { loses: 0, writes: (1, 400_000), both_ways: false },
+    Plan { loses: 43, writes: (1, 400_000), both_ways: false },
+    Plan { loses: 29, writes: (1, 200_000), both_ways: true },
+    Plan { loses: 61, writes: (60, 3333), both_ways: false },
+];
+
+fn run(config: ConnectionConfig, plan: Plan, change: impl FnOnce(&mut Pair)) -> Pair {
+    let mut pair = Pair::new(&[10, 25], config);
+    change(&mut pair);
+    let mut data = 0;
+    pair.script(move |packet| {
+        data += usize::from(packet.is_data());
+        if plan.loses > 0 && packet.is_data() && data % plan.loses == 0 { Fate::Drop } else { Fate::Pass }
+    });
+    pair.connect();
+    let (times, len) = plan.writes;
+    if plan.both_ways {
+        pair.send_all(Server, 150_000);
+    }
+    for _ in 1..times {
+        pair.write(Client, len);
+        pair.run_for(ms(7));
+    }
+    pair.send_all(Client, len);
+    pair.run_until_received(Server, u64::from(times) * len, secs(60));
+    if plan.both_ways {
+        pair.run_until_received(Client, 150_000, secs(60));
+    }
+    pair.run_for(secs(5));
+    pair
+}
+
+/// Every packet as a wire would show it.
+fn packets(pair: &Pair) -> Vec<(Instant, usize, Vec<u8>)> {
+    let bytes = |packet: &Packet| {
+        let mut out = Vec::new();
+        codec::encode(&packet.segment, packet.ecn, &mut out).expect("it has a form");
+        (packet.at, packet.path, out)
+    };
+    pair.driver.io.log.iter().map(bytes).collect()
+}
+
+fn configs() -> Vec<ConnectionConfig> {
+    let registry = pathweave_algorithms::Registry::builtin();
+    let queueing = registry.schedulers().iter().find(|s| s.queues()).expect("there is one").name().to_owned();
+    let mut all = Vec::new();
+    for base in [config(), tcp_config()] {
+        all.extend(on_each_host(base.clone()));
+        let mut small = base.clone();
+        small.tcp.mtu = 600;
+        let mut ecn = base.clone();
+        ecn.tcp.ecn = true;
+        all.extend([small, ecn, with_scheduler(base, &queueing)]);
+    }
+    all.push(ConnectionConfig { checksum: true, ..config() });
+    all
+}
+
+#[test]
+fn what_leaves_as_one_is_cut_into_what_leaves_one_by_one() {
+    for (i, config) in configs().into_iter().enumerate() {
+        for plan in PLANS {
+            let expected = packets(&run(config.clone(), plan, |_| {}));
+            for most in [2, 5, 1000] {
+                let pair = run(config.clone(), plan, |pair| pair.driver.io.max_segments = most);
+                assert!(packets(&pair) == expected, "configuration {i}, at most {most} segments, {plan:?}");
+                let several = pair.driver.io.several_sent;
+                assert_eq!(several == 0, config.checksum, "configuration {i}, at most {most} segments, {plan:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_arrives_as_one_is_taken_as_several_are() {
+    for (i, config) in configs().into_iter().enumerate() {
+        for plan in PLANS {
+            // `run` checks every byte.
+            let pair = run(config.clone(), plan, |pair| pair.driver.io.joins = true);
+            let several = pair.driver.io.several_arrived;
+            assert_eq!(several == 0, config.checksum, "configuration {i}, {plan:?}");
+            let server = pair.the(Server);
+            assert_eq!(server.error(), None);
+        }
+    }
+}
