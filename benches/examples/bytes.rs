@@ -1,8 +1,9 @@
-//! Real bytes through the engine and the codec, in memory, both ends on one core: `bytes [GIGABYTES]`.
+//! Real bytes through the engine and the codec, in memory, both ends on one core: `bytes [GIGABYTES [ROUNDS]]`.
 //!
-//! Two subflows, IP packets of 1500 bytes, one segment a packet, TCP checksums made and checked, DSS checksums off, delayed
-//! acknowledgements. Every packet is written to memory with its headers and read from there. A first run compares every
-//! byte of the stream; the second one is timed.
+//! Two subflows, segments for IP packets of 1500 bytes, TCP checksums made and checked, DSS checksums off, delayed
+//! acknowledgements. Every packet is written to memory with its headers and read from there: one segment in each, or
+//! up to 64 KiB of segments that leave and arrive as one, as through a device with segmentation offload. A first run of each compares every
+//! byte of the stream; then both are timed in turn.
 
 use bytes::{Bytes, BytesMut};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,6 +24,9 @@ const DELAY: Duration = Duration::from_micros(25);
 /// The stream repeats these bytes; a prime number of them and more than the buffers hold, so that a segment out of place shows.
 const PATTERN: usize = 262_147;
 
+/// Segments that leave as one: as many as a packet has room for.
+const SEVERAL: usize = 64;
+
 /// The client, which writes, and the server, which reads.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
@@ -31,11 +35,11 @@ const SERVER: usize = 1;
 #[derive(Default)]
 struct Wire {
     sent: BytesMut,
-    /// Where each packet that was sent ends.
-    ends: Vec<usize>,
+    /// Where each packet that was sent ends, and what a device says beside it: the size of the segments that it stands for.
+    ends: Vec<(usize, Option<u16>)>,
     /// What has arrived, and how much of it was taken.
     arrived: Bytes,
-    arrived_ends: VecDeque<usize>,
+    arrived_ends: VecDeque<(usize, Option<u16>)>,
     taken: usize,
 }
 
@@ -55,9 +59,11 @@ impl Wire {
 #[derive(Default)]
 struct Wires {
     to: [Wire; 2],
+    max_segments: usize,
     segment: Segment,
-    /// Packets with data that have arrived, and without.
+    /// Segments with data that have arrived, the packets that they were in, and packets without data.
     segments: u64,
+    packets: u64,
     acknowledgements: u64,
 }
 
@@ -66,12 +72,17 @@ impl PacketIo for Wires {
 
     fn receive(&mut self, _now: Instant) -> Result<Option<Received<'_>>, EncodeError> {
         for (host, wire) in self.to.iter_mut().enumerate() {
-            let Some(end) = wire.arrived_ends.pop_front() else { continue };
+            let Some((end, segment_size)) = wire.arrived_ends.pop_front() else { continue };
             let packet = core::mem::replace(&mut wire.taken, end)..end;
             let segment = &mut self.segment;
             let ecn = decode_into(&wire.arrived, packet, segment).unwrap_or_else(|e| panic!("{e}"));
-            let counted = if segment.payload.is_empty() { &mut self.acknowledgements } else { &mut self.segments };
-            *counted += 1;
+            segment.segment_size = segment_size;
+            if segment.payload.is_empty() {
+                self.acknowledgements += 1;
+            } else {
+                self.packets += 1;
+                self.segments += u64::from(segment.part_count());
+            }
             return Ok(Some(Received { host, ecn, segment }));
         }
         Ok(None)
@@ -89,8 +100,12 @@ impl PacketIo for Wires {
         let Wire { sent, ends, .. } = &mut self.to[1 - host];
         sent.extend_from_slice(&header[..len]);
         self.segment.payload.slices().for_each(|slice| sent.extend_from_slice(slice));
-        ends.push(sent.len());
+        ends.push((sent.len(), self.segment.segment_size));
         Ok(true)
+    }
+
+    fn max_segments(&self) -> usize {
+        self.max_segments
     }
 }
 
@@ -124,27 +139,30 @@ impl Stream {
     fn write(&mut self, now: Instant, endpoint: &mut Endpoint, handle: ConnectionHandle) {
         loop {
             let at = (self.written % PATTERN as u64) as usize;
-            let piece = self.pattern.slice(at..PATTERN.min(at + BUFFER as usize));
-            let len = piece.len() as u64;
-            let Ok(taken) = endpoint.write(now, handle, Payload::Bytes(piece)) else { break };
-            self.written += taken;
-            if taken < len {
+            let mut pieces = [self.pattern.slice(at..), self.pattern.clone()];
+            let Ok(taken) = endpoint.write_chunks(now, handle, &mut pieces) else { break };
+            self.written += taken.bytes;
+            if taken.chunks < pieces.len() {
                 break;
             }
         }
     }
 
     fn read(&mut self, now: Instant, endpoint: &mut Endpoint, handle: ConnectionHandle) {
-        while let Ok(payload) = endpoint.read(now, handle, u64::MAX) {
-            if self.compares {
-                self.compare(&payload);
+        let mut chunks = [const { Bytes::new() }; 64];
+        while let Ok(read) = endpoint.read_chunks(now, handle, u64::MAX, &mut chunks) {
+            for chunk in &mut chunks[..read.chunks] {
+                if self.compares {
+                    self.compare(chunk);
+                }
+                self.received += chunk.len() as u64;
+                // The memory of the packets serves again.
+                *chunk = Bytes::new();
             }
-            self.received += u64::from(payload.len());
         }
     }
 
-    fn compare(&self, payload: &Payload) {
-        let Payload::Bytes(bytes) = payload else { panic!("bytes were written") };
+    fn compare(&self, bytes: &Bytes) {
         let mut at = (self.received % PATTERN as u64) as usize;
         for byte in bytes {
             assert_eq!(*byte, self.pattern[at], "the stream arrives as it was written");
@@ -163,7 +181,7 @@ fn address(path: u8, end: u8) -> IpAddr {
 }
 
 impl Transfer {
-    fn new(compares: bool) -> Transfer {
+    fn new(max_segments: usize, compares: bool) -> Transfer {
         let (scheduler, congestion) = minrtt_and_reno();
         let config = ConnectionConfig {
             send_buffer: BUFFER,
@@ -182,7 +200,7 @@ impl Transfer {
         endpoints[CLIENT].connect(now, from, to, config, &local(0)).unwrap_or_else(|e| panic!("{e}"));
         let pattern = (0..PATTERN).map(|i| (i * 7 + i / 251) as u8).collect();
         let stream = Stream { pattern, written: 0, received: 0, compares };
-        let mut driver = Driver::new(endpoints.into(), Wires::default(), stream);
+        let mut driver = Driver::new(endpoints.into(), Wires { max_segments, ..Wires::default() }, stream);
         driver.drain(now, CLIENT).unwrap_or_else(|e| panic!("{e}"));
         Transfer { now, driver }
     }
@@ -200,20 +218,34 @@ impl Transfer {
     }
 }
 
-fn main() {
-    let gigabytes = std::env::args().nth(1).map_or(4.0, |text| text.parse().unwrap_or_else(|e| panic!("{text}: {e}")));
-    Transfer::new(true).run(200_000_000);
+/// Moves so many bytes; the answer is the rate in Gbit/s per core, where the system says how long it took.
+fn measure(name: &str, max_segments: usize, bytes: u64) -> Option<f64> {
     let before = cpu_seconds();
-    let mut transfer = Transfer::new(false);
-    transfer.run((gigabytes * 1e9) as u64);
+    let mut transfer = Transfer::new(max_segments, false);
+    transfer.run(bytes);
     let (bytes, wires) = (transfer.driver.applications.received, transfer.driver.io);
-    let (segments, acknowledgements) = (wires.segments, wires.acknowledgements);
-    print!("{bytes} bytes in {segments} segments, {acknowledgements} packets without data");
-    match (before, cpu_seconds()) {
-        (Some(before), Some(after)) => {
-            let seconds = after - before;
-            println!(", {seconds:.2} CPU s, {:.1} Gbit/s per core", bytes as f64 * 8e-9 / seconds);
-        }
-        _ => println!(),
+    let Wires { segments, packets, acknowledgements, .. } = wires;
+    let rate = before.zip(cpu_seconds()).map(|(before, after)| bytes as f64 * 8e-9 / (after - before));
+    print!("{name}: {bytes} bytes in {segments} segments, {packets} packets with data, {acknowledgements} without");
+    println!("{}", rate.map_or(String::new(), |rate| format!(", {rate:.1} Gbit/s per core")));
+    rate
+}
+
+fn main() {
+    let argument = |n: usize, otherwise: f64| {
+        std::env::args().nth(n).map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{text}: {e}")))
+    };
+    let (bytes, rounds) = ((argument(1, 4.0) * 1e9) as u64, argument(2, 5.0) as usize);
+    for most in [1, SEVERAL] {
+        Transfer::new(most, true).run(200_000_000);
+    }
+    let mut ratios: Vec<f64> = Vec::new();
+    for _ in 0..rounds {
+        let rates = (measure("one by one", 1, bytes), measure("several as one", SEVERAL, bytes));
+        ratios.extend(rates.0.zip(rates.1).map(|(one, several)| several / one));
+    }
+    ratios.sort_by(f64::total_cmp);
+    if let Some(median) = ratios.get(ratios.len() / 2) {
+        println!("several as one are {median:.2} times as fast (median of {} rounds)", ratios.len());
     }
 }

@@ -6,9 +6,11 @@ mod codec;
 mod connection;
 mod decisions;
 mod scenario;
+mod super_segments;
 mod world;
 
 pub use codec::codec;
 pub use connection::connection;
 pub use decisions::decisions;
 pub use scenario::scenario;
+pub use super_segments::super_segments;

@@ -40,6 +40,8 @@ pub(crate) struct Wires {
     last_sent: [Option<Segment>; 2],
     /// Segments since the last event.
     sent: usize,
+    /// The most segments that a host hands over as one.
+    max_segments: usize,
 }
 
 impl PacketIo for Wires {
@@ -68,6 +70,10 @@ impl PacketIo for Wires {
             wire.push_back((ecn, self.place.clone()));
         }
         Ok(true)
+    }
+
+    fn max_segments(&self) -> usize {
+        self.max_segments.max(1)
     }
 }
 
@@ -155,6 +161,11 @@ impl World {
         self.driver.io.arriving = Some((to, ecn, segment));
         self.driver.io.sent = 0;
         let Ok(()) = self.driver.handle_packets(self.now);
+    }
+
+    /// At most so many segments leave as one from now on.
+    pub(crate) fn set_max_segments(&mut self, most: usize) {
+        self.driver.io.max_segments = most;
     }
 
     /// What is on its way to an end.

@@ -50,5 +50,6 @@ fn random_inputs() {
         pathweave_fuzz_bodies::codec(&input);
         pathweave_fuzz_bodies::connection(&input);
         pathweave_fuzz_bodies::decisions(&input);
+        pathweave_fuzz_bodies::super_segments(&input);
     }
 }
