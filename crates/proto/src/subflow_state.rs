@@ -83,3 +83,18 @@ pub struct PathTerms {
     /// Bytes left of the path's quota, where it has one.
     pub quota_left: Option<u64>,
 }
+
+/// What a connection takes a subflow's path for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathHealth {
+    /// It carries no data yet: its handshake is not complete.
+    Opening,
+    /// It answers.
+    Working,
+    /// An answer is overdue. Other subflows send again what this one carries.
+    Late,
+    /// There has been no sign of life since a timeout. It gets no new data while another subflow is alive.
+    Stale,
+    /// The subflow is over.
+    Down,
+}

@@ -2,7 +2,7 @@
 
 use super::close::DataFin;
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, Role};
+use super::{Connection, ConnectionError, Happening, Kinds, Role};
 use crate::congestion::LossKind;
 use crate::paths::subflow::Join;
 use crate::scheduler::Event;
@@ -74,6 +74,13 @@ impl Connection {
             }
         }
         if !changes.acked.is_empty() || newly > 0 {
+            let first_unacked = self.sender.map.first_unacked();
+            self.news.record(now, Kinds::SEGMENTS, || Happening::Acknowledged {
+                subflow: id,
+                subflow_bytes: changes.acked.iter().map(|r| r.end.since(r.start)).sum(),
+                stream_bytes: newly,
+                first_unacked,
+            });
             let event = Event::Acked {
                 subflow: id,
                 mappings: &changes.acked,
@@ -121,6 +128,7 @@ impl Connection {
             self.tell_event(now, &Event::RttSample { subflow: id, rtt });
         }
         if let Some(kind) = changes.loss {
+            self.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
             self.tell_event(now, &Event::Lost { subflow: id, kind });
             if kind == LossKind::Timeout {
                 self.handle_subflow_timeout(id);

@@ -1,7 +1,7 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, ConnectionEvent};
+use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
@@ -99,7 +99,6 @@ impl Connection {
     //= containing the key of Host B"
     //= tests: fastclose::it_carries_the_receivers_key_and_ends_all_subflows
     pub fn abort(&mut self, now: Instant) {
-        let _ = now;
         let key = self.mode.keys().map(|keys| keys.remote);
         for subflow in self.subflows.established_mut() {
             let mut reset = subflow.tcp.reset_segment();
@@ -109,7 +108,7 @@ impl Connection {
             self.control.push_back(reset);
         }
         self.abort_subflows();
-        self.fail(ConnectionError::Aborted);
+        self.fail(now, ConnectionError::Aborted);
         self.life.abandon();
     }
 
@@ -190,7 +189,7 @@ impl Connection {
     //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
     //= sending TCP RST signals"
     //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
-    pub(super) fn take_fast_close(&mut self, receiver: Key) {
+    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key) {
         let Some(keys) = self.mode.keys() else { return };
         if receiver != keys.local {
             return;
@@ -199,7 +198,7 @@ impl Connection {
             self.control.push_back(subflow.tcp.reset_segment());
         }
         self.abort_subflows();
-        self.fail(ConnectionError::Reset);
+        self.fail(now, ConnectionError::Reset);
     }
 
     /// Both directions ended at the data level: the subflows close. All subflows closed: the connection is over.
@@ -218,7 +217,8 @@ impl Connection {
         }
         if self.subflows.iter().all(Subflow::has_ended) {
             self.life.phase = Phase::Closed;
-            self.events.push_back(ConnectionEvent::Closed);
+            self.news.events.push_back(ConnectionEvent::Closed);
+            self.news.record(now, Kinds::CONNECTION, || Happening::Closed);
         }
     }
 
@@ -316,7 +316,7 @@ impl Connection {
         if over {
             self.follow_close(now);
         } else {
-            self.fail(ConnectionError::AllPathsDead);
+            self.fail(now, ConnectionError::AllPathsDead);
         }
     }
 
@@ -338,15 +338,16 @@ impl Connection {
         if any {
             return;
         }
-        if self.is_over() { self.follow_close(now) } else { self.fail(error) }
+        if self.is_over() { self.follow_close(now) } else { self.fail(now, error) }
     }
 
     #[cold]
-    pub(super) fn fail(&mut self, error: ConnectionError) {
+    pub(super) fn fail(&mut self, now: Instant, error: ConnectionError) {
         if self.life.error().is_none() {
             let was_connected = self.life.is_connected();
             self.life.phase = Phase::Failed { error, was_connected, abandoned: false };
-            self.events.push_back(ConnectionEvent::Failed(error));
+            self.news.events.push_back(ConnectionEvent::Failed(error));
+            self.news.record(now, Kinds::CONNECTION, || Happening::Failed(error));
         }
     }
 }

@@ -6,7 +6,7 @@
 //! that case.
 
 use super::handshake::Mode;
-use super::{Connection, DataFin};
+use super::{Connection, DataFin, Happening, Kinds};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::receiver::mappings::MappingError;
@@ -143,13 +143,13 @@ impl Connection {
 
     /// A FIN without any signal, where Multipath TCP would have sent a DATA_FIN before and a DATA_ACK beside it: the peer has
     /// fallen back, but what should have told of it was lost. `plain`: the segment has no option of Multipath TCP.
-    pub(super) fn take_plain_fin(&mut self, id: SubflowId, plain: bool) -> Result<(), MappingError> {
+    pub(super) fn take_plain_fin(&mut self, now: Instant, id: SubflowId, plain: bool) -> Result<(), MappingError> {
         let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
         if !plain || waits || self.fallback.peer_may_use_joins || self.receiver.has_end() || !self.only_first_lives(id)
         {
             return Ok(());
         }
-        self.fall_back(id)
+        self.fall_back(now, id)
     }
 
     /// From now on the subflow is a plain TCP connection, whose sequence is the stream's in both directions.
@@ -157,7 +157,7 @@ impl Connection {
     /// # Errors
     /// Where it is not: bytes would be misplaced, or a direction that has ended on the subflow goes on in the stream.
     #[cold]
-    pub(super) fn fall_back(&mut self, id: SubflowId) -> Result<(), MappingError> {
+    pub(super) fn fall_back(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
             self.mode = Mode::Plain;
             return Ok(());
@@ -183,6 +183,7 @@ impl Connection {
         self.fallback.signals.infinite_mapping = Some(InfiniteMapping { dsn: keys.wire_dsn(DataSeq(0)), on: None });
         self.fallback.signals.keys = Some(keys);
         self.mode = Mode::Plain;
+        self.news.record(now, Kinds::CONNECTION, || Happening::FellBack(id));
         for subflow in self.subflows.iter_mut().filter(|s| s.id != id) {
             subflow.tcp.abort();
             subflow.health.end();
@@ -294,7 +295,7 @@ impl Connection {
             self.reset_subflow(now, id, &[MptcpOption::Fail { dsn: next }, reason]);
             return Ok(());
         }
-        self.fall_back(id)?;
+        self.fall_back(now, id)?;
         self.answer_fail(id, next);
         Ok(())
     }
@@ -315,7 +316,12 @@ impl Connection {
     }
 
     /// An infinite mapping: the peer has fallen back to plain TCP.
-    pub(super) fn take_infinite_mapping(&mut self, id: SubflowId, mapping: Mapping) -> Result<(), MappingError> {
+    pub(super) fn take_infinite_mapping(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        mapping: Mapping,
+    ) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else { return Ok(()) };
         //= RFC 8684 §3.7: "When a connection has fallen back with an infinite mapping, only one subflow can send data;
         //= otherwise, the receiver would not know how to reorder the data"
@@ -325,7 +331,7 @@ impl Connection {
         if !self.only_first_lives(id) || !same {
             return Err(MappingError::Reset(ResetReason::MptcpError));
         }
-        self.fall_back(id)
+        self.fall_back(now, id)
     }
 
     /// A DATA_FIN without data is verified by its pseudo-header alone.

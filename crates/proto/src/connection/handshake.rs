@@ -1,11 +1,12 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
 use super::close::Phase;
-use super::{Connection, ConnectionEvent, Role};
+use super::{Connection, ConnectionEvent, Happening, Kinds, Role};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::scheduler::Event;
 use crate::seq::SubflowId;
+use crate::subflow_state::PathHealth;
 use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
@@ -119,6 +120,7 @@ impl Connection {
     /// §3.6).
     pub(super) fn take_handshake_options(
         &mut self,
+        now: Instant,
         id: SubflowId,
         segment: &Segment,
         acceptable: u64,
@@ -128,13 +130,14 @@ impl Connection {
         if settled && segment.options.mptcp.is_empty() {
             return HandshakeStep::GoOn;
         }
-        self.take_new_handshake_options(id, segment, acceptable, settled)
+        self.take_new_handshake_options(now, id, segment, acceptable, settled)
     }
 
     /// The handshake is under way, or options of it have come once more.
     #[inline(never)]
     fn take_new_handshake_options(
         &mut self,
+        now: Instant,
         id: SubflowId,
         segment: &Segment,
         acceptable: u64,
@@ -149,7 +152,7 @@ impl Connection {
             return self.take_join_options(id, segment);
         }
         let state = subflow.tcp.state();
-        if self.is_answered_as_plain(id, segment) && self.fall_back(id).is_err() {
+        if self.is_answered_as_plain(id, segment) && self.fall_back(now, id).is_err() {
             return HandshakeStep::Reset(ResetReason::Middlebox);
         }
         self.take_capable(state, segment)
@@ -281,16 +284,18 @@ impl Connection {
             self.receiver.window.begin(now);
             self.life.progress_at = now;
             self.sender.peer.begin(peer_window);
-            self.events.push_back(ConnectionEvent::Connected);
+            self.news.events.push_back(ConnectionEvent::Connected);
+            self.news.record(now, Kinds::CONNECTION, || Happening::Established { multipath: mptcp });
         }
         self.raise_if_usable(now, id);
     }
 
-    /// Tells scheduler and application once a subflow can carry data.
+    /// Tells the scheduler once a subflow can carry data.
     pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         if subflow.usable() && subflow.health.open() {
-            self.events.push_back(ConnectionEvent::SubflowUp(id));
+            subflow.shown_health = PathHealth::Working;
+            self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
             self.tell(now, |_| Event::SubflowUp(id));
         }
     }

@@ -1,7 +1,7 @@
 //! What arrives: segments and the passing of time.
 
 use super::handshake::HandshakeStep;
-use super::{Connection, ConnectionError, ConnectionEvent};
+use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Arrival, Changes, Input, Peers, Verdict};
@@ -37,7 +37,7 @@ impl Connection {
         }
         let acceptable = self.receiver.acceptable(self.is_mptcp());
         let of_capable;
-        let dss = match self.take_handshake_options(id, segment, acceptable) {
+        let dss = match self.take_handshake_options(now, id, segment, acceptable) {
             HandshakeStep::GoOn => segment.options.dss.as_ref(),
             HandshakeStep::GoOnWith(dss) => {
                 of_capable = dss;
@@ -87,7 +87,7 @@ impl Connection {
                 result = self.take_arrivals(now, id, &mut changes);
             }
             if result.is_ok() && changes.fin && self.is_mptcp() {
-                result = self.take_plain_fin(id, dss.is_none() && segment.options.mptcp.is_empty());
+                result = self.take_plain_fin(now, id, dss.is_none() && segment.options.mptcp.is_empty());
             }
             match result {
                 Ok(()) => {
@@ -106,6 +106,7 @@ impl Connection {
         self.host.begin_acknowledgement(id, self.config.scheduler.queues());
         self.schedule(now);
         self.host.end_acknowledgement();
+        self.record_health(now);
     }
 
     /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
@@ -144,7 +145,7 @@ impl Connection {
         }
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len == 0 && !dss.data_fin {
-            return self.take_infinite_mapping(id, mapping);
+            return self.take_infinite_mapping(now, id, mapping);
         }
         //= RFC 8684 §3.3: "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake,
         //= the receiver MUST close the subflow with a RST, as it is not behaving as negotiated"
@@ -177,7 +178,7 @@ impl Connection {
                     subflow.backup = backup;
                 }
             }
-            MptcpOption::FastClose { receiver } => self.take_fast_close(receiver),
+            MptcpOption::FastClose { receiver } => self.take_fast_close(now, receiver),
             MptcpOption::Fail { .. } => self.take_fail(now, subflow)?,
             _ => {}
         }
@@ -207,6 +208,10 @@ impl Connection {
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.first_bytes += first;
         }
+        if first > 0 {
+            let next = self.receiver.next();
+            self.news.record(now, Kinds::SEGMENTS, || Happening::Received { subflow: id, new_bytes: first, next });
+        }
         self.report_data(before);
         result
     }
@@ -231,7 +236,7 @@ impl Connection {
         self.receiver.learn(&keys, &mut subflow.mappings, arrival);
         let unmapped = !subflow.mappings.failed && !subflow.mappings.covers(arrival.ssn);
         if unmapped && self.may_fall_back(id, arrival.ssn) {
-            self.fall_back(id)?;
+            self.fall_back(now, id)?;
             return self.insert_plain(arrival.ssn, arrival.payload.clone());
         }
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
@@ -276,7 +281,7 @@ impl Connection {
     /// Tells the application of what can be read beyond `before`.
     pub(super) fn report_data(&mut self, before: DataSeq) {
         if self.receiver.next() > before {
-            self.events.push_back(ConnectionEvent::Readable);
+            self.news.events.push_back(ConnectionEvent::Readable);
         }
         self.report_end();
     }
@@ -317,7 +322,7 @@ impl Connection {
     /// Tells the application that the peer's stream has ended.
     pub(super) fn report_end(&mut self) {
         if self.receiver.reports_end() {
-            self.events.push_back(ConnectionEvent::Readable);
+            self.news.events.push_back(ConnectionEvent::Readable);
         }
     }
 }

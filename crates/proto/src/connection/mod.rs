@@ -12,7 +12,7 @@
 //! * `path_mtu`: how large a packet a path takes;
 //! * `fallback`: back to plain TCP; `close`: the end;
 //! * `settings` and `set_scheduler`: what a living connection can change;
-//! * `trace` and `progress`: for people who want to know why.
+//! * `observation`, `snapshot` and `progress`: for people and programs that want to know.
 
 mod acknowledgement;
 mod addresses;
@@ -25,6 +25,7 @@ mod handshake;
 mod input;
 mod join_handshake;
 mod joins;
+mod observation;
 mod open;
 mod output;
 mod path_mtu;
@@ -36,7 +37,6 @@ mod set_scheduler;
 mod settings;
 mod super_segment;
 mod timers;
-mod trace;
 
 pub use crate::paths::subflow::{PathMeta, SubflowInfo};
 pub use crate::sender::dispatch::ScheduleError;
@@ -45,10 +45,10 @@ pub use crate::tcp::PacketTooBigVerdict;
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable, offer};
+pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Saw};
 pub use output::Transmit;
 pub use progress::Progress;
 pub use settings::SettingError;
-pub use trace::{Carried, Decided, Given, Saw, Trace};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
@@ -67,6 +67,7 @@ use close::{DataFin, Lifecycle, Phase};
 use core::net::SocketAddr;
 use fallback::Fallback;
 use handshake::Mode;
+use observation::News;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Segment;
 use schedule::Scheduling;
@@ -81,7 +82,7 @@ pub enum Role {
     Server,
 }
 
-/// Something that the application, or the endpoint, should know.
+/// Something that the application must act on. What else happens can be observed ([`Endpoint::observe`](crate::Endpoint::observe)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// Data can be written.
@@ -90,10 +91,6 @@ pub enum ConnectionEvent {
     Readable,
     /// The send buffer has room again.
     Writable,
-    /// A subflow can carry data.
-    SubflowUp(SubflowId),
-    /// A subflow is over.
-    SubflowDown(SubflowId),
     /// Both directions ended in order.
     Closed,
     /// The connection is over for this reason.
@@ -141,7 +138,7 @@ pub struct Connection {
     control: VecDeque<Segment>,
     /// The subflow that is asked first for the next segment.
     next_output: SubflowId,
-    events: VecDeque<ConnectionEvent>,
+    news: News,
     counters: ConnectionCounters,
 
     // Reused, so that nothing is allocated per segment.
@@ -237,7 +234,7 @@ impl Connection {
             // Without any subflow it may still be joined.
             Phase::Connecting | Phase::Connected => false,
         };
-        closed && over && self.control.is_empty() && self.events.is_empty()
+        closed && over && self.control.is_empty() && self.news.events.is_empty()
     }
 
     /// Whether the peer's stream has ended and all of it was read.
@@ -247,7 +244,7 @@ impl Connection {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.events.pop_front()
+        self.news.events.pop_front()
     }
 
     /// The subflows by their names.

@@ -3,6 +3,7 @@
 use super::close::Lifecycle;
 use super::fallback::Fallback;
 use super::handshake::{Mode, capable};
+use super::observation::News;
 use super::schedule::Scheduling;
 use super::{Connection, ConnectionCounters, Role};
 use crate::config::ConnectionConfig;
@@ -58,7 +59,7 @@ impl Connection {
             challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
             control: VecDeque::new(),
             next_output: SubflowId(0),
-            events: VecDeque::new(),
+            news: News::default(),
             counters: ConnectionCounters::default(),
             changes: None,
             paths: Vec::new(),

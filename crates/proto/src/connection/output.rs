@@ -1,7 +1,7 @@
 //! What goes out: TCP decides when, the connection adds data, window and Multipath TCP options.
 
 use super::handshake::data_ack_number;
-use super::{Connection, DataFin, Role};
+use super::{Connection, DataFin, Happening, Kinds, Role};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
@@ -83,6 +83,10 @@ impl Connection {
         subflow.tcp.header(now, out, offered, segment);
         let ecn = subflow.tcp.ecn_of(out);
         self.add_options(now, id, out, segment);
+        if let Outgoing::Data { data, again, .. } = out {
+            let (range, again) = (data.start..data.end, *again);
+            self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
+        }
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
             if self.fallback.signals.waits_for_room(segment) {

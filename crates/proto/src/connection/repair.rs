@@ -1,7 +1,7 @@
 //! Paths that do not answer: passing by late subflows, handing over what stale and dead ones carry, reinjection and opportunistic
 //! retransmission (`pr`).
 
-use super::{Connection, Trace};
+use super::{Connection, Happening, Kinds};
 use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
@@ -29,6 +29,7 @@ impl Connection {
             let (progress_at, stream_moved_at) = (self.life.progress_at, self.life.stream_moved_at);
             self.schedule(now);
             (self.life.progress_at, self.life.stream_moved_at) = (progress_at, stream_moved_at);
+            self.record_health(now);
         } else {
             self.arm_data_timer(now);
         }
@@ -100,7 +101,8 @@ impl Connection {
             };
             if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
                 self.counters.reinjected_segments += 1;
-                self.record(|| Trace::Repeated { at: now, subflow, range, reason: assign.reason });
+                let reason = assign.reason;
+                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow, range, reason });
             }
         }
         self.scheduling.views = views;
@@ -166,7 +168,7 @@ impl Connection {
             // Without any other, the time in which one may join begins. A join that is refused does not prolong it.
             self.note_living_subflow(now);
             self.tell(now, |_| Event::SubflowDown(id));
-            self.events.push_back(super::ConnectionEvent::SubflowDown(id));
+            self.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
         }
     }
 
@@ -221,7 +223,8 @@ impl Connection {
                 Ok((done, _)) => {
                     self.counters.reinjected_segments += 1;
                     self.sender.reinjection.advance(done.end);
-                    self.record(|| Trace::Repeated { at: now, subflow, range: done, reason: assign.reason });
+                    let reason = assign.reason;
+                    self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow, range: done, reason });
                 }
                 Err(_) => return,
             }
@@ -253,7 +256,8 @@ impl Connection {
             reason: Reason::new("opportunistic retransmission of the blocking segment"),
         };
         let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
-        self.record(|| Trace::Repeated { at: now, subflow: fast, range, reason: assign.reason });
+        let reason = assign.reason;
+        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow: fast, range, reason });
         self.counters.opportunistic_retransmissions += 1;
         if let Some(subflow) = self.subflows.get_mut(slow_id)
             && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
@@ -261,6 +265,8 @@ impl Connection {
             subflow.penalised_at = Some(now);
             subflow.tcp.penalise();
             self.counters.penalisations += 1;
+            let cwnd = subflow.tcp.window().cwnd;
+            self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow_id, cwnd });
         }
         true
     }

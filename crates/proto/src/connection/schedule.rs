@@ -1,6 +1,6 @@
 //! Asking the scheduler, and carrying out what it answers.
 
-use super::trace::{Carried, Decided, Given, Saw, Trace};
+use super::observation::{Carried, Decided, Given, Happening, Kinds, Saw};
 use super::{Connection, DataFin};
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
@@ -9,7 +9,6 @@ use crate::sender::dispatch::{ScheduleError, Terms};
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
-use std::collections::VecDeque;
 
 /// The scheduler, and what came of asking it.
 pub(super) struct Scheduling {
@@ -18,15 +17,13 @@ pub(super) struct Scheduling {
     pub(super) wake: Option<Instant>,
     /// The last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
-    /// Recorded decisions that have not been polled yet; none unless [`Connection::trace_decisions`] was called.
-    pub(super) trace: Option<VecDeque<Trace>>,
     /// Reused, so that nothing is allocated per segment.
     pub(super) views: Vec<SubflowView>,
 }
 
 impl Scheduling {
     pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling { scheduler, wake: None, error: None, trace: None, views: Vec::new() }
+        Scheduling { scheduler, wake: None, error: None, views: Vec::new() }
     }
 }
 
@@ -153,7 +150,7 @@ impl Connection {
                     scheduler.decide(&self.view(now, views))
                 }
             };
-            let saw = self.scheduling.trace.is_some().then(|| Saw::of(&self.view(now, views)));
+            let saw = self.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views)));
             let result = match &decision {
                 _ if before.is_none() && self.delegate(now, &decision, views) => Ok(Carried::Delegated),
                 Decision::Assign(assign) if !self.keeps_order(assign) => {
@@ -174,7 +171,7 @@ impl Connection {
             pushed = carried.gave_data();
             let idle_pick = !sendable && carried == Carried::Waiting;
             if let Some(saw) = saw.filter(|_| !idle_pick) {
-                self.record(|| Trace::Decision(Decided { at: now, saw, decision, carried }));
+                self.news.record(now, Kinds::DECISIONS, || Happening::Decision(Decided { saw, decision, carried }));
             }
             if !pushed {
                 break;
@@ -272,16 +269,16 @@ impl Connection {
         }
         self.sender.blocked = blocked;
         self.sender.window_limited_since = self.sender.is_held_back_by_window().then_some(now);
-        let (event, trace) = match blocked {
+        let (event, what) = match blocked {
             Some(Blocked { by, holders, .. }) => {
-                (Event::WindowBlocked { by, holders }, Trace::WindowBlocked { at: now, by, holders })
+                (Event::WindowBlocked { by, holders }, Happening::WindowBlocked { by, holders })
             }
-            None => (Event::WindowUnblocked, Trace::WindowUnblocked { at: now }),
+            None => (Event::WindowUnblocked, Happening::WindowUnblocked),
         };
         let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
         scheduler.on_event(&event, &self.view(now, views));
         self.scheduling.scheduler = scheduler;
-        self.record(|| trace);
+        self.news.record(now, Kinds::CONNECTION, || what);
     }
 
     fn blocked_now(&self) -> Option<Blocked> {

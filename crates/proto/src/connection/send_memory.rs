@@ -47,7 +47,7 @@ impl Connection {
     pub(super) fn look_again(&mut self) {
         if self.host.writer_looks_again() && self.sender.writer_waits && self.writable() > 0 {
             self.sender.writer_waits = false;
-            self.events.push_back(ConnectionEvent::Writable);
+            self.news.events.push_back(ConnectionEvent::Writable);
         }
     }
 
@@ -60,7 +60,7 @@ impl Connection {
         let worth = (limit / 3).min(WORTH_WRITING);
         if writable > 0 && self.host.tells_writer(self.send_memory(), limit, writable, worth) {
             self.sender.writer_waits = false;
-            self.events.push_back(ConnectionEvent::Writable);
+            self.news.events.push_back(ConnectionEvent::Writable);
         }
     }
 }

@@ -122,5 +122,6 @@ impl Connection {
         if self.death_deadline().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
+        self.record_health(now);
     }
 }

@@ -1,6 +1,7 @@
 //! New connections: SYNs that a listener answers by itself, and those that wait for the application's decision.
 
 use super::listener::Policy;
+use super::slots::Origin;
 use super::{ConnectionHandle, Endpoint, ListenerHandle, LocalAddress, with_ids};
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, ConnectionError, ConnectionEvent, join, names_capable, offer};
@@ -235,7 +236,7 @@ impl Endpoint {
             Some((listener, Policy::Accept(settings))) => {
                 let settings = settings.clone();
                 match self.open(now, syn, settings.0, &settings.1) {
-                    Ok(handle) => self.slots[handle.index as usize].listener = Some(listener),
+                    Ok(handle) => self.slots[handle.index as usize].origin = Origin::Handshake(listener),
                     Err(_) => self.refuse_segment(syn, None),
                 }
             }
@@ -271,7 +272,7 @@ impl Endpoint {
             }
             self.half_open.pop_front();
             if waits {
-                if self.slots[oldest.index as usize].listener.is_none() {
+                if self.slots[oldest.index as usize].origin == Origin::Known {
                     // The application has accepted it and waits for it.
                     self.events.push_back((oldest, ConnectionEvent::Failed(ConnectionError::ConnectTimeout)));
                 }

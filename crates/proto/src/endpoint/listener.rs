@@ -1,5 +1,6 @@
 //! Where an endpoint takes new connections, and who decides about them.
 
+use super::slots::Origin;
 use super::{ConnectionHandle, Endpoint, LocalAddress, with_ids};
 use crate::config::ConnectionConfig;
 use crate::paths::addresses;
@@ -144,8 +145,15 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The next connection that a listener has accepted by itself ([`Endpoint::listen_and_accept`]).
+    /// The next connection that a listener has accepted by itself ([`Endpoint::listen_and_accept`]). Its events
+    /// ([`Endpoint::poll_event`]) come after this, the first of them
+    /// [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected).
     pub fn poll_accept(&mut self) -> Option<Accepted> {
-        self.accepted.pop_front()
+        let accepted = self.accepted.pop_front()?;
+        let index = accepted.connection.index;
+        self.slots[index as usize].origin = Origin::Known;
+        self.collect(index);
+        self.release_if_over(index);
+        Some(accepted)
     }
 }

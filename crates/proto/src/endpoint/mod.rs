@@ -4,6 +4,7 @@ mod demux;
 mod incoming;
 mod joins;
 mod listener;
+mod observing;
 mod path_mtu;
 mod secrets;
 mod slots;
@@ -11,7 +12,7 @@ mod timers;
 
 use crate::config::ConnectionConfig;
 use crate::connection::{
-    Amount, Connection, ConnectionEvent, PathMeta, ReadError, Trace, Transmit, UnknownConnection, WriteError,
+    Amount, Connection, ConnectionEvent, PathMeta, ReadError, Transmit, UnknownConnection, WriteError,
 };
 use crate::parameter::ParameterError;
 use crate::paths::table::LATE_JOIN;
@@ -23,12 +24,13 @@ use incoming::Backlog;
 pub use incoming::{AcceptError, Incoming};
 use listener::Listeners;
 pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
+use observing::Observing;
 pub use path_mtu::{PacketTooBig, PathMtuError};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Payload, Segment};
 pub use secrets::Secrets;
-use slots::Slot;
+use slots::{Origin, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 /// Names a connection of one endpoint. A handle of a connection that is gone finds nothing, even after its place was
@@ -111,6 +113,7 @@ pub struct Endpoint {
     /// mostly.
     checks: BinaryHeap<Reverse<(Instant, u32)>>,
     events: VecDeque<(ConnectionHandle, ConnectionEvent)>,
+    observing: Observing,
     accepted: VecDeque<Accepted>,
     /// Answers that belong to no connection.
     control: VecDeque<Segment>,
@@ -135,6 +138,7 @@ impl Endpoint {
             timers: BinaryHeap::new(),
             checks: BinaryHeap::new(),
             events: VecDeque::new(),
+            observing: Observing::default(),
             accepted: VecDeque::new(),
             control: VecDeque::new(),
         }
@@ -201,19 +205,6 @@ impl Endpoint {
         let result = command(connection);
         self.touch(handle.index);
         Ok(result)
-    }
-
-    /// Records a connection's decisions from now on, for [`Endpoint::poll_trace`].
-    pub fn trace_decisions(&mut self, handle: ConnectionHandle) {
-        if let Some(connection) = self.connection_mut(handle) {
-            connection.trace_decisions();
-        }
-    }
-
-    /// The next decision that was recorded of a connection. Unlike a command it changes nothing, not even the order in which
-    /// connections send.
-    pub fn poll_trace(&mut self, handle: ConnectionHandle) -> Option<Trace> {
-        self.connection_mut(handle)?.poll_trace()
     }
 
     fn connection_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
@@ -384,14 +375,11 @@ impl Endpoint {
 
     /// A connection has nothing more to send.
     fn after_output(&mut self, index: u32) {
+        // Sending may have made room in the send buffer.
+        self.collect(index);
         let slot = &mut self.slots[index as usize];
         slot.queued = false;
         let Some(connection) = slot.connection.as_deref_mut() else { return };
-        // Sending may have made room in the send buffer.
-        let handle = ConnectionHandle { index, generation: slot.generation };
-        while let Some(event) = connection.poll_event() {
-            self.events.push_back((handle, event));
-        }
         // Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed
         // timer.
         if let Some(next) = connection.poll_timeout()
@@ -418,13 +406,13 @@ impl Endpoint {
     fn touch(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
-        let handle = ConnectionHandle { index, generation: slot.generation };
-        if let Some(listener) = slot.listener
+        if let Origin::Handshake(listener) = slot.origin
             && connection.is_connected()
         {
-            slot.listener = None;
+            slot.origin = Origin::Unclaimed;
             let (local, remote) = (connection.local_address(), connection.remote_address());
-            self.accepted.push_back(Accepted { connection: handle, listener, local, remote });
+            let connection = ConnectionHandle { index, generation: slot.generation };
+            self.accepted.push_back(Accepted { connection, listener, local, remote });
         }
         if slot.token.is_some() && connection.is_plain() {
             // The keys mean nothing any more (RFC 8684 §3.7).
@@ -432,12 +420,28 @@ impl Endpoint {
                 self.by_token.remove(&token);
             }
         }
-        while let Some(event) = connection.poll_event() {
-            self.events.push_back((handle, event));
-        }
         if !slot.queued {
             slot.queued = true;
             self.ready.push_back(index);
         }
+        self.collect(index);
+    }
+
+    /// Takes what a connection tells. The application hears of one that a listener accepts by itself when it is told of it
+    /// ([`Endpoint::poll_accept`]), and never of one whose handshake fails.
+    fn collect(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let Some(connection) = slot.connection.as_deref_mut() else { return };
+        let handle = ConnectionHandle { index, generation: slot.generation };
+        match slot.origin {
+            Origin::Known => {
+                while let Some(event) = connection.poll_event() {
+                    self.events.push_back((handle, event));
+                }
+            }
+            Origin::Handshake(_) => while connection.poll_event().is_some() {},
+            Origin::Unclaimed => {}
+        }
+        self.observing.collect(handle, connection);
     }
 }

@@ -16,11 +16,22 @@ pub(super) struct Slot {
     /// The same in the table of checks.
     pub(super) check: Option<Instant>,
     pub(super) queued: bool,
-    /// The listener that has accepted it by itself, until the application is told.
-    pub(super) listener: Option<ListenerHandle>,
+    pub(super) origin: Origin,
     /// What finds this connection: its subflows' addresses, local and remote, and its token.
     pub(super) addresses: Vec<Addresses>,
     pub(super) token: Option<Token>,
+}
+
+/// Whether the application knows of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It has opened or accepted it, or was told of it.
+    #[default]
+    Known,
+    /// This listener has answered the SYN by itself, and the handshake is not complete.
+    Handshake(ListenerHandle),
+    /// The same, and the handshake is complete: [`Endpoint::poll_accept`] tells of it.
+    Unclaimed,
 }
 
 /// Local and remote address of a subflow.
@@ -37,7 +48,9 @@ impl Endpoint {
         if let Some(token) = slot.token {
             self.by_token.insert(token, index);
         }
-        slot.connection = Some(Box::new(connection));
+        let mut connection = Box::new(connection);
+        self.observing.begin(&mut connection);
+        slot.connection = Some(connection);
         self.register(index, addresses, SubflowId(0));
         index
     }
@@ -84,7 +97,7 @@ impl Endpoint {
         slot.generation = slot.generation.wrapping_add(1);
         slot.timer = None;
         slot.check = None;
-        slot.listener = None;
+        slot.origin = Origin::Known;
         for addresses in slot.addresses.drain(..) {
             if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
                 self.by_addresses.remove(addresses);

@@ -7,6 +7,7 @@
 //! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes it `Stale`, whether it was late before or not.
 //! When its subflow ends, it is `Down`, whatever it was before.
 
+use crate::subflow_state::PathHealth;
 use pathweave_units::Duration;
 
 /// A subflow on a dark path is probed at least this often with failure detection `fast`.
@@ -89,6 +90,17 @@ impl Health {
     #[inline]
     pub(crate) fn is_stale(self) -> bool {
         matches!(self, Health::Stale { .. })
+    }
+
+    /// For observers and snapshots.
+    pub(crate) fn shown(self) -> PathHealth {
+        match self {
+            Health::Opening => PathHealth::Opening,
+            Health::Working => PathHealth::Working,
+            Health::Late => PathHealth::Late,
+            Health::Stale { .. } => PathHealth::Stale,
+            Health::Down { .. } => PathHealth::Down,
+        }
     }
 
     /// The subflow is over.

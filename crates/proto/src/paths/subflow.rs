@@ -7,7 +7,7 @@ use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
-use crate::subflow_state::{Delivery, PathTerms, QueueState, WindowState};
+use crate::subflow_state::{Delivery, PathHealth, PathTerms, QueueState, WindowState};
 use crate::tcp::{Counters, Tcp};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
@@ -48,6 +48,8 @@ pub(crate) struct Subflow {
     pub(crate) meta: PathMeta,
     pub(crate) backup: bool,
     pub(crate) health: Health,
+    /// What observers were last told that it is.
+    pub(crate) shown_health: PathHealth,
     pub(crate) silence: Silence,
     /// When the client sends its third ACK again, unless the fourth comes first (RFC 8684 §3.2).
     pub(crate) third_ack_again: Option<Instant>,
@@ -78,6 +80,7 @@ impl Subflow {
             meta,
             backup: meta.backup,
             health: Health::default(),
+            shown_health: PathHealth::Opening,
             silence: Silence::default(),
             third_ack_again: None,
             first_bytes: 0,
