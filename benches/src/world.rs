@@ -253,7 +253,7 @@ impl World {
 
 /// Fills a connection's send buffer.
 fn write(endpoint: &mut Endpoint, now: Instant, handle: ConnectionHandle) {
-    let Some(start) = endpoint.connection(handle).map(|c| c.written_bytes()) else { return };
+    let Some(start) = endpoint.connection(handle).map(|c| c.snapshot().sending.written_bytes) else { return };
     // A full send buffer has room again later.
     endpoint.write(now, handle, Payload::Virtual { start, len: WRITE_BYTES }).ok();
 }

@@ -5,9 +5,9 @@
 
 use crate::run::RunError;
 use crate::scenario::{Document, Files, Scenario, Variant};
-use crate::sim::{Simulation, Traced};
+use crate::sim::{Noted, Simulation};
 use pathweave_algorithms::Registry;
-use pathweave_proto::connection::{Carried, Decided, Given, ScheduleError, Trace};
+use pathweave_proto::connection::{Carried, Decided, Given, Happening, Kinds, ScheduleError};
 use pathweave_proto::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, WindowUse};
 use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
@@ -268,7 +268,7 @@ pub fn explain(
 ) -> Result<Explanation, RunError> {
     let scenario = document.scenario(registry, variant).map_err(|e| RunError::Scenario(Box::new(e)))?;
     let mut simulation = Simulation::new(&scenario, seed, registry, files).map_err(RunError::Build)?;
-    simulation.trace_decisions();
+    simulation.observe(Kinds::CONNECTION.and(Kinds::DECISIONS));
     let connections = scenario.connections.iter().filter(|c| c.measured).count();
     let names = Names { scenario: &scenario, several: connections > 1 };
     let mut explanation = Explanation {
@@ -292,20 +292,20 @@ pub fn explain(
         end += STEP;
         let until = if end < to + STEP { end.min(to) } else { end };
         let goes_on = simulation.run_until(until);
-        while let Some(traced) = simulation.poll_trace() {
-            let at = time(&traced.entry);
-            let decision = matches!(traced.entry, Trace::Decision(_));
-            let repeats = blocked.repeats(&traced);
+        while let Some(noted) = simulation.poll_observation() {
+            let at = noted.observation.at;
+            let is_decision = matches!(noted.observation.what, Happening::Decision(_));
+            let repeats = blocked.repeats(&noted);
             if at < from {
-                match traced.entry {
-                    Trace::Decision(_) => explanation.before_s = Some(at.as_secs_f64()),
-                    Trace::WindowBlocked { .. } => explanation.blocked_before = true,
-                    Trace::WindowUnblocked { .. } => explanation.blocked_before = false,
-                    Trace::Repeated { .. } => {}
+                match noted.observation.what {
+                    Happening::Decision(_) => explanation.before_s = Some(at.as_secs_f64()),
+                    Happening::WindowBlocked { .. } => explanation.blocked_before = true,
+                    Happening::WindowUnblocked => explanation.blocked_before = false,
+                    _ => {}
                 }
             } else if at <= to && !repeats {
-                explanation.entries.push(names.entry(traced));
-            } else if decision {
+                explanation.entries.extend(names.entry(noted));
+            } else if is_decision {
                 explanation.after_s.get_or_insert(at.as_secs_f64());
             }
         }
@@ -322,27 +322,18 @@ pub fn explain(
 struct LastBlocked(BTreeMap<usize, (BlockedBy, SubflowSet)>);
 
 impl LastBlocked {
-    /// Whether `traced` says nothing new to a reader.
-    fn repeats(&mut self, traced: &Traced) -> bool {
-        match traced.entry {
-            Trace::WindowBlocked { by, holders, .. } => {
-                self.0.insert(traced.connection, (by, holders)) == Some((by, holders))
+    /// Whether `noted` says nothing new to a reader.
+    fn repeats(&mut self, noted: &Noted) -> bool {
+        match noted.observation.what {
+            Happening::WindowBlocked { by, holders } => {
+                self.0.insert(noted.connection, (by, holders)) == Some((by, holders))
             }
-            Trace::WindowUnblocked { .. } => {
-                self.0.remove(&traced.connection);
+            Happening::WindowUnblocked => {
+                self.0.remove(&noted.connection);
                 false
             }
             _ => false,
         }
-    }
-}
-
-fn time(entry: &Trace) -> Instant {
-    match entry {
-        Trace::Decision(Decided { at, .. })
-        | Trace::Repeated { at, .. }
-        | Trace::WindowBlocked { at, .. }
-        | Trace::WindowUnblocked { at } => *at,
     }
 }
 
@@ -360,28 +351,27 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn entry(&self, traced: Traced) -> Entry {
-        let Traced { connection, paths, entry } = traced;
+    /// A line, where it is something that is explained.
+    fn entry(&self, noted: Noted) -> Option<Entry> {
+        let Noted { connection, paths, observation } = noted;
         let named = |id: SubflowId| {
             let path = paths.iter().find(|(s, _)| *s == id).and_then(|(_, path)| self.scenario.paths.get(*path));
             Named { subflow: id.0, path: path.map_or_else(|| "?".into(), |p| p.name.clone()) }
         };
+        let what = match observation.what {
+            Happening::Decision(decided) => decision(decided, &named),
+            Happening::Reinjected { subflow, range, reason } => {
+                What::Repeated { subflow: named(subflow), range: bytes(&range), reason: reason_entry(&reason) }
+            }
+            Happening::WindowBlocked { by, holders } => {
+                let holders: Vec<Named> = holders.iter().map(named).collect();
+                What::WindowBlocked { by: limit(by), holder: holders.first().cloned(), holders }
+            }
+            Happening::WindowUnblocked => What::WindowUnblocked,
+            _ => return None,
+        };
         let connection = self.scenario.connections.get(connection).filter(|_| self.several);
-        Entry {
-            time_s: time(&entry).as_secs_f64(),
-            connection: connection.map(|c| c.name.clone()),
-            what: match entry {
-                Trace::Decision(decided) => decision(decided, &named),
-                Trace::Repeated { subflow, range, reason, .. } => {
-                    What::Repeated { subflow: named(subflow), range: bytes(&range), reason: reason_entry(&reason) }
-                }
-                Trace::WindowBlocked { by, holders, .. } => {
-                    let holders: Vec<Named> = holders.iter().map(named).collect();
-                    What::WindowBlocked { by: limit(by), holder: holders.first().cloned(), holders }
-                }
-                Trace::WindowUnblocked { .. } => What::WindowUnblocked,
-            },
-        }
+        Some(Entry { time_s: observation.at.as_secs_f64(), connection: connection.map(|c| c.name.clone()), what })
     }
 }
 

@@ -48,14 +48,14 @@ fn recording_changes_nothing_in_the_run() {
         let new = || Simulation::new(&scenario, 1, &registry, &NoFiles).expect("it can be built");
         let plain = new().run();
         let mut traced = new();
-        traced.trace_decisions();
+        traced.observe(Kinds::ALL);
         let mut recorded = 0;
         let mut until = Instant::ZERO;
         while {
             until += STEP;
             traced.run_until(until)
         } {
-            recorded += std::iter::from_fn(|| traced.poll_trace()).count();
+            recorded += std::iter::from_fn(|| traced.poll_observation()).count();
         }
         assert!(recorded > 100, "{recorded} entries of {scheduler} on {name}");
         assert_eq!(traced.finish().digest, plain.digest, "{scheduler} on {name}");

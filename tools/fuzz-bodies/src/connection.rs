@@ -155,7 +155,7 @@ pub fn connection(data: &[u8]) {
         tampered |= matches!(step, Step::Change { .. } | Step::Inject { .. });
         carry_out(&mut world, step, settings.bytes);
         for i in 0..2 {
-            let held = world.connection(i).map_or(0, |c| c.out_of_order_bytes());
+            let held = world.connection(i).map_or(0, |c| c.snapshot().receiving.out_of_order_bytes);
             assert!(held <= RECEIVE_BUFFER + SLACK, "{held} bytes are held, the buffer has room for {RECEIVE_BUFFER}");
         }
     }

@@ -5,7 +5,8 @@ use crate::results::Status;
 use crate::scenario::{Document, NoFiles, Variant};
 use crate::sim::{HostPacket, Simulation};
 use pathweave_algorithms::Registry;
-use pathweave_proto::connection::SubflowInfo;
+use pathweave_proto::connection::SubflowSnapshot;
+use pathweave_proto::subflow_state::PathHealth;
 use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -102,9 +103,9 @@ impl PathWatch {
         now < from || self.sign.is_some() || now >= known
     }
 
-    fn look(&mut self, now: Instant, subflow: Option<&SubflowInfo>, pending: bool) {
+    fn look(&mut self, now: Instant, subflow: Option<&SubflowSnapshot>, pending: bool) {
         let Some((from, _)) = self.dark else { return };
-        let unused = subflow.is_none_or(|s| !s.usable || s.stale);
+        let unused = subflow.is_none_or(|s| !s.usable || s.health == PathHealth::Stale);
         self.own |= !unused;
         match subflow {
             Some(s) if now <= from => self.rto = s.rto,
@@ -167,17 +168,19 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         let now = sim.now();
         let ends = sim.measured_ends().next();
         let (sender, receiver) = ends.unwrap_or((None, None));
-        let subflows: Vec<SubflowInfo> = sender.into_iter().flat_map(|s| s.subflows()).collect();
-        let unacked = sender.is_some_and(|s| s.is_connected() && s.acked_bytes() < s.written_bytes());
-        let unread = sender.is_some_and(|s| s.is_connected() && sim.received_bytes() < s.written_bytes());
-        duplicates = receiver.map_or(duplicates, |r| r.counters().duplicate_bytes);
-        window = window.max(subflows.iter().map(|s| s.in_flight).sum());
+        let subflows: Vec<SubflowSnapshot> = sender.into_iter().flat_map(|s| s.subflows()).collect();
+        let unacked = sender
+            .is_some_and(|s| s.is_connected() && s.snapshot().sending.acked_bytes < s.snapshot().sending.written_bytes);
+        let unread =
+            sender.is_some_and(|s| s.is_connected() && sim.received_bytes() < s.snapshot().sending.written_bytes);
+        duplicates = receiver.map_or(duplicates, |r| r.snapshot().counters.duplicate_bytes);
+        window = window.max(subflows.iter().map(|s| s.window.in_flight).sum());
         let mut paths = paths.borrow_mut();
         for (i, path) in paths.iter_mut().enumerate() {
             let living = subflows.iter().rev().find(|s| !s.closed && path_of(s.local.ip()) == i);
             path.look(now, living, unacked);
         }
-        let works = |s: &SubflowInfo| paths.get(path_of(s.local.ip())).is_some_and(|p| p.works(now));
+        let works = |s: &SubflowSnapshot| paths.get(path_of(s.local.ip())).is_some_and(|p| p.works(now));
         let can_go_on = unread && subflows.iter().any(|s| s.usable && works(s));
         let rto = subflows.iter().filter(|s| s.usable).map(|s| s.rto).max();
         stream.look(now, sim.received_bytes(), can_go_on, rto.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Applications: when each writes how much, and readers that read at once.
 
-use super::Traced;
+use super::Noted;
 use super::contents::Contents;
 use super::meter::Meter;
 use super::random::exponential;
@@ -64,8 +64,6 @@ pub(super) struct App {
     pub(super) error: Option<ConnectionError>,
     /// The reader found the stream's bytes out of order: a broken invariant of the engine.
     pub(super) corrupted: bool,
-    /// The sender's decisions are recorded from its first on.
-    trace: bool,
 }
 
 impl App {
@@ -105,7 +103,6 @@ impl App {
             finished: None,
             error: None,
             corrupted: false,
-            trace: false,
         }
     }
 
@@ -137,13 +134,6 @@ impl App {
         match self.direction {
             Direction::Upload => &self.server,
             Direction::Download => &self.client,
-        }
-    }
-
-    /// Has the sender's decisions recorded where that is wanted; `endpoint` is that of an end that has just got its connection.
-    fn start_trace(&self, endpoint: &mut Endpoint) {
-        if let (true, Some(handle)) = (self.trace, self.sender().handle) {
-            endpoint.trace_decisions(handle);
         }
     }
 
@@ -323,23 +313,14 @@ impl Apps {
         self.list.iter_mut().for_each(|app| app.contents = contents.clone());
     }
 
-    /// Records the decisions of the measured connections' senders.
-    pub(super) fn trace_decisions(&mut self, endpoints: &mut [Endpoint]) {
-        for app in self.list.iter_mut().filter(|a| a.measured) {
-            app.trace = true;
-            app.start_trace(&mut endpoints[app.sender().host]);
-        }
-    }
-
-    /// Moves what a host's senders have recorded to `trace`.
-    pub(super) fn collect_trace(&self, index: usize, endpoint: &mut Endpoint, trace: &mut VecDeque<Traced>) {
-        for (connection, app) in self.list.iter().enumerate().filter(|(_, a)| a.trace && a.sender().host == index) {
-            let Some(handle) = app.sender().handle else { continue };
-            while let Some(entry) = endpoint.poll_trace(handle) {
-                let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
-                let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
-                trace.push_back(Traced { connection, paths, entry });
-            }
+    /// Moves what was recorded at a host's measured senders to `noted`.
+    pub(super) fn collect_observations(&self, index: usize, endpoint: &mut Endpoint, noted: &mut VecDeque<Noted>) {
+        while let Some((handle, observation)) = endpoint.poll_observation() {
+            let sends = |a: &App| a.measured && a.sender().host == index && a.sender().handle == Some(handle);
+            let Some(connection) = self.list.iter().position(sends) else { continue };
+            let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
+            let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
+            noted.push_back(Noted { connection, paths, observation });
         }
     }
 
@@ -362,10 +343,7 @@ impl Apps {
             let (local, remote) = (app.client.address, app.server.address);
             let endpoint = &mut endpoints[app.client.host];
             match endpoint.connect(now, local, remote, app.config.clone(), &app.local_addresses) {
-                Ok(handle) => {
-                    app.client.handle = Some(handle);
-                    app.start_trace(&mut endpoints[app.client.host]);
-                }
+                Ok(handle) => app.client.handle = Some(handle),
                 Err(_) => app.error = Some(ConnectionError::Aborted),
             }
             if let Workload::Messages { gaps, .. } = app.workload {
@@ -401,7 +379,6 @@ impl Apps {
                 && app.server.handle.is_none()
             {
                 app.server.handle = Some(handle);
-                app.start_trace(endpoint);
             }
         }
         while let Some((handle, event)) = endpoint.poll_event() {
@@ -435,7 +412,7 @@ impl Apps {
                 ConnectionEvent::Failed(error) => {
                     app.error.get_or_insert(error);
                 }
-                ConnectionEvent::SubflowUp(_) | ConnectionEvent::SubflowDown(_) | ConnectionEvent::Closed => {}
+                ConnectionEvent::Closed => {}
             }
         }
         let mut at = 0;

@@ -22,7 +22,7 @@ use build::World;
 use meter::Meter;
 use pathweave_driver::{Driver, Observed};
 use pathweave_netsim::LinkId;
-use pathweave_proto::connection::Trace;
+use pathweave_proto::connection::{Kinds, Observation};
 use pathweave_proto::{Connection, SubflowId};
 use pathweave_units::Instant;
 use processes::Processes;
@@ -44,15 +44,15 @@ pub struct Simulation {
     watch: watch::Watch,
 }
 
-/// A recorded decision of a measured connection's sender.
+/// What happened at the sender of a measured connection.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Traced {
+pub struct Noted {
     /// The connection's index in the scenario.
     pub connection: usize,
     /// Its subflows and the paths that they take, indices into the scenario's.
     pub paths: Vec<(SubflowId, usize)>,
-    /// What was recorded.
-    pub entry: Trace,
+    /// What happened.
+    pub observation: Observation,
 }
 
 impl Simulation {
@@ -76,7 +76,7 @@ impl Simulation {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
             ends_with: scenario.ends_with_data().then_some(scenario.ends_with),
-            driver: Driver::new(endpoints, io, Processes { apps, meter, trace: None }),
+            driver: Driver::new(endpoints, io, Processes { apps, meter, noted: None }),
             watch,
         })
     }
@@ -179,16 +179,16 @@ impl Simulation {
         self.driver.io.device.capture = Some(capture);
     }
 
-    /// Records the decisions of the measured connections' senders from now on, for [`Simulation::poll_trace`].
-    pub fn trace_decisions(&mut self) {
-        let Driver { endpoints, applications, .. } = &mut self.driver;
-        applications.trace.get_or_insert_default();
-        applications.apps.trace_decisions(endpoints);
+    /// Records these kinds of what happens at the measured connections' senders from now on, for
+    /// [`Simulation::poll_observation`].
+    pub fn observe(&mut self, kinds: Kinds) {
+        self.driver.endpoints.iter_mut().for_each(|endpoint| endpoint.observe_all(kinds));
+        self.driver.applications.noted.get_or_insert_default();
     }
 
-    /// The next recorded decision; each connection's come in the order of time.
-    pub fn poll_trace(&mut self) -> Option<Traced> {
-        self.driver.applications.trace.as_mut()?.pop_front()
+    /// The next thing that was recorded, in the order of time.
+    pub fn poll_observation(&mut self) -> Option<Noted> {
+        self.driver.applications.noted.as_mut()?.pop_front()
     }
 
     /// Shows every packet that the sender of the first measured connection sends or receives to `capture` from now on.

@@ -1,6 +1,6 @@
 //! The applications as the driver runs them, and what is measured where they read.
 
-use super::Traced;
+use super::Noted;
 use super::app::Apps;
 use super::meter::Meter;
 use pathweave_driver::Applications;
@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 pub(super) struct Processes {
     pub(super) apps: Apps,
     pub(super) meter: Meter,
-    /// The recorded decisions of the measured senders, where they are recorded.
-    pub(super) trace: Option<VecDeque<Traced>>,
+    /// What was recorded at the measured senders, where anything is.
+    pub(super) noted: Option<VecDeque<Noted>>,
 }
 
 impl Applications for Processes {
@@ -25,8 +25,8 @@ impl Applications for Processes {
     #[inline]
     fn quiet(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) {
         self.meter.observe(now, host, endpoint, &self.apps);
-        if let Some(trace) = &mut self.trace {
-            self.apps.collect_trace(host, endpoint, trace);
+        if let Some(noted) = &mut self.noted {
+            self.apps.collect_observations(host, endpoint, noted);
         }
     }
 

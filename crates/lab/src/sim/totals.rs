@@ -3,7 +3,7 @@
 
 use super::app::{App, Apps};
 use crate::results::Metrics;
-use pathweave_proto::connection::{ConnectionCounters, SubflowInfo};
+use pathweave_proto::connection::{ConnectionCounters, SubflowSnapshot};
 use pathweave_proto::{Connection, ConnectionHandle, Endpoint};
 
 /// Counted since the start of the run.
@@ -63,7 +63,8 @@ impl Totals {
     fn add_receiver(&mut self, app: &App, endpoints: &[Endpoint]) {
         let receiver = app.receiver();
         let found = connection(endpoints, receiver.host, receiver.handle);
-        let waiting = found.map_or(0, |c| c.out_of_order_bytes() + c.held_bytes());
+        let waiting =
+            found.map_or(0, |c| c.snapshot().receiving.out_of_order_bytes + c.snapshot().receiving.held_bytes);
         self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
         let Some(connection) = found.filter(|_| app.measured) else { return };
         for subflow in connection.subflows() {
@@ -83,7 +84,7 @@ impl Totals {
             penalisations,
             window_limited,
             ..
-        } = connection.counters();
+        } = connection.snapshot().counters;
         let counters = &mut self.counters;
         counters.reinjected_segments += reinjected_segments;
         counters.opportunistic_retransmissions += opportunistic_retransmissions;
@@ -138,7 +139,7 @@ fn connection(endpoints: &[Endpoint], host: usize, handle: Option<ConnectionHand
 }
 
 /// The path of a scenario that a subflow runs over: that of its client's address.
-pub(super) fn path_of(app: &App, subflow: &SubflowInfo) -> Option<usize> {
+pub(super) fn path_of(app: &App, subflow: &SubflowSnapshot) -> Option<usize> {
     let ends = [subflow.local.ip(), subflow.remote.ip()];
     app.paths.iter().copied().find(|p| ends.contains(&super::build::addresses(*p).0))
 }

@@ -9,7 +9,7 @@ use crate::scenario::{Direction, LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
 use pathweave_netsim::{LinkId, Network, Packet, Shaper};
 use pathweave_proto::congestion::Phase;
-use pathweave_proto::connection::{Progress, SubflowInfo};
+use pathweave_proto::connection::{Progress, SubflowSnapshot};
 use pathweave_proto::{Connection, DataSeq, Endpoint, SubflowId};
 use pathweave_units::{Duration, Instant};
 
@@ -168,38 +168,41 @@ impl Watch {
                 path_of_subflow(app, sender, id).filter(|p| *p < self.paths)
             };
             match sender.progress() {
-                Progress::NoData if sender.acked_bytes() < sender.written_bytes() => self.time.sending_s += seconds,
+                Progress::NoData if sender.snapshot().sending.acked_bytes < sender.snapshot().sending.written_bytes => {
+                    self.time.sending_s += seconds
+                }
                 Progress::NoData => self.time.no_data_s += seconds,
                 Progress::CongestionWindowsFull => self.time.congestion_windows_full_s += seconds,
                 Progress::SchedulerWaits => {
                     self.time.scheduler_waits_s += seconds;
                     let usable = || sender.subflows().filter(|s| s.usable);
-                    let windows: u32 = usable().map(|s| s.cwnd).sum();
-                    if usable().map(|s| s.in_flight).sum::<u32>() < windows / 4 {
+                    let windows: u32 = usable().map(|s| s.window.cwnd).sum();
+                    if usable().map(|s| s.window.in_flight).sum::<u32>() < windows / 4 {
                         self.idle_waits += seconds;
                     }
                 }
                 Progress::WindowFull => {
-                    let head = path_of_holder(DataSeq(sender.acked_bytes()));
+                    let head = path_of_holder(DataSeq(sender.snapshot().sending.acked_bytes));
                     self.time.window_full_s += seconds;
                     if let Some(path) = head {
                         self.time.window_full_by_path_s[path] += seconds;
                     }
                 }
             }
-            let receiver = end(app.receiver()).filter(|c| c.out_of_order_bytes() + c.held_bytes() > 0);
-            if let Some(path) = receiver.and_then(|c| path_of_holder(DataSeq(c.received_bytes()))) {
+            let receiver = end(app.receiver())
+                .filter(|c| c.snapshot().receiving.out_of_order_bytes + c.snapshot().receiving.held_bytes > 0);
+            if let Some(path) = receiver.and_then(|c| path_of_holder(DataSeq(c.snapshot().receiving.in_order_bytes))) {
                 self.time.blocked_by_path_s[path] += seconds;
             }
             for subflow in sender.subflows().filter(|s| s.usable) {
                 let Some(path) = path_of(app, &subflow).filter(|p| *p < self.paths) else { continue };
-                self.in_flight += u64::from(subflow.in_flight);
-                if let Some(srtt) = subflow.srtt {
+                self.in_flight += u64::from(subflow.window.in_flight);
+                if let Some(srtt) = subflow.rtt.smoothed {
                     let (looks, sum) = &mut self.rtt[path];
                     *looks += 1;
                     *sum += srtt.as_secs_f64() * 1e3;
                 }
-                match subflow.phase {
+                match subflow.window.phase {
                     // Before its first data a subflow is in slow start by name only.
                     Phase::SlowStart if subflow.counters.data_bytes_sent == 0 => {}
                     Phase::SlowStart => self.time.slow_start_by_path_s[path] += seconds,
@@ -227,11 +230,11 @@ impl Watch {
             let app = &apps.list[*connection];
             let sender = app.sender();
             let sender = sender.handle.and_then(|h| endpoints[sender.host].connection(h));
-            let of_path = |s: &SubflowInfo| !s.closed && path_of(app, s) == Some(series.path);
+            let of_path = |s: &SubflowSnapshot| !s.closed && path_of(app, s) == Some(series.path);
             let subflow = sender.and_then(|c| c.subflows().filter(of_path).last());
-            series.cwnd_segments.push(subflow.map_or(0, |s| s.cwnd));
-            series.in_flight_segments.push(subflow.map_or(0, |s| s.in_flight));
-            let srtt = subflow.and_then(|s| s.srtt).map_or(0.0, |t| t.as_secs_f64() * 1e3);
+            series.cwnd_segments.push(subflow.map_or(0, |s| s.window.cwnd));
+            series.in_flight_segments.push(subflow.map_or(0, |s| s.window.in_flight));
+            let srtt = subflow.and_then(|s| s.rtt.smoothed).map_or(0.0, |t| t.as_secs_f64() * 1e3);
             series.srtt_ms.push((srtt * 1e3).round() / 1e3);
         }
         let step = self.step_number(now);

@@ -282,9 +282,9 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         at += LOOK;
         let goes_on = sim.run_until(at);
         let now = sim.now();
-        let pending = sim
-            .measured_ends()
-            .any(|(s, _)| s.is_some_and(|s| s.is_connected() && s.acked_bytes() < s.written_bytes()));
+        let pending = sim.measured_ends().any(|(s, _)| {
+            s.is_some_and(|s| s.is_connected() && s.snapshot().sending.acked_bytes < s.snapshot().sending.written_bytes)
+        });
         let senders = || sim.measured_ends().flat_map(|(s, _)| s.into_iter().flat_map(|s| s.subflows()));
         let receivers = || sim.measured_ends().flat_map(|(_, r)| r.into_iter().flat_map(|r| r.subflows()));
         // A path counts once it is up, and the sender has a subflow on it.
@@ -298,7 +298,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
             .map(|r| (r.id, r.counters.data_segments_received - r.counters.duplicate_segments_received, r.held_bytes))
             .collect();
         let news = on_each.iter().map(|(_, segments, _)| segments).sum();
-        let acks: u64 = sim.measured_ends().filter_map(|(s, _)| Some(s?.acked_bytes())).sum();
+        let acks: u64 = sim.measured_ends().filter_map(|(s, _)| Some(s?.snapshot().sending.acked_bytes)).sum();
         if acks > acked {
             (acked, answered) = (acks, now);
         }

@@ -35,12 +35,14 @@ mod schedule;
 mod send_memory;
 mod set_scheduler;
 mod settings;
+mod snapshot;
 mod super_segment;
 mod timers;
 
-pub use crate::paths::subflow::{PathMeta, SubflowInfo};
+pub use crate::paths::subflow::{PathMeta, SubflowSnapshot};
 pub use crate::sender::dispatch::ScheduleError;
 pub use crate::stream::send_map::SendMap;
+pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
@@ -49,13 +51,13 @@ pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Sa
 pub use output::Transmit;
 pub use progress::Progress;
 pub use settings::SettingError;
+pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
 use crate::host::ConnectionHost;
 use crate::paths::addresses::AddressBook;
 use crate::paths::joins::JoinPlan;
-use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
 use crate::receiver::Receiver;
@@ -175,45 +177,9 @@ impl Connection {
     pub fn error(&self) -> Option<ConnectionError> {
         self.life.error()
     }
-    /// What was counted.
-    pub fn counters(&self) -> ConnectionCounters {
-        ConnectionCounters { duplicate_bytes: self.receiver.duplicate_bytes(), ..self.counters }
-    }
-    /// Why the scheduler's last decision that could not be carried out was wrong; the default took over then.
-    pub fn schedule_error(&self) -> Option<ScheduleError> {
-        self.scheduling.error
-    }
     /// The settings.
     pub fn config(&self) -> &ConnectionConfig {
         &self.config
-    }
-    /// Bytes that wait out of order at the data level.
-    pub fn out_of_order_bytes(&self) -> u64 {
-        self.receiver.held_bytes()
-    }
-    /// Bytes that wait for a hole in their subflow's own sequence.
-    pub fn held_bytes(&self) -> u64 {
-        self.subflows.iter().map(|s| s.tcp.held_bytes()).sum()
-    }
-    /// Bytes received in order so far, at the data level.
-    pub fn received_bytes(&self) -> u64 {
-        self.receiver.next().0
-    }
-    /// Bytes written so far.
-    pub fn written_bytes(&self) -> u64 {
-        self.sender.map.written_end().0
-    }
-    /// Bytes acknowledged by the peer so far.
-    pub fn acked_bytes(&self) -> u64 {
-        self.sender.map.first_unacked().0
-    }
-    /// All subflows that exist, dead ones too until their names are given again.
-    pub fn subflows(&self) -> impl Iterator<Item = SubflowInfo> + '_ {
-        self.subflows.iter().map(Subflow::info)
-    }
-    /// The first byte beyond the window offered to the peer.
-    pub fn offered_edge(&self) -> u64 {
-        self.receiver.window.edge().0
     }
     /// Whether everything is over: both directions closed, or an error.
     pub fn is_finished(&self) -> bool {

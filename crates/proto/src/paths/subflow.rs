@@ -2,12 +2,11 @@
 
 use super::health::{Health, Silence};
 use super::keep_alive::KeepAlive;
-use crate::congestion::Phase;
 use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
-use crate::subflow_state::{Delivery, PathHealth, PathTerms, QueueState, WindowState};
+use crate::subflow_state::{Delivery, PathHealth, PathTerms, QueueState, RoundTrip, WindowState};
 use crate::tcp::{Counters, Tcp};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
@@ -134,97 +133,121 @@ impl Subflow {
     }
 
     pub(crate) fn view(&self, send_buffer: u64) -> SubflowView {
-        let tcp = &self.tcp;
-        let queue = tcp.queue();
-        let window = tcp.window();
         SubflowView {
             id: self.id,
             backup: self.backup,
             stale: self.health.is_stale(),
-            mss: tcp.mss(),
-            path: PathTerms {
-                priority: self.meta.priority,
-                cost: self.meta.cost,
-                quota_left: self.meta.quota.map(|q| q.saturating_sub(tcp.counters.data_bytes_sent)),
-            },
-            rtt: tcp.rtt().state(),
-            window: WindowState {
-                cwnd: window.cwnd,
-                ssthresh: window.ssthresh,
-                in_flight: tcp.in_flight(),
-                unacked: queue.packets_out(),
-                app_limited: !tcp.cwnd_limited(),
-                phase: tcp.phase(),
-                growth: tcp.growth(),
-            },
-            queue: QueueState {
-                unsent: queue.unsent(),
-                bytes: queue.queued_bytes(),
-                memory: tcp.queued_memory(),
-                space: tcp.send_buffer(send_buffer).saturating_sub(tcp.queued_memory()),
-            },
-            delivery: Delivery {
-                loss: tcp.loss_estimate(),
-                rate: tcp.delivery_rate(),
-                pacing_rate: tcp.pacing_rate(),
-                round_start: tcp.round_start(),
-                last_sent: tcp.last_sent(),
-            },
+            mss: self.tcp.mss(),
+            path: self.path_terms(),
+            rtt: self.tcp.rtt().state(),
+            window: self.window_state(),
+            queue: self.queue_state(send_buffer),
+            delivery: self.delivery(),
         }
     }
 
-    pub(crate) fn info(&self) -> SubflowInfo {
-        SubflowInfo {
+    pub(crate) fn snapshot(&self, send_buffer: u64) -> SubflowSnapshot {
+        SubflowSnapshot {
             id: self.id,
             local: self.tcp.local,
             remote: self.tcp.remote,
+            backup: self.backup,
             usable: self.usable(),
-            stale: self.health.is_stale(),
             closed: self.tcp.is_closed(),
-            counters: self.tcp.counters,
+            health: self.health.shown(),
+            mss: self.tcp.mss(),
+            rto: self.tcp.rto(),
             first_bytes: self.first_bytes,
             held_bytes: self.tcp.held_bytes(),
-            srtt: self.tcp.rtt().srtt(),
-            rto: self.tcp.rto(),
             path_mtu: self.tcp.path_mtu(),
-            cwnd: self.tcp.window().cwnd,
-            in_flight: self.tcp.in_flight(),
-            phase: self.tcp.phase(),
+            path: self.path_terms(),
+            rtt: self.tcp.rtt().state(),
+            window: self.window_state(),
+            queue: self.queue_state(send_buffer),
+            delivery: self.delivery(),
+            counters: self.tcp.counters,
+        }
+    }
+
+    fn path_terms(&self) -> PathTerms {
+        let sent = self.tcp.counters.data_bytes_sent;
+        let PathMeta { priority, cost, quota, .. } = self.meta;
+        PathTerms { priority, cost, quota_left: quota.map(|q| q.saturating_sub(sent)) }
+    }
+
+    fn window_state(&self) -> WindowState {
+        let tcp = &self.tcp;
+        let window = tcp.window();
+        WindowState {
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            in_flight: tcp.in_flight(),
+            unacked: tcp.queue().packets_out(),
+            app_limited: !tcp.cwnd_limited(),
+            phase: tcp.phase(),
+            growth: tcp.growth(),
+        }
+    }
+
+    fn queue_state(&self, send_buffer: u64) -> QueueState {
+        let (tcp, memory) = (&self.tcp, self.tcp.queued_memory());
+        QueueState {
+            unsent: tcp.queue().unsent(),
+            bytes: tcp.queue().queued_bytes(),
+            memory,
+            space: tcp.send_buffer(send_buffer).saturating_sub(memory),
+        }
+    }
+
+    fn delivery(&self) -> Delivery {
+        let tcp = &self.tcp;
+        Delivery {
+            loss: tcp.loss_estimate(),
+            rate: tcp.delivery_rate(),
+            pacing_rate: tcp.pacing_rate(),
+            round_start: tcp.round_start(),
+            last_sent: tcp.last_sent(),
         }
     }
 }
 
-/// A subflow's state for the application and for measurements.
+/// A subflow's state at one time. The groups are those that schedulers see.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SubflowInfo {
+pub struct SubflowSnapshot {
     /// Its name.
     pub id: SubflowId,
     /// Our address.
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
+    /// Carries data only while no other subflow can (RFC 8684 §3.3.8).
+    pub backup: bool,
     /// Data may be assigned to it.
     pub usable: bool,
-    /// It shows no sign of life.
-    pub stale: bool,
-    /// It is over.
+    /// It is over, and does not even wait for old segments any more.
     pub closed: bool,
-    /// What was counted.
-    pub counters: Counters,
+    /// What the connection takes its path for.
+    pub health: PathHealth,
+    /// Data bytes of a full segment.
+    pub mss: u32,
+    /// The retransmission timeout in force.
+    pub rto: Duration,
     /// Data bytes that arrived here before they arrived on any other subflow.
     pub first_bytes: u64,
     /// Data bytes that wait for a hole in the subflow's own sequence.
     pub held_bytes: u64,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// The retransmission timeout in force.
-    pub rto: Duration,
     /// Size of the largest IP packet on its path, as far as that is known, bytes.
     pub path_mtu: u32,
-    /// Congestion window, segments.
-    pub cwnd: u32,
-    /// Segments in flight.
-    pub in_flight: u32,
-    /// Phase of its congestion control.
-    pub phase: Phase,
+    /// What is configured about its path.
+    pub path: PathTerms,
+    /// How long a round trip takes.
+    pub rtt: RoundTrip,
+    /// Its congestion window and what is in it.
+    pub window: WindowState,
+    /// What it was given and has not been acknowledged.
+    pub queue: QueueState,
+    /// What comes of sending.
+    pub delivery: Delivery,
+    /// What was counted.
+    pub counters: Counters,
 }

@@ -36,13 +36,13 @@ fn a_segment_with_an_older_timestamp_is_dropped_and_answered() {
     let mut old = stamped(&next, -1000);
     old.payload = Payload::Bytes(vec![1; 100].into());
     pair.inject(Server, old);
-    assert_eq!(pair.the(Server).received_bytes(), 1000);
+    assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1000);
     assert_eq!(pair.sent(Server).filter(|p| p.is_pure_ack()).count(), 1);
     // The same with the newest timestamp is taken.
     let mut new = next.clone();
     new.payload = bytes(&pair, 1000, 100);
     pair.inject(Server, new);
-    assert_eq!(pair.the(Server).received_bytes(), 1100);
+    assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1100);
 }
 
 /// "The connection state MUST be maintained so that ... TS.Recent" comes only of segments that pass every check: one forged
@@ -74,7 +74,7 @@ fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_agai
         let mut honest = next.clone();
         honest.payload = bytes(&pair, 1000, 600);
         pair.inject(Server, honest);
-        assert!(pair.the(Server).received_bytes() >= 1600, "row {i}");
+        assert!(pair.the(Server).snapshot().receiving.in_order_bytes >= 1600, "row {i}");
     }
     // In order and acceptable it does set it: what comes after with the old one is older.
     let (mut pair, next) = open();
@@ -82,7 +82,7 @@ fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_agai
     let mut honest = next.clone();
     honest.payload = bytes(&pair, 1000, 600);
     pair.inject(Server, honest);
-    assert_eq!(pair.the(Server).received_bytes(), 1000);
+    assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1000);
 }
 
 /// RFC 9293 §3.10.7.4: "If the ACK acks something not yet sent, then send an ACK, drop the segment, and return".
@@ -94,7 +94,7 @@ fn data_beside_an_impossible_acknowledgement_is_dropped() {
         forged.ack = forged.ack.wrapping_add(wrong);
         forged.payload = bytes(&pair, 1000, 100);
         pair.inject(Server, forged);
-        assert_eq!(pair.the(Server).received_bytes(), 1000, "{wrong}");
+        assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1000, "{wrong}");
     }
     // What the peer may have acknowledged before is still taken.
     let (mut pair, next) = open();
@@ -103,7 +103,7 @@ fn data_beside_an_impossible_acknowledgement_is_dropped() {
     let mut late = next.clone();
     late.payload = bytes(&pair, 1000, 100);
     pair.inject(Server, late);
-    assert_eq!(pair.the(Server).received_bytes(), 1100);
+    assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1100);
 }
 
 /// "If the RST bit is set ... If the ACK was acceptable, then signal to the user 'error: connection reset' ... Otherwise (no

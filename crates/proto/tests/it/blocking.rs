@@ -4,7 +4,7 @@
 use crate::pair::*;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
-use pathweave_proto::connection::{Decided, Trace};
+use pathweave_proto::connection::{Decided, Happening, Kinds, Observation};
 use pathweave_proto::scheduler::{BlockedBy, Decision};
 use pathweave_proto::{SubflowId, SubflowSet};
 use pathweave_units::Instant;
@@ -27,7 +27,7 @@ fn small_window(pr: bool) -> ConnectionConfig {
 /// All that is traced while `bytes` are sent over paths with these delays in ms. The links have no rates: losses keep the fast
 /// path's window at about ten segments.
 #[track_caller]
-fn traced(config: ConnectionConfig, delays: [u64; 2], bytes: u64) -> Vec<Trace> {
+fn traced(config: ConnectionConfig, delays: [u64; 2], bytes: u64) -> Vec<Observation> {
     let mut sent = 0;
     let script = move |p: &mut Packet| {
         let data = p.path == 0 && p.from == Client && p.is_data();
@@ -43,7 +43,7 @@ fn traced_over(
     config: ConnectionConfig,
     delays: [u64; 2],
     bytes: u64,
-) -> Vec<Trace> {
+) -> Vec<Observation> {
     let mut pair = Pair::new(&delays, config);
     pair.connect_with_subflows(2);
     pair.script(script);
@@ -51,34 +51,29 @@ fn traced_over(
     pair.write(Client, 40_000);
     pair.run_until_received(Server, 40_001, secs(5));
     pair.run_for(secs(1));
-    pair.command(Client, |c, _| c.trace_decisions());
+    pair.driver.endpoints[0].observe_all(Kinds::CONNECTION.and(Kinds::DECISIONS));
     pair.write(Client, bytes);
-    let mut trace = Vec::new();
     pair.run_until("all has arrived", secs(120), |p| p.received(Server) == 40_001 + bytes);
-    let handle = pair.driver.applications.apps[0].handle.expect("it is connected");
-    while let Some(entry) = pair.driver.endpoints[0].poll_trace(handle) {
-        trace.push(entry);
-    }
-    trace
+    pair.observed(Client)
 }
 
 /// λ of each decision that BLEST's rule made, and whether it skipped the slow subflow.
-fn lambdas(trace: &[Trace]) -> Vec<(Instant, f64, bool)> {
-    let of = |entry: &Trace| {
-        let Trace::Decision(Decided { at, decision, .. }) = entry else { return None };
+fn lambdas(trace: &[Observation]) -> Vec<(Instant, f64, bool)> {
+    let of = |entry: &Observation| {
+        let Happening::Decision(Decided { decision, .. }) = &entry.what else { return None };
         let (reason, skips) = match decision {
             Decision::Assign(a) => (&a.reason, false),
             Decision::Wait { reason, .. } => (reason, true),
         };
         let lambda = reason.terms.iter().find(|(name, _)| *name == "lambda")?.1;
-        Some((*at, lambda, skips))
+        Some((entry.at, lambda, skips))
     };
     trace.iter().filter_map(of).collect()
 }
 
-fn holders(trace: &[Trace]) -> Vec<(BlockedBy, SubflowSet)> {
-    let of = |entry: &Trace| match entry {
-        Trace::WindowBlocked { by, holders, .. } => Some((*by, *holders)),
+fn holders(trace: &[Observation]) -> Vec<(BlockedBy, SubflowSet)> {
+    let of = |entry: &Observation| match &entry.what {
+        Happening::WindowBlocked { by, holders } => Some((*by, *holders)),
         _ => None,
     };
     trace.iter().filter_map(of).collect()
@@ -90,10 +85,10 @@ fn who_holds_the_window_up_is_told_before_the_copy_makes_the_fast_subflow_a_hold
     let mut told = None;
     let mut copies = 0;
     for entry in &trace {
-        match entry {
-            Trace::WindowBlocked { holders, .. } => told = Some(*holders),
-            Trace::WindowUnblocked { .. } => told = None,
-            Trace::Repeated { subflow, reason, .. } if reason.rule.starts_with("opportunistic") => {
+        match &entry.what {
+            Happening::WindowBlocked { holders, .. } => told = Some(*holders),
+            Happening::WindowUnblocked => told = None,
+            Happening::Reinjected { subflow, reason, .. } if reason.rule.starts_with("opportunistic") => {
                 copies += 1;
                 assert_eq!(*subflow, FAST);
                 assert_eq!(told, Some(SubflowSet::only(SLOW)), "copy {copies}");
@@ -115,7 +110,7 @@ fn each_new_first_byte_is_told_while_the_window_stays_full() {
     // The slow subflow's segments are acknowledged one after the other, and each lets just as much out.
     let trace = traced(small_window(false), [5, 200], 1_000_000);
     let begins = trace.windows(2).filter(|w| {
-        let blocked = |t: &Trace| matches!(t, Trace::WindowBlocked { .. });
+        let blocked = |t: &Observation| matches!(t.what, Happening::WindowBlocked { .. });
         blocked(&w[1]) && !blocked(&w[0])
     });
     let (begins, told) = (begins.count(), holders(&trace).len());
@@ -174,7 +169,8 @@ fn lambda_rises_while_the_slow_subflow_fills_the_send_buffer() {
 fn blest_skips_where_the_slow_subflow_would_block_the_fast_one() {
     let trace = traced(blest("1.0", "0.01", small_window(true)), [5, 200], 2_000_000);
     let skips = lambdas(&trace).iter().filter(|l| l.2).count();
-    let copies = |trace: &[Trace]| trace.iter().filter(|t| matches!(t, Trace::Repeated { .. })).count();
+    let copies =
+        |trace: &[Observation]| trace.iter().filter(|t| matches!(t.what, Happening::Reinjected { .. })).count();
     let minrtt = traced(small_window(true), [5, 200], 2_000_000);
     assert!(skips > 100, "{skips} skips");
     assert!(copies(&trace) * 4 < copies(&minrtt), "{} copies, minrtt {}", copies(&trace), copies(&minrtt));

@@ -62,7 +62,7 @@ fn virtual_data_counts_as_zeros() {
     let all = Payload::Virtual { start: 0, len: 100_001 };
     assert_eq!(pair.driver.endpoints[0].write(pair.now, client, all), Ok(100_001));
     pair.settle();
-    pair.run_until("all came", secs(2), |p| p.the(Server).received_bytes() == 100_001);
+    pair.run_until("all came", secs(2), |p| p.the(Server).snapshot().receiving.in_order_bytes == 100_001);
 }
 
 /// Bad-input row 23.

@@ -85,7 +85,7 @@ fn a_data_ack_beyond_what_was_sent_is_ignored() {
     dss.data_ack = Some(DataNumber::Long(known.wrapping_add(100_000)));
     forged.flags = Flags::ACK;
     pair.inject(Client, forged);
-    assert_eq!(pair.the(Client).acked_bytes(), 1);
+    assert_eq!(pair.the(Client).snapshot().sending.acked_bytes, 1);
     pair.write(Client, 10_000);
     pair.run_until_received(Server, 10_001, secs(1));
 }

@@ -30,7 +30,7 @@ fn a_mark_is_echoed_until_answered_and_halves_the_window_once() {
     pair.connect();
     pair.write(Client, 40 * 1448);
     pair.run_for(secs(1));
-    let before = pair.subflow(Client, 0).cwnd;
+    let before = pair.subflow(Client, 0).window.cwnd;
     let start = pair.now;
     // Every packet of the first flight is marked.
     pair.script(move |p| {

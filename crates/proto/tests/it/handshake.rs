@@ -17,8 +17,8 @@ fn three_segments_open_a_connection_in_one_and_a_half_round_trips() {
     );
     assert_eq!(pair.happened(Client, |e| *e == ConnectionEvent::Connected), Some(at_ms(20)));
     assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Connected), Some(at_ms(30)));
-    assert_eq!(pair.subflow(Client, 0).srtt, Some(ms(20)));
-    assert_eq!(pair.subflow(Server, 0).srtt, Some(ms(20)));
+    assert_eq!(pair.subflow(Client, 0).rtt.smoothed, Some(ms(20)));
+    assert_eq!(pair.subflow(Server, 0).rtt.smoothed, Some(ms(20)));
 }
 
 #[test]

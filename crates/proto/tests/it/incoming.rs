@@ -232,6 +232,45 @@ fn who_accepts_by_itself_tells_listener_and_peer() {
     assert!(pair.driver.endpoints[1].connection(accepted.connection).is_some());
 }
 
+/// Events name a connection by its handle, which nobody knows before `poll_accept` gives it.
+#[test]
+fn events_of_what_a_listener_accepts_come_after_the_connection_itself() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    pair.run_for(ms(20));
+    // The third ACK and data arrive at an endpoint whose application is busy.
+    let ack = pair.sent(Client).last().expect("the third ACK").segment.clone();
+    let mut data = ack.clone();
+    data.payload = pathweave_wire::Payload::Bytes(vec![7; 100].into());
+    let server = &mut pair.driver.endpoints[1];
+    for segment in [&ack, &data] {
+        server.handle_segment(pair.now, pathweave_wire::Ecn::NotEct, segment);
+        assert_eq!(server.poll_event(), None, "of a connection that nobody knows");
+    }
+    let handle = server.poll_accept().expect("it is connected").connection;
+    assert_eq!(server.poll_event(), Some((handle, ConnectionEvent::Connected)));
+    assert_eq!(server.poll_event(), Some((handle, ConnectionEvent::Readable)));
+    assert_eq!(server.poll_event(), None);
+}
+
+#[test]
+fn of_a_handshake_that_fails_before_it_is_complete_the_application_hears_nothing() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    pair.script(|_| Fate::Drop);
+    pair.run_for(ms(11));
+    let syn = pair.sent(Client).next().expect("the SYN").segment.clone();
+    let server = &mut pair.driver.endpoints[1];
+    server.handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &syn);
+    assert_eq!(server.connections(), 1);
+    let mut reset = syn.clone();
+    (reset.flags, reset.seq) = (Flags::RST, syn.seq.wrapping_add(1));
+    reset.options = Default::default();
+    server.handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &reset);
+    while server.poll_transmit(pair.now).is_some() {}
+    assert_eq!((server.poll_accept(), server.poll_event(), server.connections()), (None, None, 0));
+}
+
 /// The application has the handle of what it accepted: it hears that nothing comes of it.
 #[test]
 fn an_accepted_handshake_that_newer_ones_push_out_is_told_as_failed() {

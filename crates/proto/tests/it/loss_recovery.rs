@@ -80,7 +80,7 @@ fn a_loss_halves_the_window() {
     // Found one round trip after it was sent, plus what three later segments needed.
     assert_eq!(repeated[1].since(repeated[0]), ms(100));
     pair.run_for(ms(210));
-    let cwnd = pair.subflow(Client, 0).cwnd;
+    let cwnd = pair.subflow(Client, 0).window.cwnd;
     assert!((10..=13).contains(&cwnd), "{cwnd}");
 }
 
@@ -128,7 +128,7 @@ fn a_spurious_timeout_is_undone() {
         let mut pair = open(config);
         pair.write(Client, 30 * SEGMENT);
         pair.run_for(secs(2));
-        let before = pair.subflow(Client, 0).cwnd;
+        let before = pair.subflow(Client, 0).window.cwnd;
         // A handover: everything sent within 10 ms arrives two seconds late.
         let start = pair.now;
         pair.script(move |p| if p.at.since(start) < ms(10) { Fate::Late(secs(2)) } else { Fate::Pass });
@@ -138,7 +138,7 @@ fn a_spurious_timeout_is_undone() {
         let after = pair.subflow(Client, 0);
         assert!(after.counters.timeouts >= 1);
         assert_eq!(after.counters.undos, 1, "{:?}", after.counters);
-        assert!(after.cwnd >= before.min(10), "{} {}", after.cwnd, before);
+        assert!(after.window.cwnd >= before.min(10), "{} {}", after.window.cwnd, before);
     }
 }
 

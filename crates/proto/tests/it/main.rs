@@ -24,6 +24,7 @@ mod mappings;
 mod mp_capable;
 mod mp_join;
 mod mp_prio;
+mod observing;
 mod pacing;
 mod path_mtu;
 mod penalisation;

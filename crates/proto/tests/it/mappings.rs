@@ -117,7 +117,7 @@ fn a_mapping_that_comes_after_its_data_is_taken() {
     pair.run_until_received(Server, 100_001, ms(300));
     pair.run_for(secs(3));
     assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
-    assert_eq!(pair.the(Client).counters().reinjected_segments, 0);
+    assert_eq!(pair.the(Client).snapshot().counters.reinjected_segments, 0);
 }
 
 /// Bad-input row 16, with the mapping on an acknowledgement without data.
@@ -204,8 +204,8 @@ fn data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again() {
         pair.run_for(ms(100));
         // It was acknowledged on its subflow, so only the connection can repeat it.
         assert!(pair.received(Server) < 30_001);
-        assert_eq!(pair.subflow(Client, 1).in_flight, 0);
-        assert_eq!(pair.the(Client).acked_bytes(), pair.received(Server));
+        assert_eq!(pair.subflow(Client, 1).window.in_flight, 0);
+        assert_eq!(pair.the(Client).snapshot().sending.acked_bytes, pair.received(Server));
         pair.run_until_received(Server, 30_001, secs(2));
         assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
     }
@@ -280,7 +280,7 @@ fn a_number_half_of_32_bits_away_is_dropped() {
             Some(pathweave_wire::mptcp::Dss { data_ack: None, mapping: Some(option), data_fin: false });
         forged.payload = pathweave_wire::Payload::Bytes(vec![7, 7].into());
         pair.inject(Server, forged);
-        assert_eq!((pair.received(Server), pair.the(Server).out_of_order_bytes()), (1, 0));
+        assert_eq!((pair.received(Server), pair.the(Server).snapshot().receiving.out_of_order_bytes), (1, 0));
         pair.write(Client, 10_000);
         pair.run_until_received(Server, 10_001, secs(2));
     }

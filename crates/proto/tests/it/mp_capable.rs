@@ -264,7 +264,7 @@ fn a_flood_of_syns_takes_bounded_memory_and_a_legitimate_one_succeeds() {
     }
     assert_eq!(most, 256 + 2, "so many wait, and two are open");
     pair.write(Client, 10_000);
-    pair.run_until("the legitimate one is open", secs(1), |p| p.the(Client).acked_bytes() == 10_000);
+    pair.run_until("the legitimate one is open", secs(1), |p| p.the(Client).snapshot().sending.acked_bytes == 10_000);
     pair.run_for(secs(300));
     assert_eq!(pair.driver.endpoints[1].connections(), 2, "the others are given up");
 }

@@ -16,9 +16,9 @@ fn blocked(pr: bool) -> Pair {
 #[test]
 fn the_segment_that_blocks_the_window_is_sent_again_on_the_faster_path() {
     let (with, without) = (blocked(true), blocked(false));
-    let counters = with.the(Client).counters();
+    let counters = with.the(Client).snapshot().counters;
     assert!(counters.opportunistic_retransmissions > 0 && counters.penalisations > 0, "{counters:?}");
-    let none = without.the(Client).counters();
+    let none = without.the(Client).snapshot().counters;
     assert_eq!((none.opportunistic_retransmissions, none.penalisations), (0, 0));
     assert!(with.now < without.now, "{} against {}", with.now, without.now);
 }
@@ -27,7 +27,7 @@ fn the_segment_that_blocks_the_window_is_sent_again_on_the_faster_path() {
 fn a_window_is_halved_at_most_once_per_its_round_trip() {
     let pair = blocked(true);
     let rounds = pair.now.since(at_ms(0)).as_millis() / 400 + 1;
-    let penalisations = pair.the(Client).counters().penalisations;
+    let penalisations = pair.the(Client).snapshot().counters.penalisations;
     assert!(penalisations <= rounds, "{penalisations} in {rounds} round trips");
 }
 
@@ -39,7 +39,7 @@ fn the_window_restarts_after_an_idle_time_where_that_is_asked_for() {
         pair.connect();
         pair.write(Client, 100 * 1448);
         pair.run_for(secs(5));
-        let grown = pair.subflow(Client, 0).cwnd;
+        let grown = pair.subflow(Client, 0).window.cwnd;
         assert!(grown >= 60);
         pair.clear_log();
         pair.write(Client, 100 * 1448);

@@ -2,6 +2,7 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
+use pathweave_proto::subflow_state::PathHealth;
 
 /// A connection over two paths with data under way on both.
 #[track_caller]
@@ -9,7 +10,9 @@ fn busy(config: ConnectionConfig) -> Pair {
     let mut pair = Pair::new(&[10, 20], config);
     pair.connect_with_subflows(2);
     pair.write(Client, 3_000_000);
-    pair.run_until("both paths are in use", secs(1), |p| [0, 1].iter().all(|i| p.subflow(Client, *i).in_flight > 1));
+    pair.run_until("both paths are in use", secs(1), |p| {
+        [0, 1].iter().all(|i| p.subflow(Client, *i).window.in_flight > 1)
+    });
     pair
 }
 
@@ -20,7 +23,7 @@ fn a_dead_path_stalls_the_stream_at_most_a_second() {
             let mut pair = busy(config.clone());
             pair.kill(dead);
             pair.run_until_received(Server, 3_000_001, secs(5));
-            assert!(pair.the(Client).counters().reinjected_segments > 0);
+            assert!(pair.the(Client).snapshot().counters.reinjected_segments > 0);
         }
     }
 }
@@ -55,7 +58,7 @@ fn a_dark_path_is_probed_every_second_and_used_again() {
     assert!(probes.windows(2).all(|w| w[1].since(w[0]) <= ms(1001)), "{probes:?}");
     assert!(probes.len() >= 29);
     pair.revive(1);
-    pair.run_until("the path is used again", secs(2), |p| !p.subflow(Client, 1).stale);
+    pair.run_until("the path is used again", secs(2), |p| p.subflow(Client, 1).health != PathHealth::Stale);
     pair.kill(0);
     pair.write(Client, 1_000_000);
     pair.run_until_received(Server, 4_000_001, secs(3));
@@ -152,7 +155,7 @@ fn a_dark_path_is_not_given_up_for_its_probes() {
     pair.run_for(secs(40));
     assert!(!pair.subflow(Client, 1).closed && pair.subflow(Client, 1).counters.timeouts > 30);
     pair.revive(1);
-    pair.run_until("the path is used again", ms(1100), |p| !p.subflow(Client, 1).stale);
+    pair.run_until("the path is used again", ms(1100), |p| p.subflow(Client, 1).health != PathHealth::Stale);
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn the_first_segment_of_a_path_that_comes_back_is_answered_by_a_probe() {
     pair.revive(1);
     let segment = pair.forge(Server, 1);
     pair.inject(Client, segment);
-    pair.run_until("the path is used again", ms(2 * 40), |p| !p.subflow(Client, 1).stale);
+    pair.run_until("the path is used again", ms(2 * 40), |p| p.subflow(Client, 1).health != PathHealth::Stale);
 }
 
 #[test]
@@ -187,7 +190,11 @@ fn the_lost_end_of_a_window_hardly_arrives_twice() {
     pair.run_for(ms(500));
     assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
     // All seven were carried twice if the other path did not wait for what the probe brings.
-    assert!(pair.the(Server).counters().duplicate_bytes < 4 * 1460, "{:?}", pair.the(Server).counters());
+    assert!(
+        pair.the(Server).snapshot().counters.duplicate_bytes < 4 * 1460,
+        "{:?}",
+        pair.the(Server).snapshot().counters
+    );
 }
 
 #[test]
@@ -203,11 +210,11 @@ fn an_outage_is_no_round_trip_time() {
         if lost || (p.from == Server && p.path == 1) { Fate::Drop } else { Fate::Pass }
     });
     pair.write(Client, 3_000_000);
-    pair.run_until("the path is given up", secs(2), |p| p.subflow(Client, 1).stale);
+    pair.run_until("the path is given up", secs(2), |p| p.subflow(Client, 1).health == PathHealth::Stale);
     pair.run_for(secs(5));
     pair.script(|_| Fate::Pass);
-    pair.run_until("the path is used again", secs(2), |p| !p.subflow(Client, 1).stale);
+    pair.run_until("the path is used again", secs(2), |p| p.subflow(Client, 1).health != PathHealth::Stale);
     pair.run_for(ms(500));
     let path = pair.subflow(Client, 1);
-    assert!(path.srtt.is_some_and(|t| t < ms(100)), "{path:?}");
+    assert!(path.rtt.smoothed.is_some_and(|t| t < ms(100)), "{path:?}");
 }

@@ -57,7 +57,7 @@ fn gaps_at_the_data_level_take_bounded_memory() {
         while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
         forged.seq = forged.seq.wrapping_add(1);
     }
-    assert_eq!(pair.the(Server).out_of_order_bytes(), (2 * (1 << 20) + (64 << 10)) / 257 + 1);
+    assert_eq!(pair.the(Server).snapshot().receiving.out_of_order_bytes, (2 * (1 << 20) + (64 << 10)) / 257 + 1);
     pair.write(Client, 200_000);
     pair.run_until_received(Server, 200_001, secs(30));
 }
@@ -92,7 +92,7 @@ fn open_and_close(pair: &mut Pair, n: usize) -> usize {
         pair.driver.endpoints[1]
             .with(handle, |c: &mut Connection| {
                 if c.at_end() {
-                    assert_eq!(c.received_bytes(), 2000);
+                    assert_eq!(c.snapshot().receiving.in_order_bytes, 2000);
                     c.close(now);
                 }
             })

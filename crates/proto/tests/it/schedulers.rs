@@ -95,8 +95,8 @@ fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the
         pair.run_for(secs(1));
         pair.write(Client, 300_000);
         pair.run_until_received(Server, 600_001, secs(20));
-        assert_eq!(pair.the(Client).schedule_error(), Some(error));
-        assert!(pair.the(Client).counters().invalid_decisions > 0);
+        assert_eq!(pair.the(Client).snapshot().schedule_error, Some(error));
+        assert!(pair.the(Client).snapshot().counters.invalid_decisions > 0);
     }
 }
 
@@ -187,6 +187,6 @@ fn plain_tcp_sends_in_order_also_with_a_scheduler_that_goes_backwards() {
         let starts: Vec<_> =
             pair.data(Client).filter_map(|p| p.segment.options.dss?.mapping.map(|m| m.dsn.expand(0))).collect();
         assert!(starts.is_sorted(), "{starts:?}");
-        assert_eq!(pair.the(Client).counters().invalid_decisions, 0, "it is no error of the scheduler");
+        assert_eq!(pair.the(Client).snapshot().counters.invalid_decisions, 0, "it is no error of the scheduler");
     }
 }

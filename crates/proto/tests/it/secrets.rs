@@ -79,7 +79,7 @@ fn whatever_timestamps_start_with_they_measure_the_same() {
         pair.send_all(Client, 1_000_000);
         pair.run_until_received(Server, 1_000_000, secs(20));
         let (client, server) = (pair.subflow(Client, 0), pair.subflow(Server, 0));
-        (pair.now, client.srtt, client.rto, client.counters, server.counters)
+        (pair.now, client.rtt.smoothed, client.rto, client.counters, server.counters)
     };
     let plain = run(None);
     for seed in 1..=8 {

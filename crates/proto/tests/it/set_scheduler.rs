@@ -39,13 +39,13 @@ fn one_swap(from: &str, to: &str, host: Host) {
     pair.connect_with_subflows(2);
     pair.send_all(Client, LEN);
     pair.run_until(&what, secs(60), |p| p.received(Server) > LEN / 3);
-    let given = pair.the(Client).acked_bytes();
+    let given = pair.the(Client).snapshot().sending.acked_bytes;
     assert!(given < LEN, "{what}: the exchange is in the middle of the transfer");
     pair.set_scheduler(Client, chosen(to));
     assert_eq!(pair.the(Client).config().scheduler.factory().name(), to);
     pair.run_until(&what, secs(60), |p| p.received(Server) == LEN + 1);
-    pair.run_until(&what, secs(60), |p| p.the(Client).acked_bytes() == LEN + 1);
-    assert_eq!(pair.the(Client).counters().invalid_decisions, 0, "{what}");
+    pair.run_until(&what, secs(60), |p| p.the(Client).snapshot().sending.acked_bytes == LEN + 1);
+    assert_eq!(pair.the(Client).snapshot().counters.invalid_decisions, 0, "{what}");
 }
 
 /// Some that queue beyond windows, that send twice, that wait, that look ahead, and that stay on one subflow.
@@ -279,7 +279,7 @@ fn the_new_scheduler_is_asked_at_once_and_sees_what_the_old_one_has_given() {
     pair.connect_with_subflows(2);
     pair.write(Client, 200_000);
     pair.run_for(ms(100));
-    let acked = pair.the(Client).acked_bytes();
+    let acked = pair.the(Client).snapshot().sending.acked_bytes;
     let (factory, _, seen) = Patient::watched(1);
     pair.set_scheduler(Client, ChosenScheduler::new(factory, &[]).expect("defaults"));
     let (first_unacked, out) = seen.lock().expect("no panic").asked.expect("it is asked at once");

@@ -23,13 +23,15 @@ fn full(config: ConnectionConfig, delays: &[u64], len: u64) -> Pair {
 fn no_byte_beyond_the_window_is_sent_and_a_read_opens_it() {
     for mptcp in [false, true] {
         let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 200_000);
-        assert_eq!(pair.the(Server).received_bytes(), 30_000, "{mptcp}");
+        assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 30_000, "{mptcp}");
         let sent = pair.data(Client).count();
         pair.run_for(secs(30));
         assert_eq!(pair.data(Client).count(), sent, "nothing but probes without data");
         assert_eq!(pair.read(Server, 30_000), 30_000);
         let at = pair.now;
-        pair.run_until("the window is used again", secs(1), |p| p.the(Server).received_bytes() == 60_000);
+        pair.run_until("the window is used again", secs(1), |p| {
+            p.the(Server).snapshot().receiving.in_order_bytes == 60_000
+        });
         // Told at once; the last piece, less than a segment, waits for the override timeout (RFC 9293 §3.8.6.2.1).
         assert!(pair.now.since(at) <= ms(400), "{}", pair.now.since(at));
         let last = pair.data(Client).rev().find(|p| p.len() == 1448 || p.len() == 1424).expect("full segments");
@@ -44,7 +46,9 @@ fn a_lost_window_update_is_probed_for() {
         let mut pair = full(with_buffer(30_000, mptcp), &[10, 20], 200_000);
         pair.drop_some(2, |p| p.from == Server);
         pair.read(Server, 30_000);
-        pair.run_until("the window is used again", secs(3), |p| p.the(Server).received_bytes() == 60_000);
+        pair.run_until("the window is used again", secs(3), |p| {
+            p.the(Server).snapshot().receiving.in_order_bytes == 60_000
+        });
     }
 }
 
@@ -89,7 +93,7 @@ fn a_byte_at_a_time_reader_makes_no_silly_segments() {
         let lengths: Vec<u32> = pair.data(Client).map(|p| p.len()).collect();
         let lone = lengths.windows(2).filter(|w| w[0] < 1000 && w[1] < 1000).count();
         assert!(lone <= 1, "small segments in a row: {lengths:?}");
-        assert!(pair.received(Server) + 14_600 >= pair.the(Server).received_bytes());
+        assert!(pair.received(Server) + 14_600 >= pair.the(Server).snapshot().receiving.in_order_bytes);
     }
 }
 
@@ -113,7 +117,7 @@ fn scaled_windows_are_rounded_but_kept() {
         for mptcp in [false, true] {
             let mut pair = full(with_buffer(bytes, mptcp), &[10], 6_000_000);
             pair.run_for(secs(2));
-            let got = pair.the(Server).received_bytes();
+            let got = pair.the(Server).snapshot().receiving.in_order_bytes;
             let step = 1 << pair.driver.io.log[1].segment.options.window_scale.expect("scaling");
             assert!(got <= bytes + step && got + step + 2 * 1448 >= bytes, "{got} of {bytes}, step {step}");
             pair.driver.applications.apps[1].reads = true;

@@ -82,10 +82,10 @@ impl Pair {
                     "{side:?}: mptcp {} error {:?} written {} acked {} received {} {:?}",
                     c.is_mptcp(),
                     c.error(),
-                    c.written_bytes(),
-                    c.acked_bytes(),
-                    c.received_bytes(),
-                    c.counters()
+                    c.snapshot().sending.written_bytes,
+                    c.snapshot().sending.acked_bytes,
+                    c.snapshot().receiving.in_order_bytes,
+                    c.snapshot().counters
                 );
                 for s in c.subflows() {
                     let _ = writeln!(out, "    {s:?}");

@@ -14,7 +14,7 @@ pub(crate) use settings::{config, on_each_host, tcp_config, with_scheduler};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_driver::{Driver, PacketIo};
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::connection::{PathMeta, SubflowInfo};
+use pathweave_proto::connection::{Observation, PathMeta, SubflowSnapshot};
 use pathweave_proto::{Connection, ConnectionEvent, Endpoint, ListenerHandle, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
@@ -162,7 +162,7 @@ impl Pair {
 
     /// The subflow of one end that runs over a path.
     #[track_caller]
-    pub(crate) fn subflow(&self, side: Side, path: usize) -> SubflowInfo {
+    pub(crate) fn subflow(&self, side: Side, path: usize) -> SubflowSnapshot {
         let local = self.driver.io.paths[path].addresses[side as usize];
         let found = self.the(side).subflows().filter(|s| s.local.ip() == local).last();
         found.expect("there is a subflow on that path")
@@ -224,6 +224,12 @@ impl Pair {
 
     pub(crate) fn happened(&self, side: Side, wanted: impl Fn(&ConnectionEvent) -> bool) -> Option<Instant> {
         self.driver.applications.apps[side as usize].events.iter().find(|(_, e)| wanted(e)).map(|(t, _)| *t)
+    }
+
+    /// What was recorded at a side since this was last called ([`Endpoint::observe_all`]).
+    pub(crate) fn observed(&mut self, side: Side) -> Vec<Observation> {
+        let endpoint = &mut self.driver.endpoints[side as usize];
+        std::iter::from_fn(|| endpoint.poll_observation()).map(|(_, observation)| observation).collect()
     }
 
     /// What a command has caused: segments leave, applications act.

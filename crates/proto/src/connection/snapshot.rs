@@ -1,0 +1,91 @@
+//! A connection's state at one time, for people and programs that want to know.
+
+use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
+
+/// A connection's state at one time. All places in the stream are bytes from its first one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConnectionSnapshot {
+    /// Which side opened it.
+    pub role: Role,
+    /// The handshake of the first subflow is complete.
+    pub connected: bool,
+    /// Multipath TCP is in use, not plain TCP (known after the handshake).
+    pub multipath: bool,
+    /// Why it ended early.
+    pub error: Option<ConnectionError>,
+    /// The stream to the peer.
+    pub sending: SendingState,
+    /// The stream from the peer.
+    pub receiving: ReceivingState,
+    /// What was counted.
+    pub counters: ConnectionCounters,
+    /// Why the scheduler's last decision that could not be carried out was wrong; the default took over then.
+    pub schedule_error: Option<ScheduleError>,
+}
+
+/// How far the stream to the peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendingState {
+    /// Bytes that the application has written so far.
+    pub written_bytes: u64,
+    /// Of these, bytes that the peer has acknowledged.
+    pub acked_bytes: u64,
+    /// Bytes assigned to subflows and not acknowledged.
+    pub assigned_bytes: u64,
+    /// Bytes written and assigned to no subflow yet.
+    pub unassigned_bytes: u64,
+    /// The whole window that the peer offers, bytes.
+    pub window_bytes: u64,
+    /// The first byte that the peer does not take yet.
+    pub window_end: u64,
+    /// The connection's send buffer, bytes.
+    pub buffer_bytes: u64,
+}
+
+/// How far the stream from the peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivingState {
+    /// Bytes that have arrived in order so far.
+    pub in_order_bytes: u64,
+    /// Bytes that wait for earlier ones of the stream.
+    pub out_of_order_bytes: u64,
+    /// Bytes that wait for a hole in their subflow's own sequence.
+    pub held_bytes: u64,
+    /// The first byte beyond the window that was offered to the peer.
+    pub window_end: u64,
+}
+
+impl Connection {
+    /// The connection's state now.
+    pub fn snapshot(&self) -> ConnectionSnapshot {
+        let (map, peer) = (&self.sender.map, &self.sender.peer);
+        ConnectionSnapshot {
+            role: self.role,
+            connected: self.life.connected,
+            multipath: self.is_mptcp(),
+            error: self.life.error,
+            sending: SendingState {
+                written_bytes: map.written_end().0,
+                acked_bytes: map.first_unacked().0,
+                assigned_bytes: map.assigned_bytes(),
+                unassigned_bytes: map.unassigned_bytes(),
+                window_bytes: peer.size,
+                window_end: peer.end.0,
+                buffer_bytes: self.send_buffer(),
+            },
+            receiving: ReceivingState {
+                in_order_bytes: self.receiver.next().0,
+                out_of_order_bytes: self.receiver.held_bytes(),
+                held_bytes: self.subflows.iter().map(|s| s.tcp.held_bytes()).sum(),
+                window_end: self.receiver.window.edge().0,
+            },
+            counters: ConnectionCounters { duplicate_bytes: self.receiver.duplicate_bytes(), ..self.counters },
+            schedule_error: self.scheduling.error,
+        }
+    }
+
+    /// The state of all subflows that exist, dead ones too until their names are given again.
+    pub fn subflows(&self) -> impl Iterator<Item = SubflowSnapshot> + '_ {
+        self.subflows.iter().map(|s| s.snapshot(self.config.send_buffer))
+    }
+}
