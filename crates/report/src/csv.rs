@@ -1,17 +1,17 @@
 //! The numbers of a comparison as comma-separated values, a line for each scheduler: those that share a row in the table too.
 
+use crate::host;
+use crate::metric::METRICS;
 use crate::summary::{Comparison, Summary};
 use std::fmt::Write;
 
-const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,runs,stalled,failed,goodput_mbps,goodput_ci95_mbps,\
-                    completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path,\
-                    out_of_order_mean_kb,out_of_order_p95_kb,out_of_order_max_kb,resent_segments,reinjected_segments,timeouts,\
-                    blocked_s,window_limited_s";
+const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,runs,stalled,failed,goodput_mbps,goodput_ci95_mbps,\
+                    completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
 
 /// Heading and lines. Intervals are half of the 95 % interval's width: of the mean, and of the difference to the reference seed by
 /// seed.
 pub fn csv(comparisons: &[Comparison]) -> String {
-    let mut out = format!("{HEAD}\n");
+    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
     for comparison in comparisons {
         for summary in &comparison.summaries {
             line(&mut out, comparison, summary, &summary.scheduler, "");
@@ -31,6 +31,7 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         name.to_owned(),
         same.to_owned(),
         s.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
+        host::name(s.host),
         s.runs.to_string(),
         s.stalled.to_string(),
         s.failed.to_string(),
@@ -43,15 +44,9 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         s.against.and_then(|d| d.is_significant()).map_or(String::new(), |yes| yes.to_string()),
         number(s.benefit.map(|b| b.mean)),
         s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
-        number(Some(s.out_of_order_mean / 1e3)),
-        number(Some(s.out_of_order_p95 / 1e3)),
-        number(Some(s.out_of_order_max as f64 / 1e3)),
-        number(Some(s.retransmitted)),
-        number(Some(s.reinjected)),
-        number(Some(s.timeouts)),
-        number(Some(s.blocked_s)),
-        number(Some(s.window_limited_s)),
     ];
+    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(Some(value / m.csv.1)));
+    let fields: Vec<String> = fields.into_iter().chain(metrics).collect();
     let quoted = |field: &String| match field.contains([',', '"', '\n']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field.clone(),

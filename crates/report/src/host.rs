@@ -26,6 +26,11 @@ impl Comparison {
     }
 }
 
+/// A host as in scenarios and results.
+pub(crate) fn name(host: HostModel) -> String {
+    serde_json::to_value(host).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 /// A host in words.
 pub(crate) fn in_words(host: HostModel) -> &'static str {
     match host {

@@ -13,6 +13,7 @@ mod document;
 mod encode;
 mod explain_page;
 mod host;
+mod metric;
 mod number;
 mod page;
 mod statistics;

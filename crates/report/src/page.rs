@@ -6,7 +6,8 @@ use crate::card::About;
 use crate::data::Data;
 use crate::document::{BRAND, Document, document};
 use crate::encode::html;
-use crate::number::{count, kilobytes, short, signed};
+use crate::metric::METRICS;
+use crate::number::{short, signed};
 use crate::summary::{Comparison, Standing, Summary};
 use crate::table::percentages;
 use crate::verdict::verdict;
@@ -144,12 +145,14 @@ struct Column {
     group: &'static str,
     name: &'static str,
     unit: &'static str,
-    text: fn(&Summary) -> String,
+    text: Box<dyn Fn(&Summary) -> String>,
 }
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
     let mut all = Vec::new();
-    let mut add = |group, name, unit, text| all.push(Column { group, name, unit, text });
+    let mut add = |group, name, unit, text: fn(&Summary) -> String| {
+        all.push(Column { group, name, unit, text: Box::new(text) });
+    };
     if comparison.sized {
         add("", "Completion", "s", |s| s.completion_s.map_or("–".into(), |c| short(c.mean)));
     }
@@ -171,14 +174,10 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
             percentages(&s.share).iter().map(u32::to_string).collect::<Vec<_>>().join("&thinsp;/&thinsp;")
         });
     }
-    add("Out-of-order queue, KB", "mean", "", |s| kilobytes(s.out_of_order_mean));
-    add("Out-of-order queue, KB", "p95", "", |s| kilobytes(s.out_of_order_p95));
-    add("Out-of-order queue, KB", "max", "", |s| kilobytes(s.out_of_order_max as f64));
-    add("Segments", "resent", "", |s| count(s.retransmitted));
-    add("Segments", "reinjected", "", |s| count(s.reinjected));
-    add("", "Timeouts", "", |s| count(s.timeouts));
-    add("Time, s", "blocked", "", |s| short(s.blocked_s));
-    add("Time, s", "window-limited", "", |s| short(s.window_limited_s));
+    for (metric, i) in METRICS.iter().zip(0..) {
+        let (group, name) = metric.page;
+        all.push(Column { group, name, unit: "", text: Box::new(move |s| (metric.text)(s.metrics[i])) });
+    }
     all
 }
 

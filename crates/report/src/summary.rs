@@ -1,6 +1,7 @@
 //! Many runs of one scenario, summed up by scheduler and ranked.
 
 use crate::difference::{Difference, paired, value};
+use crate::metric::METRICS;
 use crate::statistics::Estimate;
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{PathInfo, RunResult, Status, TimeSpent};
@@ -55,24 +56,8 @@ pub struct Summary {
     pub benefit: Option<Estimate>,
     /// Part of the sent data bytes by path, 0 to 1 (repeated bytes included).
     pub share: Vec<f64>,
-    /// Out-of-order queue, bytes: the mean of the runs' means.
-    pub out_of_order_mean: f64,
-    /// The mean of the runs' 95th percentiles.
-    pub out_of_order_p95: f64,
-    /// The largest of the runs' maxima.
-    pub out_of_order_max: u64,
-    /// Data segments sent again on their subflow, a run.
-    pub retransmitted: f64,
-    /// Data segments sent again on another subflow, a run.
-    pub reinjected: f64,
-    /// Segments sent by opportunistic retransmission, a run.
-    pub opportunistic: f64,
-    /// Retransmission timeouts, a run.
-    pub timeouts: f64,
-    /// Head-of-line blocked time, seconds a run.
-    pub blocked_s: f64,
-    /// Time that the receive window held data back, seconds a run.
-    pub window_limited_s: f64,
+    /// What stands for the runs in each of [`METRICS`], in that order.
+    pub(crate) metrics: Vec<f64>,
     /// Where the time went, means over the runs.
     pub time: TimeSpent,
     /// The warnings of the runs, each once.
@@ -282,7 +267,6 @@ fn mean_time(runs: &[&RunResult], paths: usize) -> TimeSpent {
 
 fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
     let values = |f: &dyn Fn(&RunResult) -> Option<f64>| runs.iter().filter_map(|r| f(r)).collect::<Vec<f64>>();
-    let mean = |f: &dyn Fn(&RunResult) -> f64| runs.iter().map(|r| f(r)).sum::<f64>() / runs.len() as f64;
     let sent =
         |path: usize| runs.iter().filter_map(|r| r.metrics.per_path.get(path)).map(|p| p.sent_bytes as f64).sum();
     let mut share: Vec<f64> = (0..paths).map(sent).collect();
@@ -305,15 +289,7 @@ fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
         completion_s: Estimate::of(&values(&|r| r.metrics.completion_s.filter(|_| r.status == Status::Completed))),
         benefit: Estimate::of(&values(&|r| r.metrics.aggregation_benefit)),
         share,
-        out_of_order_mean: mean(&|r| r.metrics.out_of_order_bytes.mean),
-        out_of_order_p95: mean(&|r| r.metrics.out_of_order_bytes.p95 as f64),
-        out_of_order_max: runs.iter().map(|r| r.metrics.out_of_order_bytes.max).max().unwrap_or(0),
-        retransmitted: mean(&|r| r.metrics.retransmitted_segments as f64),
-        reinjected: mean(&|r| r.metrics.reinjected_segments as f64),
-        opportunistic: mean(&|r| r.metrics.opportunistic_retransmissions as f64),
-        timeouts: mean(&|r| r.metrics.timeouts as f64),
-        blocked_s: mean(&|r| r.metrics.head_of_line_blocked_s),
-        window_limited_s: mean(&|r| r.metrics.window_limited_s),
+        metrics: METRICS.iter().map(|m| m.sum_up(runs.iter().map(|r| &r.metrics))).collect(),
         time: mean_time(runs, paths),
         warnings: warnings(runs),
         against: None,

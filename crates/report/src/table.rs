@@ -1,9 +1,12 @@
 //! The ranked table of a terminal.
 
 use crate::difference::Difference;
-use crate::number::{count, kilobytes, short, signed};
+use crate::metric::{METRICS, Metric};
+use crate::number::{short, signed};
 use crate::summary::{Comparison, Summary};
 
+/// How many metrics are more important than the goodput of transfers that have a size.
+const MORE_TELLING: usize = 2;
 /// Space between two columns.
 const GAP: usize = 2;
 /// The least width of the column of names.
@@ -46,7 +49,7 @@ pub fn table(comparison: &Comparison, width: usize) -> String {
 struct Column {
     title: &'static str,
     optional: bool,
-    text: fn(&Comparison, &Summary) -> String,
+    text: Box<dyn Fn(&Comparison, &Summary) -> String>,
     /// What its numbers mean.
     about: &'static str,
 }
@@ -59,8 +62,10 @@ impl Column {
 }
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
-    let column = |title, about, text| Column { title, optional: false, text, about };
-    let optional = |title, about, text| Column { title, optional: true, text, about };
+    type Text = fn(&Comparison, &Summary) -> String;
+    let make = |title, optional, about, text: Text| Column { title, optional, text: Box::new(text), about };
+    let column = |title, about, text| make(title, false, about, text);
+    let optional = |title, about, text| make(title, true, about, text);
     let mut all = Vec::new();
     if comparison.sized {
         all.push(column("time\ns", "", |_, s| s.completion_s.map_or("-".into(), |c| short(c.mean))));
@@ -74,17 +79,18 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     if comparison.paths > 1 {
         all.push(column("share\n%", "share: bytes sent on each path", |_, s| share(s)));
     }
-    all.push(optional("waits\nKB", "waits: data that arrived too early, 95th percentile", |_, s| {
-        kilobytes(s.out_of_order_p95)
-    }));
-    all.push(optional("resent\n", "resent: segments a run", |_, s| count(s.retransmitted)));
+    let mut shown = METRICS.iter().enumerate().filter_map(|(i, m)| m.table.map(|table| (i, m, table)));
+    let column = |(i, metric, (title, about)): (usize, &'static Metric, _)| Column {
+        title,
+        optional: true,
+        text: Box::new(move |_, s| (metric.text)(s.metrics[i])),
+        about,
+    };
+    all.extend(shown.by_ref().take(MORE_TELLING).map(column));
     if comparison.sized {
         all.push(optional("goodput\nMbit/s", "", |_, s| short(s.goodput_mbps.mean)));
     }
-    all.push(optional("rein-\njected", "reinjected: segments sent again on another path", |_, s| count(s.reinjected)));
-    all.push(optional("window\nfull s", "window full: the receive window held data back", |_, s| {
-        short(s.window_limited_s)
-    }));
+    all.extend(shown.map(column));
     all
 }
 

@@ -1,0 +1,153 @@
+//! Metrics of runs that tables, pages and files show one after the other. Each has one definition here, from which the terminal's
+//! table, the CSV file, the page and `docs/results-format.md` follow.
+
+use crate::number::{count, kilobytes, short};
+use pathweave_lab::results::Metrics;
+
+/// A metric, summed up over the runs of a scheduler.
+pub(crate) struct Metric {
+    /// Its key in a result, and the unit there.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
+    key: (&'static str, &'static str),
+    /// What it is, for `docs/results-format.md`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
+    what: &'static str,
+    /// Whether less of it is better, or neither.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
+    better: Better,
+    /// A run's.
+    of: fn(&Metrics) -> f64,
+    /// What stands for all runs.
+    over: Over,
+    /// Its column in a CSV file, and how many of the result's units one of its units is.
+    pub(crate) csv: (&'static str, f64),
+    /// Its group on the page, where it is in one, and its name.
+    pub(crate) page: (&'static str, &'static str),
+    /// Its title in the terminal's table, in two lines, and what the numbers mean; nothing where it is not shown there.
+    pub(crate) table: Option<(&'static str, &'static str)>,
+    /// For people.
+    pub(crate) text: fn(f64) -> String,
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy)]
+enum Better {
+    Less,
+    Neither,
+}
+
+/// What stands for several runs.
+#[derive(Clone, Copy)]
+enum Over {
+    Mean,
+    Largest,
+}
+
+/// All of them, in the order of columns. In the terminal's table the first are the most important: what does not fit is left out
+/// from the end.
+#[rustfmt::skip]
+pub(crate) const METRICS: &[Metric] = &[
+    Metric { key: ("out_of_order_bytes.mean", "bytes"), better: Better::Less, over: Over::Mean,
+        what: "data that waits out of order, at the receiver; computed from the maximum in each 10 ms",
+        of: |m| m.out_of_order_bytes.mean, csv: ("out_of_order_mean_kb", 1e3),
+        page: ("Out-of-order queue, KB", "mean"), table: None, text: kilobytes },
+    Metric { key: ("out_of_order_bytes.p95", "bytes"), better: Better::Less, over: Over::Mean,
+        what: "the same, 95th percentile",
+        of: |m| m.out_of_order_bytes.p95 as f64, csv: ("out_of_order_p95_kb", 1e3),
+        page: ("Out-of-order queue, KB", "p95"),
+        table: Some(("waits\nKB", "waits: data that arrived too early, 95th percentile")), text: kilobytes },
+    Metric { key: ("out_of_order_bytes.max", "bytes"), better: Better::Less, over: Over::Largest,
+        what: "the same, maximum",
+        of: |m| m.out_of_order_bytes.max as f64, csv: ("out_of_order_max_kb", 1e3),
+        page: ("Out-of-order queue, KB", "max"), table: None, text: kilobytes },
+    Metric { key: ("retransmitted_segments", "segments"), better: Better::Less, over: Over::Mean,
+        what: "sent again on the same subflow (sender)",
+        of: |m| m.retransmitted_segments as f64, csv: ("resent_segments", 1.0),
+        page: ("Segments", "resent"), table: Some(("resent\n", "resent: segments a run")), text: count },
+    Metric { key: ("reinjected_segments", "segments"), better: Better::Neither, over: Over::Mean,
+        what: "sent on another subflow after a timeout or on a dead path (sender)",
+        of: |m| m.reinjected_segments as f64, csv: ("reinjected_segments", 1.0),
+        page: ("Segments", "reinjected"),
+        table: Some(("rein-\njected", "reinjected: segments sent again on another path")), text: count },
+    Metric { key: ("timeouts", ""), better: Better::Less, over: Over::Mean,
+        what: "retransmission timeouts (sender)",
+        of: |m| m.timeouts as f64, csv: ("timeouts", 1.0),
+        page: ("", "Timeouts"), table: None, text: count },
+    Metric { key: ("head_of_line_blocked_s", "s"), better: Better::Less, over: Over::Mean,
+        what: "time in which later data had arrived but earlier data was missing",
+        of: |m| m.head_of_line_blocked_s, csv: ("blocked_s", 1.0),
+        page: ("Time, s", "blocked"), table: None, text: short },
+    Metric { key: ("window_limited_s", "s"), better: Better::Neither, over: Over::Mean,
+        what: "time in which the sender had data and room in a congestion window, but the receive window held it back",
+        of: |m| m.window_limited_s, csv: ("window_limited_s", 1.0),
+        page: ("Time, s", "window-limited"),
+        table: Some(("window\nfull s", "window full: the receive window held data back")), text: short },
+];
+
+impl Metric {
+    /// What stands for these runs, of which there is one at least.
+    pub(crate) fn sum_up<'a>(&self, runs: impl Iterator<Item = &'a Metrics>) -> f64 {
+        let values: Vec<f64> = runs.map(self.of).collect();
+        match self.over {
+            Over::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Over::Largest => values.iter().copied().fold(0.0, f64::max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    const BEGIN: &str = "<!-- metrics: PATHWEAVE_BLESS=1 cargo test -p pathweave-report writes them -->\n";
+    const END: &str = "<!-- end of metrics -->\n";
+
+    /// The table of `docs/results-format.md`.
+    fn documented() -> String {
+        let mut text = String::from(
+            "| key | unit | what it is | better | CSV column | stands for the runs |\n|---|---|---|---|---|---|\n",
+        );
+        for Metric { key: (key, unit), what, better, over, csv: (column, scale), .. } in METRICS {
+            let better = match better {
+                Better::Less => "less",
+                Better::Neither => "",
+            };
+            let over = match over {
+                Over::Mean => "mean",
+                Over::Largest => "largest",
+            };
+            let scaled = if *scale == 1.0 { String::new() } else { format!(" (÷ {scale})") };
+            let _ = writeln!(text, "| `{key}` | {unit} | {what} | {better} | `{column}`{scaled} | {over} |");
+        }
+        text
+    }
+
+    /// With `PATHWEAVE_BLESS` set the file is written instead.
+    #[test]
+    fn the_documents_table_is_that_of_the_definitions() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results-format.md");
+        let text = std::fs::read_to_string(path).expect("it is there");
+        let (before, rest) = text.split_once(BEGIN).expect("it has the table's beginning");
+        let (table, after) = rest.split_once(END).expect("it has the table's end");
+        if std::env::var_os("PATHWEAVE_BLESS").is_some() {
+            let text = format!("{before}{BEGIN}\n{}\n{END}{after}", documented());
+            std::fs::write(path, text).expect("it can be written");
+            return;
+        }
+        assert!(
+            table.trim() == documented().trim(),
+            "docs/results-format.md is old: run the tests once with PATHWEAVE_BLESS=1"
+        );
+    }
+
+    /// What a document calls a key is one of a result.
+    #[test]
+    fn every_key_is_one_of_a_result() {
+        let result = serde_json::to_value(Metrics::default()).expect("it is JSON");
+        for metric in METRICS {
+            let pointer = format!("/{}", metric.key.0.replace('.', "/"));
+            assert!(result.pointer(&pointer).is_some(), "{}", metric.key.0);
+        }
+    }
+}
