@@ -45,11 +45,14 @@ pub fn table(comparison: &Comparison, width: usize) -> String {
     text
 }
 
+/// What a column shows of a row.
+type Text = dyn Fn(&Comparison, &Summary) -> String;
+
 /// A column.
 struct Column {
     title: &'static str,
     optional: bool,
-    text: Box<dyn Fn(&Comparison, &Summary) -> String>,
+    text: Box<Text>,
     /// What its numbers mean.
     about: &'static str,
 }
@@ -62,8 +65,8 @@ impl Column {
 }
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
-    type Text = fn(&Comparison, &Summary) -> String;
-    let make = |title, optional, about, text: Text| Column { title, optional, text: Box::new(text), about };
+    type OfSummary = fn(&Comparison, &Summary) -> String;
+    let make = |title, optional, about, text: OfSummary| Column { title, optional, text: Box::new(text), about };
     let column = |title, about, text| make(title, false, about, text);
     let optional = |title, about, text| make(title, true, about, text);
     let mut all = Vec::new();

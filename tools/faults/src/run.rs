@@ -83,9 +83,7 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
     });
     // Who only waits for what a peer writes learns of its death by keep-alive, or never (RFC 9293 §3.8.4).
     let waits = |end: usize| {
-        let nothing_out = world
-            .connection(end)
-            .is_some_and(|c| c.snapshot().sending.acked_bytes == c.snapshot().sending.written_bytes);
+        let nothing_out = world.connection(end).is_some_and(|c| c.snapshot().sending.is_acked());
         endings[1 - end] != Ending::Open && case.configs[end].keep_alive.is_zero() && nothing_out
     };
     let open = (0..2).any(|end| endings[end] == Ending::Open && !waits(end));

@@ -169,10 +169,9 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         let ends = sim.measured_ends().next();
         let (sender, receiver) = ends.unwrap_or((None, None));
         let subflows: Vec<SubflowSnapshot> = sender.into_iter().flat_map(|s| s.subflows()).collect();
-        let unacked = sender
-            .is_some_and(|s| s.is_connected() && s.snapshot().sending.acked_bytes < s.snapshot().sending.written_bytes);
-        let unread =
-            sender.is_some_and(|s| s.is_connected() && sim.received_bytes() < s.snapshot().sending.written_bytes);
+        let sending = sender.filter(|s| s.is_connected()).map(|s| s.snapshot().sending);
+        let unacked = sending.is_some_and(|s| !s.is_acked());
+        let unread = sending.is_some_and(|s| sim.received_bytes() < s.written_bytes);
         duplicates = receiver.map_or(duplicates, |r| r.snapshot().counters.duplicate_bytes);
         window = window.max(subflows.iter().map(|s| s.window.in_flight).sum());
         let mut paths = paths.borrow_mut();

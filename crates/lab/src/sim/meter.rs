@@ -205,9 +205,10 @@ impl Meter {
         for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
             let Some(connection) = app.receiver().handle.and_then(|h| endpoint.connection(h)) else { continue };
             seen = true;
-            received += connection.snapshot().receiving.in_order_bytes;
-            out_of_order += connection.snapshot().receiving.out_of_order_bytes;
-            held += connection.snapshot().receiving.held_bytes;
+            let receiving = connection.snapshot().receiving;
+            received += receiving.in_order_bytes;
+            out_of_order += receiving.out_of_order_bytes;
+            held += receiving.held_bytes;
         }
         // Nothing has arrived since the last sample, so nothing has changed that is measured here.
         let seen_now = (host, received, out_of_order, held);

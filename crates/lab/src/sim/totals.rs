@@ -63,8 +63,7 @@ impl Totals {
     fn add_receiver(&mut self, app: &App, endpoints: &[Endpoint]) {
         let receiver = app.receiver();
         let found = connection(endpoints, receiver.host, receiver.handle);
-        let waiting =
-            found.map_or(0, |c| c.snapshot().receiving.out_of_order_bytes + c.snapshot().receiving.held_bytes);
+        let waiting = found.map_or(0, |c| c.snapshot().receiving.waiting_bytes());
         self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
         let Some(connection) = found.filter(|_| app.measured) else { return };
         for subflow in connection.subflows() {

@@ -168,9 +168,7 @@ impl Watch {
                 path_of_subflow(app, sender, id).filter(|p| *p < self.paths)
             };
             match sender.progress() {
-                Progress::NoData if sender.snapshot().sending.acked_bytes < sender.snapshot().sending.written_bytes => {
-                    self.time.sending_s += seconds
-                }
+                Progress::NoData if !sender.snapshot().sending.is_acked() => self.time.sending_s += seconds,
                 Progress::NoData => self.time.no_data_s += seconds,
                 Progress::CongestionWindowsFull => self.time.congestion_windows_full_s += seconds,
                 Progress::SchedulerWaits => {
@@ -189,9 +187,8 @@ impl Watch {
                     }
                 }
             }
-            let receiver = end(app.receiver())
-                .filter(|c| c.snapshot().receiving.out_of_order_bytes + c.snapshot().receiving.held_bytes > 0);
-            if let Some(path) = receiver.and_then(|c| path_of_holder(DataSeq(c.snapshot().receiving.in_order_bytes))) {
+            let receiving = end(app.receiver()).map(|c| c.snapshot().receiving).filter(|r| r.waiting_bytes() > 0);
+            if let Some(path) = receiving.and_then(|r| path_of_holder(DataSeq(r.in_order_bytes))) {
                 self.time.blocked_by_path_s[path] += seconds;
             }
             for subflow in sender.subflows().filter(|s| s.usable) {

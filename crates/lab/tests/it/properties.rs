@@ -282,9 +282,8 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         at += LOOK;
         let goes_on = sim.run_until(at);
         let now = sim.now();
-        let pending = sim.measured_ends().any(|(s, _)| {
-            s.is_some_and(|s| s.is_connected() && s.snapshot().sending.acked_bytes < s.snapshot().sending.written_bytes)
-        });
+        let pending =
+            sim.measured_ends().any(|(s, _)| s.is_some_and(|s| s.is_connected() && !s.snapshot().sending.is_acked()));
         let senders = || sim.measured_ends().flat_map(|(s, _)| s.into_iter().flat_map(|s| s.subflows()));
         let receivers = || sim.measured_ends().flat_map(|(_, r)| r.into_iter().flat_map(|r| r.subflows()));
         // A path counts once it is up, and the sender has a subflow on it.

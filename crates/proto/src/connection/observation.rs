@@ -289,6 +289,12 @@ impl Connection {
         }
     }
 
+    /// Whether there are events or observations to poll.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.news.events.is_empty() || !self.news.observations.is_empty()
+    }
+
     /// The next thing that was recorded, in the order in which it happened.
     pub(crate) fn poll_observation(&mut self) -> Option<Observation> {
         self.news.observations.pop_front()

@@ -42,6 +42,13 @@ pub struct SendingState {
     pub buffer_bytes: u64,
 }
 
+impl SendingState {
+    /// Whether the peer has acknowledged everything that was written.
+    pub fn is_acked(&self) -> bool {
+        self.acked_bytes == self.written_bytes
+    }
+}
+
 /// How far the stream from the peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivingState {
@@ -53,6 +60,13 @@ pub struct ReceivingState {
     pub held_bytes: u64,
     /// The first byte beyond the window that was offered to the peer.
     pub window_end: u64,
+}
+
+impl ReceivingState {
+    /// Bytes that have arrived and wait for earlier ones, of the stream or of their subflow.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.out_of_order_bytes + self.held_bytes
+    }
 }
 
 impl Connection {

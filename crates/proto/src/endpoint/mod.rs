@@ -375,11 +375,11 @@ impl Endpoint {
 
     /// A connection has nothing more to send.
     fn after_output(&mut self, index: u32) {
-        // Sending may have made room in the send buffer.
-        self.collect(index);
         let slot = &mut self.slots[index as usize];
         slot.queued = false;
         let Some(connection) = slot.connection.as_deref_mut() else { return };
+        // Sending may have made room in the send buffer.
+        let has_news = connection.has_news();
         // Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed
         // timer.
         if let Some(next) = connection.poll_timeout()
@@ -388,6 +388,9 @@ impl Endpoint {
             slot.timer = Some(next);
             self.timers.push(Reverse((next, index)));
             self.compact_timers();
+        }
+        if has_news {
+            self.collect(index);
         }
         self.update_check(index);
         self.release_if_over(index);
@@ -420,11 +423,14 @@ impl Endpoint {
                 self.by_token.remove(&token);
             }
         }
+        let has_news = connection.has_news();
         if !slot.queued {
             slot.queued = true;
             self.ready.push_back(index);
         }
-        self.collect(index);
+        if has_news {
+            self.collect(index);
+        }
     }
 
     /// Takes what a connection tells. The application hears of one that a listener accepts by itself when it is told of it

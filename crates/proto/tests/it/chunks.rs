@@ -41,7 +41,7 @@ fn segments(form: Form, len: u32) -> Vec<(Instant, u32, u32)> {
         assert_eq!(written, Ok(u64::from(len)));
     });
     pair.run_for(secs(1));
-    assert_eq!(pair.the(Server).received_bytes(), u64::from(len));
+    assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, u64::from(len));
     pair.data(Client).map(|p| (p.at, p.segment.seq, p.len())).collect()
 }
 
