@@ -75,9 +75,9 @@ impl Connection {
         let (map, peer) = (&self.sender.map, &self.sender.peer);
         ConnectionSnapshot {
             role: self.role,
-            connected: self.life.connected,
+            connected: self.life.is_connected(),
             multipath: self.is_mptcp(),
-            error: self.life.error,
+            error: self.life.error(),
             sending: SendingState {
                 written_bytes: map.written_end().0,
                 acked_bytes: map.first_unacked().0,

@@ -108,7 +108,7 @@ fn acknowledgements_do_not_wait() {
     pair.run_until("the client's data has arrived", secs(1), |p| p.received(Server) == 300_000);
     pair.run_for(ms(30));
     let acknowledged = pair.subflow(Client, 0);
-    assert_eq!(acknowledged.in_flight, 0, "all of it is acknowledged");
+    assert_eq!(acknowledged.window.in_flight, 0, "all of it is acknowledged");
     assert!(pair.data(Server).count() <= 2, "the server's data waits");
     assert!(pair.sent(Server).filter(|p| p.is_pure_ack()).count() > 50);
 }

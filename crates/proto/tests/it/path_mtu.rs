@@ -99,11 +99,11 @@ fn what_was_too_large_goes_out_again_in_pieces_and_the_window_stays() {
         let mut pair = narrow(config, 1300, Says::Message);
         pair.connect();
         pair.send_all(Client, 300_000);
-        let cwnd = pair.subflow(Client, 0).cwnd;
+        let cwnd = pair.subflow(Client, 0).window.cwnd;
         pair.run_until_received(Server, 300_000, secs(10));
         let subflow = pair.subflow(Client, 0);
         assert_eq!((subflow.counters.timeouts, subflow.counters.recoveries), (0, 0), "its size was no congestion");
-        assert!(subflow.cwnd >= cwnd, "{} after {cwnd}", subflow.cwnd);
+        assert!(subflow.window.cwnd >= cwnd, "{} after {cwnd}", subflow.window.cwnd);
         assert_eq!(subflow.path_mtu, 1300);
         let before = pair.sent(Client).filter(|p| p.segment.ip_len() > 1300).map(|p| p.number).max();
         let before = before.expect("the first segments are too large");

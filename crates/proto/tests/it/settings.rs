@@ -78,7 +78,7 @@ fn a_smaller_send_buffer_takes_nothing_until_it_has_room() {
 
 /// The last byte of the stream that the server has let its peer send.
 fn edge(pair: &Pair) -> u64 {
-    pair.the(Server).offered_edge()
+    pair.the(Server).snapshot().receiving.window_end
 }
 
 #[test]
@@ -97,16 +97,19 @@ fn a_smaller_receive_buffer_takes_back_nothing_that_was_offered() {
         pair.write(Client, 1_000_000);
         pair.run_for(secs(5));
         assert!(edge(&pair) >= offered, "{} is before {offered}", edge(&pair));
-        assert!(pair.the(Server).received_bytes() + 2000 > offered, "all that was offered has been taken");
+        assert!(
+            pair.the(Server).snapshot().receiving.in_order_bytes + 2000 > offered,
+            "all that was offered has been taken"
+        );
         // Once it is read, only the new buffer is offered.
         while pair.read(Server, 50_000) > 0 {
             pair.run_for(ms(100));
         }
-        let received = pair.the(Server).received_bytes();
+        let received = pair.the(Server).snapshot().receiving.in_order_bytes;
         assert!(received > most, "more than the new buffer came");
         assert!(edge(&pair) <= received + 30_000, "{} after {received}", edge(&pair));
         pair.run_for(secs(1));
-        assert!(pair.the(Server).received_bytes() <= received + 31_000);
+        assert!(pair.the(Server).snapshot().receiving.in_order_bytes <= received + 31_000);
     }
 }
 
@@ -117,7 +120,7 @@ fn a_larger_receive_buffer_is_told_at_once_and_bounded_by_the_window_scale() {
     pair.connect();
     pair.write(Client, 100_000);
     pair.run_for(secs(1));
-    let received = pair.the(Server).received_bytes();
+    let received = pair.the(Server).snapshot().receiving.in_order_bytes;
     assert!(received <= 20_000);
     pair.command(Server, |c, _| {
         assert_eq!(c.set_receive_buffer(ReceiveBuffer::Fixed(0)), Err(SettingError::Zero));
@@ -126,7 +129,7 @@ fn a_larger_receive_buffer_is_told_at_once_and_bounded_by_the_window_scale() {
         c.set_receive_buffer(ReceiveBuffer::Fixed(65_535)).expect("the scale is 0");
     });
     pair.run_for(ms(100));
-    assert!(pair.the(Server).received_bytes() > 50_000, "the update came at once");
+    assert!(pair.the(Server).snapshot().receiving.in_order_bytes > 50_000, "the update came at once");
 }
 
 #[test]
