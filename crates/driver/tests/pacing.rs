@@ -114,7 +114,7 @@ fn a_device_that_holds_packets_is_told_when_they_leave() {
         now = next.expect("a connection that is open has timers or packets on their way");
     }
     let connection = driver.applications.client.and_then(|client| driver.endpoints[0].connection(client));
-    let srtt = connection.and_then(|c| c.subflows().next()).and_then(|s| s.srtt).expect("it was measured");
+    let srtt = connection.and_then(|c| c.subflows().next()).and_then(|s| s.rtt.smoothed).expect("it was measured");
     assert!(srtt < Duration::from_millis(22), "{srtt}: round trips count from when a segment leaves, 20 ms away");
     let handed = &driver.io.device.handed;
     let data: Vec<&Handed> = handed.iter().filter(|(_, host, _, len)| *host == 0 && *len > 0).collect();
