@@ -83,7 +83,9 @@ impl Connection {
         subflow.tcp.header(now, out, offered, segment);
         let ecn = subflow.tcp.ecn_of(out);
         self.add_options(now, id, out, segment);
-        if let Outgoing::Data { data, again, .. } = out {
+        if let Outgoing::Data { data, again, .. } = out
+            && data.start < data.end
+        {
             let (range, again) = (data.start..data.end, *again);
             self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
         }

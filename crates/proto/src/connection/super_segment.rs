@@ -4,7 +4,7 @@
 //! comes of it for windows, timers and the application. What leaves as one is a run of new data of one subflow, in
 //! which nothing but place, PSH and FIN tells the segments apart. So their mappings are one mapping.
 
-use super::Connection;
+use super::{Connection, Happening, Kinds};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
 use pathweave_units::Instant;
@@ -37,6 +37,9 @@ impl Connection {
             let next = subflow.tcp.next_part(now, start + u64::from(len), size);
             if let Some(part) = &next {
                 subflow.tcp.add_part(part, segment);
+                let at = start + u64::from(len);
+                let range = at..at + u64::from(part.data_len());
+                self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again: false });
                 len += part.data_len();
                 count += 1;
             }

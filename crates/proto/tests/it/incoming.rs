@@ -267,7 +267,7 @@ fn of_a_handshake_that_fails_before_it_is_complete_the_application_hears_nothing
     (reset.flags, reset.seq) = (Flags::RST, syn.seq.wrapping_add(1));
     reset.options = Default::default();
     server.handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &reset);
-    while server.poll_transmit(pair.now).is_some() {}
+    while server.poll_transmit(pair.now, 1).is_some() {}
     assert_eq!((server.poll_accept(), server.poll_event(), server.connections()), (None, None, 0));
 }
 
