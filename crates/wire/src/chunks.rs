@@ -1,6 +1,5 @@
 //! Bytes in several pieces.
 
-use crate::Payload;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -48,18 +47,19 @@ impl Chunks {
         self.parts().map(|(piece, part)| &piece[part])
     }
 
-    /// The `len` bytes from `offset`, as one piece where they are.
+    /// The `len` bytes from `offset`.
     ///
     /// # Panics
     /// When the range is not within them.
-    pub fn slice(&self, offset: u32, len: u32) -> Payload {
+    pub fn slice(&self, offset: u32, len: u32) -> Chunks {
         assert!(u64::from(offset) + u64::from(len) <= u64::from(self.len), "a slice lies within its chunks");
-        let chunks = Chunks { pieces: Arc::clone(&self.pieces), start: self.start + offset, len };
-        let first = chunks.parts().next().filter(|(_, part)| part.len() == len as usize);
-        match first.map(|(piece, part)| piece.slice(part)) {
-            Some(bytes) => Payload::Bytes(bytes),
-            None => Payload::Chunks(chunks),
-        }
+        Chunks { pieces: Arc::clone(&self.pieces), start: self.start + offset, len }
+    }
+
+    /// All of them, where they are one piece.
+    pub fn as_one(&self) -> Option<Bytes> {
+        let (piece, part) = self.parts().next()?;
+        (part.len() == self.len as usize).then(|| piece.slice(part))
     }
 }
 
@@ -88,55 +88,5 @@ impl FromIterator<Bytes> for Chunks {
         let mut chunks = Chunks::default();
         chunks.extend(pieces);
         chunks
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn bytes_of(payload: &Payload) -> Vec<u8> {
-        let all = payload.to_vec();
-        assert_eq!(all, payload.chunks().flatten().collect::<Vec<u8>>());
-        all
-    }
-
-    #[test]
-    fn a_slice_within_one_piece_is_that_piece() {
-        let text = Bytes::from_static(b"hello world");
-        let chunks: Chunks = [text.slice(..5), Bytes::new(), text.slice(5..)].into_iter().collect();
-        let Payload::Bytes(piece) = chunks.slice(6, 4) else { panic!("it lies in the second piece") };
-        assert_eq!(piece.as_ptr(), text[6..].as_ptr(), "it is shared");
-        assert!(matches!(chunks.slice(3, 4), Payload::Chunks(_)));
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_do_not_matter(
-            bytes in proptest::collection::vec(any::<u8>(), 1..60),
-            cuts in proptest::collection::vec(0usize..60, 0..6),
-            slices in proptest::collection::vec((0u32..60, 0u32..60), 0..5),
-        ) {
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
-            cuts.extend([0, bytes.len()]);
-            cuts.sort_unstable();
-            let mut payload = Payload::Bytes(Bytes::new());
-            for cut in cuts.windows(2) {
-                prop_assert!(payload.try_append(&Bytes::copy_from_slice(&bytes[cut[0]..cut[1]]).into()));
-            }
-            prop_assert_eq!(&payload, &Payload::Bytes(bytes.clone().into()));
-            let mut expected = &bytes[..];
-            for (offset, len) in slices {
-                let offset = offset.min(payload.len());
-                let len = len.min(payload.len() - offset);
-                payload = payload.slice(offset, len);
-                expected = &expected[offset as usize..(offset + len) as usize];
-                prop_assert_eq!(bytes_of(&payload), expected);
-                prop_assert_eq!(payload.len() as usize, expected.len());
-            }
-            prop_assert!(payload.try_append(&Bytes::from_static(b"more").into()));
-            prop_assert_eq!(bytes_of(&payload), [expected, b"more"].concat());
-        }
     }
 }

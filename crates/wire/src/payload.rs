@@ -57,7 +57,10 @@ impl Payload {
         match self {
             Payload::Virtual { start, .. } => Payload::Virtual { start: start + u64::from(offset), len },
             Payload::Bytes(b) => Payload::Bytes(b.slice(offset as usize..(offset + len) as usize)),
-            Payload::Chunks(chunks) => chunks.slice(offset, len),
+            Payload::Chunks(chunks) => {
+                let chunks = chunks.slice(offset, len);
+                chunks.as_one().map_or(Payload::Chunks(chunks), Payload::Bytes)
+            }
         }
     }
 
@@ -147,3 +150,54 @@ impl PartialEq for Payload {
 }
 
 impl Eq for Payload {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes_of(payload: &Payload) -> Vec<u8> {
+        let all = payload.to_vec();
+        assert_eq!(all, payload.chunks().flatten().collect::<Vec<u8>>());
+        all
+    }
+
+    #[test]
+    fn a_slice_within_one_piece_is_that_piece() {
+        let text = Bytes::from_static(b"hello world");
+        let chunks: Chunks = [text.slice(..5), Bytes::new(), text.slice(5..)].into_iter().collect();
+        let payload = Payload::Chunks(chunks);
+        let Payload::Bytes(piece) = payload.slice(6, 4) else { panic!("it lies in the second piece") };
+        assert_eq!(piece.as_ptr(), text[6..].as_ptr(), "it is shared");
+        assert!(matches!(payload.slice(3, 4), Payload::Chunks(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(
+            bytes in proptest::collection::vec(any::<u8>(), 1..60),
+            cuts in proptest::collection::vec(0usize..60, 0..6),
+            slices in proptest::collection::vec((0u32..60, 0u32..60), 0..5),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let mut payload = Payload::Bytes(Bytes::new());
+            for cut in cuts.windows(2) {
+                prop_assert!(payload.try_append(&Bytes::copy_from_slice(&bytes[cut[0]..cut[1]]).into()));
+            }
+            prop_assert_eq!(&payload, &Payload::Bytes(bytes.clone().into()));
+            let mut expected = &bytes[..];
+            for (offset, len) in slices {
+                let offset = offset.min(payload.len());
+                let len = len.min(payload.len() - offset);
+                payload = payload.slice(offset, len);
+                expected = &expected[offset as usize..(offset + len) as usize];
+                prop_assert_eq!(bytes_of(&payload), expected);
+                prop_assert_eq!(payload.len() as usize, expected.len());
+            }
+            prop_assert!(payload.try_append(&Bytes::from_static(b"more").into()));
+            prop_assert_eq!(bytes_of(&payload), [expected, b"more"].concat());
+        }
+    }
+}
