@@ -3,7 +3,7 @@
 
 use super::Host;
 #[cfg(feature = "host-linux")]
-use super::linux::{LinuxHost, window::Shares};
+use super::linux::window::Shares;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -38,7 +38,6 @@ pub(crate) struct Arrived {
 /// A host's rules for one connection's window. Sizes are bytes of data.
 #[derive(Debug)]
 pub(crate) enum WindowHost {
-    #[cfg_attr(feature = "host-linux", expect(dead_code, reason = "the plain host still has the kernel's habits"))]
     Rfc,
     #[cfg(feature = "host-linux")]
     Linux(Shares),
@@ -47,9 +46,6 @@ pub(crate) enum WindowHost {
 impl WindowHost {
     pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
         match host {
-            #[cfg(feature = "host-linux")]
-            Host::Rfc => WindowHost::Linux(Shares::new(&LinuxHost::NO_HABIT, setting)),
-            #[cfg(not(feature = "host-linux"))]
             Host::Rfc => WindowHost::Rfc,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => WindowHost::Linux(Shares::new(linux, setting)),
