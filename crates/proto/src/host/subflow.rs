@@ -94,7 +94,7 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => true,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => !linux.bursts.is_over(),
+            SubflowHost::Linux(linux) => linux.is_plain || !linux.bursts.is_over(),
         }
     }
 
