@@ -3,7 +3,7 @@
 use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::{
-    LinuxHost, LinuxSubflow,
+    LinuxSubflow,
     send_memory::{self, BufferSize},
     wheel,
 };
@@ -48,7 +48,6 @@ pub(crate) struct Left {
 /// What a host remembers of one subflow.
 #[derive(Debug)]
 pub(crate) enum SubflowHost {
-    #[cfg_attr(feature = "host-linux", expect(dead_code, reason = "the plain host still has the kernel's habits"))]
     Rfc(RfcSubflow),
     #[cfg(feature = "host-linux")]
     Linux(LinuxSubflow),
@@ -58,9 +57,6 @@ impl SubflowHost {
     /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
     pub(crate) fn new(host: &Host, cwnd: u32, mss: u32) -> Self {
         match host {
-            #[cfg(feature = "host-linux")]
-            Host::Rfc => SubflowHost::Linux(LinuxSubflow::new(&LinuxHost::NO_HABIT, cwnd, mss)),
-            #[cfg(not(feature = "host-linux"))]
             Host::Rfc => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => SubflowHost::Linux(LinuxSubflow::new(linux, cwnd, mss)),
@@ -94,7 +90,7 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => true,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.is_plain || !linux.bursts.is_over(),
+            SubflowHost::Linux(linux) => !linux.bursts.is_over(),
         }
     }
 
@@ -157,7 +153,7 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn update_pacing(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>) {
         match self {
-            SubflowHost::Rfc(rfc) => rfc.update_pacing(cwnd, srtt),
+            SubflowHost::Rfc(rfc) => rfc.update_pacing(cwnd, ssthresh, packets_out, srtt),
             #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.pacing.update(cwnd, ssthresh, packets_out, srtt),
         }

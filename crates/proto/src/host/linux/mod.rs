@@ -47,8 +47,6 @@ impl Default for LinuxHost {
 #[derive(Debug)]
 pub(crate) struct LinuxSubflow {
     pub(crate) timer_tick: Duration,
-    /// The plain host, which has no bursts.
-    pub(crate) is_plain: bool,
     pub(crate) bursts: Bursts,
     pub(crate) memory: SendMemory,
     pub(crate) pacing: PacingRate,
@@ -59,7 +57,6 @@ impl LinuxSubflow {
     pub(crate) fn new(host: &LinuxHost, cwnd: u32, mss: u32) -> Self {
         LinuxSubflow {
             timer_tick: host.timer_tick,
-            is_plain: *host == LinuxHost::NO_HABIT,
             bursts: Bursts::default(),
             memory: SendMemory::new(host.send_buffer_tuning, cwnd),
             pacing: PacingRate::new(mss),
