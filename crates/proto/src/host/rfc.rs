@@ -4,6 +4,9 @@ use pathweave_units::Duration;
 
 /// A subflow's queue takes this many of the largest windows so far: one that is out and one behind it.
 const WINDOWS: u64 = 2;
+/// RFC 9002 §7.7: "Using a value for "N" that is small, but at least 1 (for example, 1.25) ensures that variations in RTT do
+/// not result in underutilization of the congestion window."
+const PACING_FACTOR: f64 = 1.25;
 
 /// What the plain host remembers of one subflow.
 #[derive(Debug)]
@@ -14,12 +17,11 @@ pub(crate) struct RfcSubflow {
     /// The congestion window and the round trip at the last acknowledgement.
     cwnd: u32,
     srtt: Option<Duration>,
-    factor: f64,
 }
 
 impl RfcSubflow {
     pub(crate) fn new(cwnd: u32, mss: u32) -> Self {
-        RfcSubflow { mss, largest_cwnd: cwnd, cwnd, srtt: None, factor: 1.2 }
+        RfcSubflow { mss, largest_cwnd: cwnd, cwnd, srtt: None }
     }
 
     pub(crate) fn set_mss(&mut self, bytes: u32) {
@@ -38,16 +40,15 @@ impl RfcSubflow {
     }
 
     #[inline]
-    pub(crate) fn update_pacing(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>) {
-        self.factor = if cwnd < ssthresh / 2 { 2.0 } else { 1.2 };
-        (self.cwnd, self.srtt) = (cwnd.max(packets_out), srtt);
+    pub(crate) fn update_pacing(&mut self, cwnd: u32, srtt: Option<Duration>) {
+        (self.cwnd, self.srtt) = (cwnd, srtt);
     }
 
-    /// Bytes per second, as the kernel counts them; 0 before the first round trip was measured.
+    /// Bytes per second (RFC 9002 §7.7); 0 before the first round trip was measured.
     #[inline]
     pub(crate) fn pacing_rate(&self) -> f64 {
         let window = f64::from(self.cwnd) * f64::from(self.mss);
-        self.srtt.map_or(0.0, |srtt| window * self.factor / srtt.as_secs_f64().max(1e-6))
+        self.srtt.map_or(0.0, |srtt| PACING_FACTOR * window / srtt.as_secs_f64().max(1e-6))
     }
 }
 
@@ -64,5 +65,13 @@ mod tests {
         subflow.acknowledged(7);
         assert_eq!(subflow.send_buffer(1 << 20), 30_000);
         assert_eq!(subflow.send_buffer(25_000), 25_000);
+    }
+
+    #[test]
+    fn a_window_is_paced_over_four_fifths_of_a_round_trip() {
+        let mut subflow = RfcSubflow::new(10, 1000);
+        assert_eq!(subflow.pacing_rate(), 0.0);
+        subflow.update_pacing(20, Some(Duration::from_millis(100)));
+        assert!((subflow.pacing_rate() * 0.08 - 20_000.0).abs() < 1e-6);
     }
 }

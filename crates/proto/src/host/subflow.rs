@@ -153,7 +153,7 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn update_pacing(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>) {
         match self {
-            SubflowHost::Rfc(rfc) => rfc.update_pacing(cwnd, ssthresh, packets_out, srtt),
+            SubflowHost::Rfc(rfc) => rfc.update_pacing(cwnd, srtt),
             #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => linux.pacing.update(cwnd, ssthresh, packets_out, srtt),
         }
