@@ -16,6 +16,8 @@ mod subflow;
 mod window;
 
 pub(crate) use connection::{ConnectionHost, Written};
+#[cfg(feature = "host-linux")]
+pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, WindowHost, WindowSetting};
 

@@ -5,6 +5,7 @@ use super::Host;
 use super::linux::{
     LinuxSubflow,
     send_memory::{self, BufferSize},
+    tso::Bursts,
     wheel,
 };
 use super::rfc::RfcSubflow;
@@ -79,7 +80,11 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => {}
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.bursts.look_again(),
+            SubflowHost::Linux(linux) => {
+                if let Some(bursts) = &mut linux.bursts {
+                    bursts.look_again();
+                }
+            }
         }
     }
 
@@ -90,7 +95,7 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => true,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => !linux.bursts.is_over(),
+            SubflowHost::Linux(linux) => linux.bursts.as_ref().is_none_or(|bursts| !bursts.is_over()),
         }
     }
 
@@ -99,7 +104,7 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => true,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.bursts.begin(now, sending, &linux.pacing),
+            SubflowHost::Linux(linux) => linux.bursts.as_mut().is_none_or(|bursts| bursts.begin(now, sending)),
         }
     }
 
@@ -110,10 +115,12 @@ impl SubflowHost {
             SubflowHost::Rfc(_) => Left { first: true, last: true },
             #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => {
-                let first = linux.bursts.sent();
-                let last = linux.bursts.is_over();
-                linux.memory.sent(last);
-                Left { first, last }
+                let alone = Left { first: true, last: true };
+                let left = linux.bursts.as_mut().map_or(alone, Bursts::sent);
+                if let Some(memory) = &mut linux.memory {
+                    memory.sent(left.last);
+                }
+                left
             }
         }
     }
@@ -124,7 +131,7 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => false,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.bursts.was_long(),
+            SubflowHost::Linux(linux) => linux.bursts.as_ref().is_some_and(Bursts::was_long),
         }
     }
 
@@ -134,7 +141,7 @@ impl SubflowHost {
             SubflowHost::Rfc(_) => 1,
             // The kernel looks at this for each buffer that is queued while nothing is out.
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) if queues => queue.unsent_buffers(),
+            SubflowHost::Linux(linux) if queues && linux.memory.is_some() => queue.unsent_buffers(),
             #[cfg(feature = "host-linux")]
             SubflowHost::Linux(_) => 1,
         }
@@ -145,7 +152,12 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(rfc) => rfc.set_mss(bytes),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.pacing.set_plain_mss(bytes),
+            SubflowHost::Linux(linux) => {
+                linux.plain.set_mss(bytes);
+                if let Some(bursts) = &mut linux.bursts {
+                    bursts.pacing.set_plain_mss(bytes);
+                }
+            }
         }
     }
 
@@ -155,7 +167,10 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(rfc) => rfc.update_pacing(cwnd, srtt),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.pacing.update(cwnd, ssthresh, packets_out, srtt),
+            SubflowHost::Linux(linux) => match &mut linux.bursts {
+                Some(bursts) => bursts.pacing.update(cwnd, ssthresh, packets_out, srtt),
+                None => linux.plain.update_pacing(cwnd, srtt),
+            },
         }
     }
 
@@ -165,7 +180,10 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(rfc) => rfc.pacing_rate(),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.pacing.bytes_per_second(),
+            SubflowHost::Linux(linux) => match &linux.bursts {
+                Some(bursts) => bursts.pacing.bytes_per_second(),
+                None => linux.plain.pacing_rate(),
+            },
         }
     }
 
@@ -175,7 +193,10 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(rfc) => rfc.acknowledged(cwnd),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.memory.acknowledged(cwnd),
+            SubflowHost::Linux(linux) => match &mut linux.memory {
+                Some(memory) => memory.acknowledged(cwnd),
+                None => linux.plain.acknowledged(cwnd),
+            },
         }
     }
 
@@ -186,7 +207,9 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => false,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.memory.grow(writer_waits, idle, cwnd, in_flight),
+            SubflowHost::Linux(linux) => {
+                linux.memory.as_mut().is_some_and(|memory| memory.grow(writer_waits, idle, cwnd, in_flight))
+            }
         }
     }
 
@@ -196,7 +219,10 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(rfc) => rfc.send_buffer(max),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => linux.memory.limit(max),
+            SubflowHost::Linux(linux) => match &linux.memory {
+                Some(memory) => memory.limit(max),
+                None => linux.plain.send_buffer(max),
+            },
         }
     }
 
@@ -204,36 +230,42 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn memory(&self, queue: &SendQueue) -> u64 {
         match self {
-            SubflowHost::Rfc(_) => queue.queued_bytes(),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) => send_memory::queued(queue),
+            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => send_memory::queued(queue),
+            _ => queue.queued_bytes(),
         }
     }
 
     /// What `queue` takes of it once `bytes` more are queued, which go on where its last segment ends, or not.
     pub(crate) fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
-            SubflowHost::Rfc(_) => queue.queued_bytes() + bytes,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).memory_with(queue, goes_on, bytes),
+            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => {
+                BufferSize::new(mss, peer_window).memory_with(queue, goes_on, bytes)
+            }
+            _ => queue.queued_bytes() + bytes,
         }
     }
 
     /// What `bytes` that are not queued yet take of it.
     pub(crate) fn memory_of(&self, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
-            SubflowHost::Rfc(_) => bytes,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).memory_of(bytes),
+            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => {
+                BufferSize::new(mss, peer_window).memory_of(bytes)
+            }
+            _ => bytes,
         }
     }
 
     /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
     pub(crate) fn fills(&self, unassigned: u64, free: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
-            SubflowHost::Rfc(_) => free,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).fills(unassigned, free),
+            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => {
+                BufferSize::new(mss, peer_window).fills(unassigned, free)
+            }
+            _ => free,
         }
     }
 
@@ -241,9 +273,9 @@ impl SubflowHost {
     #[inline]
     pub(crate) fn buffer_segments(&self, mss: u32, peer_window: u64) -> u32 {
         match self {
-            SubflowHost::Rfc(_) => 1,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) => BufferSize::new(mss, peer_window).segments(),
+            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => BufferSize::new(mss, peer_window).segments(),
+            _ => 1,
         }
     }
 }

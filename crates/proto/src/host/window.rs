@@ -3,7 +3,7 @@
 
 use super::Host;
 #[cfg(feature = "host-linux")]
-use super::linux::window::Shares;
+use super::linux::window::{READING, Shares};
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -48,7 +48,9 @@ impl WindowHost {
         match host {
             Host::Rfc => WindowHost::Rfc,
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => WindowHost::Linux(Shares::new(linux, setting)),
+            Host::Linux(linux) if linux.kernel_windows => WindowHost::Linux(Shares::new(setting)),
+            #[cfg(feature = "host-linux")]
+            Host::Linux(_) => WindowHost::Rfc,
         }
     }
 
@@ -136,7 +138,7 @@ impl WindowHost {
         match self {
             WindowHost::Rfc => false,
             #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.counts_memory(),
+            WindowHost::Linux(_) => true,
         }
     }
 
@@ -165,7 +167,7 @@ impl WindowHost {
         match self {
             WindowHost::Rfc => None,
             #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.reading_takes(),
+            WindowHost::Linux(_) => Some(READING),
         }
     }
 }

@@ -6,22 +6,23 @@ mod memory;
 mod pacing;
 mod push;
 pub(crate) mod send_memory;
-mod tso;
+pub(crate) mod tso;
 pub(crate) mod wheel;
 pub(crate) mod window;
 
 pub(crate) use connection::LinuxConnection;
 
-use pacing::PacingRate;
+use super::rfc::RfcSubflow;
 use pathweave_units::Duration;
 use send_memory::SendMemory;
 use tso::Bursts;
 
-/// Which of a Linux kernel's habits a host has.
+/// Which of a Linux kernel's habits a host has. Each of them can be had alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinuxHost {
-    /// Receive windows are shares of the kernel's memory, and what a scheduler queues on another subflow than the one that
-    /// is being acknowledged waits for the end of the instant.
+    /// Receive windows are shares of the kernel's memory. Segments leave in bursts, of which some wait for the next
+    /// acknowledgement, and what a scheduler queues on another subflow than the one that is being acknowledged waits for the
+    /// end of the instant.
     pub kernel_windows: bool,
     /// The send buffer follows the subflows' windows, up to `send_buffer`, and its memory is counted as the kernel counts it.
     pub send_buffer_tuning: bool,
@@ -30,8 +31,7 @@ pub struct LinuxHost {
 }
 
 impl LinuxHost {
-    /// A host whose only habits are those that are always there: bursts of segments, the size of a subflow's queue, and a first
-    /// window of about half the receive buffer.
+    /// A host that has none of them, as [`Host::Rfc`](super::Host::Rfc).
     pub const NO_HABIT: LinuxHost =
         LinuxHost { kernel_windows: false, send_buffer_tuning: false, timer_tick: Duration::ZERO };
 }
@@ -47,19 +47,23 @@ impl Default for LinuxHost {
 #[derive(Debug)]
 pub(crate) struct LinuxSubflow {
     pub(crate) timer_tick: Duration,
-    pub(crate) bursts: Bursts,
-    pub(crate) memory: SendMemory,
-    pub(crate) pacing: PacingRate,
+    /// Without: each segment leaves when it may.
+    pub(crate) bursts: Option<Bursts>,
+    /// Without: data is counted, and not its memory.
+    pub(crate) memory: Option<SendMemory>,
+    /// What takes the place of habits that the host does not have.
+    pub(crate) plain: RfcSubflow,
 }
 
 impl LinuxSubflow {
     /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
     pub(crate) fn new(host: &LinuxHost, cwnd: u32, mss: u32) -> Self {
+        let counts_memory = host.kernel_windows || host.send_buffer_tuning;
         LinuxSubflow {
             timer_tick: host.timer_tick,
-            bursts: Bursts::default(),
-            memory: SendMemory::new(host.send_buffer_tuning, cwnd),
-            pacing: PacingRate::new(mss),
+            bursts: host.kernel_windows.then(|| Bursts::new(mss)),
+            memory: counts_memory.then(|| SendMemory::new(host.send_buffer_tuning, cwnd)),
+            plain: RfcSubflow::new(cwnd, mss),
         }
     }
 }

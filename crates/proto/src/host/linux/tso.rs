@@ -2,7 +2,7 @@
 //! several segments, and holds a buffer back where the next acknowledgement is near and makes it a full one.
 
 use super::pacing::PacingRate;
-use crate::host::Sending;
+use crate::host::{Left, Sending};
 use pathweave_units::{Duration, Instant};
 
 /// The most bytes of one buffer.
@@ -11,8 +11,9 @@ pub(crate) const MAX_BURST_BYTES: u32 = 65_215;
 const DEFER_WITHIN: Duration = Duration::from_millis(1);
 
 /// The buffer that is being sent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Bursts {
+    pub(crate) pacing: PacingRate,
     /// Segments left of it, and whether it has several.
     left: u32,
     is_long: bool,
@@ -23,6 +24,11 @@ pub(crate) struct Bursts {
 }
 
 impl Bursts {
+    /// `mss`: data bytes of a full segment.
+    pub(crate) fn new(mss: u32) -> Self {
+        Bursts { pacing: PacingRate::new(mss), left: 0, is_long: false, deferred: false, inside: false }
+    }
+
     /// Something came to this subflow: what was held back is looked at again.
     pub(crate) fn look_again(&mut self) {
         self.deferred = false;
@@ -39,9 +45,9 @@ impl Bursts {
     }
 
     /// Begins a buffer with what is unsent, unless that is held back.
-    pub(crate) fn begin(&mut self, now: Instant, sending: &Sending<'_>, pacing: &PacingRate) -> bool {
-        let segments = || burst_segments(sending, pacing);
-        self.deferred = (sending.queues && self.deferred) || defers(now, sending, pacing.plain_mss(), segments);
+    pub(crate) fn begin(&mut self, now: Instant, sending: &Sending<'_>) -> bool {
+        let segments = || burst_segments(sending, &self.pacing);
+        self.deferred = (sending.queues && self.deferred) || defers(now, sending, self.pacing.plain_mss(), segments);
         if self.deferred {
             return false;
         }
@@ -60,12 +66,12 @@ impl Bursts {
         true
     }
 
-    /// A segment of it leaves; the answer is whether that is its first one.
-    pub(crate) fn sent(&mut self) -> bool {
+    /// A segment of it leaves.
+    pub(crate) fn sent(&mut self) -> Left {
         let first = !self.inside;
         self.inside = self.left > 1;
         self.left = self.left.saturating_sub(1);
-        first
+        Left { first, last: self.left == 0 }
     }
 }
 

@@ -4,7 +4,6 @@
 //! the share of the memory that data would have: a half until it has seen how full segments are, then what full segments
 //! leave.
 
-use super::LinuxHost;
 use super::memory::{KernelBuffers, OVERHEAD, SEGMENTS};
 use crate::host::{Arrived, WindowSetting};
 use crate::seq::DataSeq;
@@ -20,13 +19,11 @@ const SIGNAL_BYTES: u64 = 24;
 const LEAST_OPENING: u32 = 128;
 /// How long a reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by
 /// itself while it takes segments leave earlier, and so not in the same instant.
-const READING: Duration = Duration::from_nanos(500);
+pub(crate) const READING: Duration = Duration::from_nanos(500);
 
 /// The rules for one connection's window. Sizes are bytes of data where nothing else is said.
 #[derive(Debug)]
 pub(crate) struct Shares {
-    /// Memory is counted, and the first window is not bound by the 16 bits of a SYN's.
-    counts_memory: bool,
     /// Multipath TCP was asked for: its segments are a little shorter.
     mptcp: bool,
     /// The window opens from half of the buffer on.
@@ -40,11 +37,10 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    pub(crate) fn new(host: &LinuxHost, setting: &WindowSetting) -> Self {
+    pub(crate) fn new(setting: &WindowSetting) -> Self {
         // Nothing has shown yet how full segments are.
-        let cautious = host.kernel_windows && setting.mptcp;
+        let cautious = setting.mptcp;
         Shares {
-            counts_memory: host.kernel_windows,
             mptcp: setting.mptcp,
             opens: setting.grows || cautious,
             cautious,
@@ -52,10 +48,6 @@ impl Shares {
             full_segment: setting.full_segment,
             buffers: KernelBuffers::default(),
         }
-    }
-
-    pub(crate) fn counts_memory(&self) -> bool {
-        self.counts_memory
     }
 
     pub(crate) fn set_cautious(&mut self, cautious: bool) {
@@ -75,8 +67,8 @@ impl Shares {
         if !self.opens {
             return buffer;
         }
-        let first = self.half().saturating_sub(self.full_segment).max(self.initial.min(self.full_segment));
-        if self.counts_memory { first } else { first.min(self.of_syn(buffer)) }
+        // Not bound by the 16 bits of a SYN's.
+        self.half().saturating_sub(self.full_segment).max(self.initial.min(self.full_segment))
     }
 
     /// Ten segments, which the kernel takes for longer before the handshake of a Multipath TCP connection has ended.
@@ -100,7 +92,7 @@ impl Shares {
     /// The kernel's window of a subflow stays what it was at first until a full segment has come, and opens by two segments
     /// for each one that arrives.
     pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
-        if self.counts_memory && !arrived.saw_full {
+        if !arrived.saw_full {
             return limit;
         }
         if !self.opens {
@@ -112,7 +104,7 @@ impl Shares {
         let (len, held) = (u64::from(arrived.len), arrived.held);
         // Data moves out of a subflow's memory at once: only the segment itself counts there, and what waits for a hole of
         // the subflow. A segment that waits counts before it takes its room.
-        let there = match (self.counts_memory && arrived.mptcp, arrived.out_of_order) {
+        let there = match (arrived.mptcp, arrived.out_of_order) {
             (true, true) => self.occupied_by(buffer, self.joined(buffer, held.saturating_sub(len))),
             (true, false) => self.occupied_by(buffer, self.joined(buffer, held + len)),
             (false, true) => occupied.saturating_sub(len),
@@ -127,9 +119,7 @@ impl Shares {
     }
 
     pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
-        if self.counts_memory {
-            self.buffers.insert(at, len, self.longest_buffer(buffer));
-        }
+        self.buffers.insert(at, len, self.longest_buffer(buffer));
     }
 
     pub(crate) fn read_to(&mut self, position: DataSeq) {
@@ -138,11 +128,8 @@ impl Shares {
 
     /// The kernel counts what a Multipath TCP subflow holds only on that subflow.
     pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
-        match (self.counts_memory, mptcp) {
-            (true, true) => self.occupied_by(buffer, self.buffers.memory()),
-            (true, false) => self.occupied_by(buffer, self.joined(buffer, bytes + held)),
-            (false, _) => bytes + held,
-        }
+        let memory = if mptcp { self.buffers.memory() } else { self.joined(buffer, bytes + held) };
+        self.occupied_by(buffer, memory)
     }
 
     /// What of `buffer` is taken where `memory` bytes of memory are: the window's share was made for single segments.
@@ -174,9 +161,5 @@ impl Shares {
         let share = if self.cautious { FIRST_SHARE } else { self.share() };
         let memory = wanted * 256 / share;
         ((memory * self.share() / 256).min(max), memory * share / 256)
-    }
-
-    pub(crate) fn reading_takes(&self) -> Option<Duration> {
-        self.counts_memory.then_some(READING)
     }
 }
