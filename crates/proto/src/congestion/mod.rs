@@ -170,6 +170,9 @@ pub fn slow_start(window: &mut Window, acked: u32) -> u32 {
     acked - used
 }
 
+/// Data bytes that every path takes (RFC 9293 §3.7.1).
+const LEAST_SEGMENT: u32 = 536;
+
 impl Context<'_> {
     /// This subflow's window, at least 1.
     pub fn cwnd(&self) -> f64 {
@@ -184,6 +187,6 @@ impl Context<'_> {
 
     /// Data bytes of a full segment of this subflow.
     pub fn mss(&self) -> f64 {
-        f64::from(self.paths.get(self.own).map_or(1460, |p| p.mss).max(1))
+        f64::from(self.paths.get(self.own).map_or(LEAST_SEGMENT, |p| p.mss).max(1))
     }
 }

@@ -46,3 +46,23 @@ impl PacingRate {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/notes/linux-6.12-mptcp-scheduler-and-push.md`: "rate = 2*cwnd*mss/srtt" in slow start.
+    #[test]
+    fn slow_start_is_paced_at_twice_the_window_and_what_follows_at_six_fifths() {
+        let mut pacing = PacingRate::new(536);
+        assert_eq!(pacing.bytes_per_second(), 0.0);
+        pacing.set_plain_mss(1448);
+        pacing.update(54, u32::MAX, 50, Some(Duration::from_millis(40)));
+        assert!((pacing.bytes_per_second() * 0.04 - 2.0 * 54.0 * 1448.0).abs() < 1e-6);
+        pacing.update(54, 80, 50, Some(Duration::from_millis(40)));
+        assert!((pacing.bytes_per_second() * 0.04 - 1.2 * 54.0 * 1448.0).abs() < 1e-6);
+        // More is out than the window after it was reduced.
+        pacing.update(27, 27, 50, Some(Duration::from_millis(40)));
+        assert!((pacing.bytes_per_second() * 0.04 - 1.2 * 50.0 * 1448.0).abs() < 1e-6);
+    }
+}

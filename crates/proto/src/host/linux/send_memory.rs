@@ -107,3 +107,38 @@ impl BufferSize {
 pub(crate) fn queued(queue: &SendQueue) -> u64 {
     queue.queued_bytes() + u64::from(queue.buffers()) * BUFFER_OVERHEAD
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/notes/linux-6.12-send-buffer-and-segments.md`: "cwnd 10 -> 87040; cwnd 54 -> 470016".
+    #[test]
+    fn the_send_buffer_follows_the_window_as_measured() {
+        let mut memory = SendMemory::new(true, 10);
+        assert_eq!(memory.limit(u64::MAX), 87_040);
+        memory.acknowledged(54);
+        assert!(!memory.grow(false, true, 54, 0), "nobody waits for room");
+        memory.acknowledged(54);
+        assert!(!memory.grow(true, true, 54, 54), "the window holds back");
+        memory.acknowledged(54);
+        assert!(memory.grow(true, true, 54, 53));
+        assert_eq!((memory.limit(u64::MAX), memory.limit(100_000)), (470_016, 100_000));
+        assert!(!memory.grow(true, true, 60, 0), "nothing was acknowledged or sent since");
+    }
+
+    /// The same: "an skb holds up to size_goal", and each has 960 bytes of overhead.
+    #[test]
+    fn a_writer_fills_each_buffer_that_it_begins() {
+        let size = BufferSize::new(1424, 1 << 20);
+        assert_eq!(size.segments(), 45);
+        let buffer = 45 * 1424;
+        assert_eq!(size.memory_of(buffer), buffer + 960);
+        assert_eq!(size.memory_of(buffer + 1), buffer + 1 + 2 * 960);
+        assert_eq!(size.fills(0, 1), buffer);
+        assert_eq!(size.fills(buffer - 100, 100), 100);
+        assert_eq!(size.fills(buffer - 100, 101), 100 + buffer);
+        // A peer with a small window gets shorter buffers.
+        assert_eq!(BufferSize::new(1424, 20_000).segments(), 7);
+    }
+}
