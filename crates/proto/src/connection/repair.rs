@@ -6,7 +6,8 @@ use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::sender::reinjection::DATA_RETRANSMISSION;
-use crate::seq::SubflowId;
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
+use core::ops::Range;
 use pathweave_units::Instant;
 
 impl Connection {
@@ -23,7 +24,7 @@ impl Connection {
         }
         let stands =
             now.since(self.sender.moved_at) >= self.sender.timeout_of_holders(&self.subflows, self.config.tcp.min_rto);
-        let found = stands && (self.take_back_vanished() || self.pass_by_holders(now));
+        let found = stands && (self.repair_vanished(now) || self.pass_by_holders(now));
         if found {
             // What goes out again is no sign of life.
             let (progress_at, stream_moved_at) = (self.life.progress_at, self.life.stream_moved_at);
@@ -57,11 +58,44 @@ impl Connection {
         }
     }
 
-    /// See [`Sender::take_back_vanished`](crate::sender::Sender::take_back_vanished).
-    fn take_back_vanished(&mut self) -> bool {
-        let found = !self.may_have_left() && self.sender.take_back_vanished(&self.subflows);
-        self.counters.reinjected_segments += u64::from(found);
-        found
+    /// Data has vanished on its subflow: another one carries it again, as much as its window takes. Where there is no other, it
+    /// is unassigned again. Returns whether there was any.
+    fn repair_vanished(&mut self, now: Instant) -> bool {
+        if self.may_have_left() {
+            return false;
+        }
+        let Some(range) = self.sender.vanished(&self.subflows) else { return false };
+        self.counters.reinjected_segments += 1;
+        let reason = Reason::new("acknowledged on its subflow, and not at the data level");
+        // On its own subflow it would vanish again: a scheduler that likes the subflow would never see the difference.
+        if !self.carry_elsewhere(now, range.clone(), self.sender.holders(), reason) {
+            self.sender.take_back(range);
+        }
+        true
+    }
+
+    /// Sends a range again on a subflow that is none of `owners`, an idle one first, as far as its window goes. The answer is
+    /// whether there was one.
+    fn carry_elsewhere(&mut self, now: Instant, range: Range<DataSeq>, owners: SubflowSet, reason: Reason) -> bool {
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        self.fill_views(&mut views);
+        let other = self
+            .view(now, &views)
+            .candidates()
+            .filter(|s| !owners.contains(s.id) && s.has_space())
+            .min_by_key(|s| (s.window.unacked + s.queue.unsent > 0, s.rtt.smoothed_or_zero()))
+            .map(|s| s.id);
+        let mut carried = false;
+        if let Some(subflow) = other {
+            let assign = Assign { subflow, range, window: WindowUse::Respect, reason };
+            if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
+                carried = true;
+                let reason = assign.reason;
+                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow, range, reason });
+            }
+        }
+        self.scheduling.views = views;
+        carried
     }
 
     /// The connection-level timer: the first data that is not acknowledged goes out again on a subflow that does not
@@ -84,28 +118,9 @@ impl Connection {
         }
         let first = self.sender.map.first_unacked();
         let Some((span, owners)) = self.sender.map.span_at(first) else { return };
-        let mut views = core::mem::take(&mut self.scheduling.views);
-        self.fill_views(&mut views);
-        let other = self
-            .view(now, &views)
-            .candidates()
-            .filter(|s| !owners.contains(s.id) && s.has_space())
-            .min_by_key(|s| (s.window.unacked + s.queue.unsent > 0, s.rtt.smoothed_or_zero()))
-            .map(|s| s.id);
-        if let Some(subflow) = other {
-            let assign = Assign {
-                subflow,
-                range: first..span.end.min(first + DATA_RETRANSMISSION),
-                window: WindowUse::Respect,
-                reason: Reason::new("connection-level retransmission timer"),
-            };
-            if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
-                self.counters.reinjected_segments += 1;
-                let reason = assign.reason;
-                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow, range, reason });
-            }
-        }
-        self.scheduling.views = views;
+        let range = first..span.end.min(first + DATA_RETRANSMISSION);
+        let reason = Reason::new("connection-level retransmission timer");
+        self.counters.reinjected_segments += u64::from(self.carry_elsewhere(now, range, owners, reason));
     }
 
     /// Failure detection `fast`: nothing has come from a subflow for two round trips, or the stream has stood still for a timeout.

@@ -117,30 +117,31 @@ impl Sender {
 
     /// Data whose every carrier has been acknowledged on its subflow, but that is not acknowledged at the data level: the
     /// peer dropped it there, or a middlebox acknowledged what it did not deliver. "This timer will guard against
-    /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6). It is unassigned again; returns
-    /// whether there was any.
+    /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6). The stream's first such bytes.
     //= RFC 8684 §3.3.6: "This timer will guard against retransmission failures by middleboxes that proactively ACK
     //= data"
     //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
-    pub(crate) fn take_back_vanished(&mut self, subflows: &SubflowTable) -> bool {
+    pub(crate) fn vanished(&self, subflows: &SubflowTable) -> Option<Range<DataSeq>> {
         let first = self.map.first_unacked();
-        let Some((span, owners)) = self.map.span_at(first) else { return false };
+        let (span, _) = self.map.span_at(first)?;
         let mut end = span.end.min(first + DATA_RETRANSMISSION);
         for subflow in subflows.open() {
             for range in subflow.tcp.unacked_data().filter(|r| r.end > first) {
                 end = end.min(range.start.max(first));
             }
         }
-        if end <= first || self.reinjection.contains(first) {
-            return false;
-        }
+        (end > first && !self.reinjection.contains(first)).then_some(first..end)
+    }
+
+    /// Unassigns a range of one span again.
+    pub(crate) fn take_back(&mut self, range: Range<DataSeq>) {
+        let owners = self.map.span_at(range.start).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
         for owner in owners.iter() {
-            self.map.withdraw(first..end, owner);
+            self.map.withdraw(range.clone(), owner);
         }
         if owners.is_empty() {
-            self.map.withdraw(first..end, SubflowId(0));
+            self.map.withdraw(range, SubflowId(0));
         }
-        true
     }
 
     /// A subflow holds the stream's next byte, and its answer is overdue: other subflows send its next segments too, and more of
