@@ -189,7 +189,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
     ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     HostParser, host as "host",
-        "Whether the hosts count memory and hand out data as a Linux kernel does (linux) or not (rfc)";
+        "What the hosts do where the RFCs leave it open: as a Linux kernel (linux) or as plainly as they can (rfc)";
     Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";

@@ -177,8 +177,9 @@ fn dems_sends_backwards_on_the_slow_path() {
     assert!(slow > 0.9, "{slow}");
 }
 
-/// DEMS, REMS Table 1: "all sub flows complete the task at same time": to some ms where queues are short; where the slow
-/// path's queue is over a second long and fills faster than its round-trip time says so, sooner than with `minrtt`.
+/// DEMS, REMS Table 1: "all sub flows complete the task at same time": to some ms where queues are short; where the slow path's
+/// queue fills faster than its round-trip time says so (in slow start, which is all of the transfer in ethernet-wifi; over a
+/// second in cp-asymmetric), sooner than with `minrtt`.
 #[test]
 fn dems_finishes_on_both_paths_at_once() {
     let apart = |scheduler: &str, scenario: &str| {
@@ -186,10 +187,12 @@ fn dems_finishes_on_both_paths_at_once() {
         let ends: Vec<f64> = paths.values().filter_map(|a| a.last()).map(|(at, _)| *at).collect();
         (ends[1] - ends[0]).abs()
     };
-    for scenario in ["cp-symmetric", "ethernet-wifi", "rems-wifi-lte"] {
+    for scenario in ["cp-symmetric", "rems-wifi-lte"] {
         let dems = apart("dems", scenario);
         assert!(dems < 0.01, "{scenario}: {dems} s");
     }
-    let (dems, minrtt) = (apart("dems", "cp-asymmetric"), apart("minrtt", "cp-asymmetric"));
-    assert!(dems < 0.7 * minrtt, "{dems} s, minrtt {minrtt} s");
+    for scenario in ["ethernet-wifi", "cp-asymmetric"] {
+        let (dems, minrtt) = (apart("dems", scenario), apart("minrtt", scenario));
+        assert!(dems < 0.7 * minrtt, "{scenario}: {dems} s, minrtt {minrtt} s");
+    }
 }

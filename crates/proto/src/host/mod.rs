@@ -2,20 +2,25 @@
 //!
 //! The engine is the same on every host. A kernel adds habits of its own: how it counts memory, when it looks at its timers,
 //! which segments leave together. They stand here, one folder for each host, and the engine asks them at few places:
-//! [`Host`] is the setting, `SubflowHost` is asked by a subflow, `ConnectionHost` by the sending and `WindowHost` by the
-//! receiving half of a connection. Each of the three is an enum with one variant for each host.
+//! [`Host`] is the setting, `SubflowHost` and `AckHost` are asked by a subflow that sends and by one that receives,
+//! `ConnectionHost` by the sending and `WindowHost` by the receiving half of a connection. Each of the four is an enum with one
+//! variant for each host.
 
 // What only a host asks for is left over without that host.
 #![cfg_attr(not(feature = "host-linux"), allow(dead_code, unused_variables))]
 
+mod acks;
 mod connection;
 #[cfg(feature = "host-linux")]
 pub mod linux;
 mod rfc;
+mod rtt;
 mod subflow;
 mod window;
 
+pub(crate) use acks::{AckHost, Surroundings};
 pub(crate) use connection::{ConnectionHost, Written};
+pub(crate) use rtt::RttHost;
 #[cfg(feature = "host-linux")]
 pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
@@ -28,8 +33,7 @@ use pathweave_units::{Duration, Instant};
 /// Whose habits an endpoint has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
-    /// None that can be switched off. With the feature `host-linux` it still has those of [`LinuxHost::NO_HABIT`], because the
-    /// results of published scenarios were measured with them; without that feature it has none at all.
+    /// Nobody's: what the RFCs say.
     #[default]
     Rfc,
     /// A Linux kernel's.

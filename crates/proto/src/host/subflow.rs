@@ -3,12 +3,13 @@
 use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::{
-    LinuxSubflow,
+    LinuxSubflow, restart,
     send_memory::{self, BufferSize},
     tso::Bursts,
     wheel,
 };
 use super::rfc::RfcSubflow;
+use crate::congestion::Window;
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
@@ -135,15 +136,36 @@ impl SubflowHost {
         }
     }
 
-    /// How often the window restarts where `queue` begins to be sent after an idle time (RFC 2861).
-    pub(crate) fn restarts(&self, queue: &SendQueue, queues: bool) -> u32 {
+    /// Sending begins again after an idle time of more than a timeout. `least`: the smaller of the initial and the present window;
+    /// `queue` is what waits, `queues` says that it may be more than the window.
+    //= RFC 5681 §4.1: "TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an
+    //= interval exceeding the retransmission timeout."
+    //= tests: penalisation::the_window_restarts_after_an_idle_time_where_that_is_asked_for
+    pub(crate) fn restart(
+        &self,
+        window: &mut Window,
+        least: u32,
+        (idle, rto): (Duration, Duration),
+        queue: &SendQueue,
+        queues: bool,
+    ) {
         match self {
-            SubflowHost::Rfc(_) => 1,
-            // The kernel looks at this for each buffer that is queued while nothing is out.
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) if queues && linux.memory.is_some() => queue.unsent_buffers(),
+            SubflowHost::Linux(linux) if linux.bursts.is_some() => {
+                let buffers = if queues { queue.unsent_buffers() } else { 1 };
+                restart::halve(window, least, (idle, rto), buffers);
+            }
+            _ => window.cwnd = least,
+        }
+    }
+
+    /// Added to the timers of RFC 8985.
+    #[inline]
+    pub(crate) fn timer_slack(&self) -> Duration {
+        match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(_) => 1,
+            SubflowHost::Linux(linux) if linux.bursts.is_some() => wheel::SLACK,
+            _ => Duration::ZERO,
         }
     }
 

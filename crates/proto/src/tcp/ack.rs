@@ -223,7 +223,7 @@ impl Tcp {
         }
         // What acknowledges new data is newer than any window seen before, whatever became of the segments between: without
         // its window the old one would count from the new acknowledgement on, and the edge would lie where the peer never
-        // offered it. The kernel has the same rule.
+        // offered it.
         let newer = ack > self.send.una
             || seq > self.peer_window.seq
             || (seq == self.peer_window.seq && ack >= self.peer_window.ack);
@@ -343,10 +343,11 @@ impl Tcp {
     /// RFC 6298 §3 (Karn), RFC 7323 §4.
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
         let direct = if s.retransmitted { None } else { s.first };
+        let sacked = s.first_sacked.filter(|_| self.rtt.measures_sacked());
         // What a path that was dark says first of what was sent before that is the outage's length.
         let dark = self.silence.probe_interval.is_some();
         let dark_since = self.silence.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
-        let sample = match (direct.or(s.first_sacked), segment.options.timestamps) {
+        let sample = match (direct.or(sacked), segment.options.timestamps) {
             (Some(sent), _) if sent < dark_since => return None,
             (Some(sent), _) => now.since(sent),
             (None, Some(t)) if una_advanced && t.echo != 0 && !dark => {
@@ -430,7 +431,7 @@ impl Tcp {
     }
 }
 
-/// The timestamp clock: milliseconds, as the kernel's. Never 0, which means "no timestamp yet".
+/// The timestamp clock: milliseconds (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). Never 0, which means "no timestamp yet".
 pub(super) fn timestamp(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000 + 1) as u32
 }

@@ -1,10 +1,8 @@
-//! When the receiving half acknowledges: delayed and immediate acknowledgements (RFC 9293 §3.8.6.3, RFC 5681 §4.2), and
-//! one for all that arrives beyond a hole in a part of a round trip.
+//! When the receiving half acknowledges: delayed and immediate acknowledgements (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
 use super::receive::{Received, Receiver};
 use crate::config::TcpConfig;
-use crate::host::SubflowHost;
-use arrayvec::ArrayVec;
+use crate::host::{AckHost, Host, SubflowHost, Surroundings};
 use pathweave_units::{Duration, Instant};
 
 /// When an acknowledgement is due.
@@ -15,75 +13,39 @@ enum AckDue {
     Now,
 }
 
-/// SACK compression, as in the kernel: duplicate acknowledgements that go out at once, the most that wait as one, how
-/// long they wait at most, and how much later the timer may run.
-const UNCOMPRESSED: u32 = 3;
-const MAX_COMPRESSED: u32 = 44;
-const COMPRESSION: Duration = Duration::from_millis(1);
-const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
-/// What the acknowledgement policy has to know of the rest of the connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
-    /// The timeout without any doubling.
-    pub(crate) rto: Duration,
-    pub(crate) srtt: Option<Duration>,
-    /// The peer understands SACK.
-    pub(crate) sack: bool,
-    /// What arrived waits for other subflows' data, not for the reader.
-    pub(crate) taken: bool,
-}
-
 /// When the next acknowledgement leaves.
 #[derive(Debug)]
 pub(super) struct Acks {
+    pub(super) host: AckHost,
     due: AckDue,
-    /// Segments still acknowledged at once, at the start and after an idle time.
+    /// Segments still acknowledged at once: at the start, and when the host starts again.
     quick: u32,
     /// The window that may be offered grew by the segment just received.
     grew: bool,
     started: bool,
     /// A segment came with PSH, or short: its sender has no more for now.
     pushed: bool,
-    /// The segment that [`Receiver::decide_ack`] is to decide on, and the time since the one before.
+    /// The segment that [`Receiver::decide_ack`] is to decide on.
     noted: Option<(Received, bool, u32)>,
-    gap: Duration,
-    last_data: Instant,
-    /// The delay adapts: the longest one, less while segments come faster.
-    delay: Duration,
     /// The next number expected when the last acknowledgement was sent, and the window that it offered.
     pub(super) acked_next: u64,
     offered: u64,
 }
 
 impl Acks {
-    pub(super) fn new(longest_delay: Duration) -> Self {
+    pub(super) fn new(host: &Host, longest_delay: Duration) -> Self {
         Acks {
+            host: AckHost::new(host, longest_delay),
             due: AckDue::No,
             quick: 0,
             grew: false,
             started: false,
             pushed: false,
             noted: None,
-            gap: Duration::ZERO,
-            last_data: Instant::ZERO,
-            delay: longest_delay,
             acked_next: 0,
             offered: 0,
         }
     }
-}
-
-/// Duplicate acknowledgements that wait as one.
-#[derive(Debug, Default)]
-pub(super) struct Compression {
-    /// Those sent for the hole at `.0`; how many wait as one since, and until when.
-    duplicates: (u64, u32),
-    pub(super) waiting: u32,
-    until: Option<Instant>,
-    /// The blocks of an acknowledgement that waited and goes out before a segment changes them, and how long that segment
-    /// waits in turn.
-    pub(super) flushed: Option<ArrayVec<(u64, u64), 4>>,
-    flushed_until: Option<Instant>,
 }
 
 /// The peer's timestamps.
@@ -108,8 +70,7 @@ impl Receiver {
         len: u32,
         echo: Option<u32>,
     ) {
-        self.acks.gap = now.since(self.acks.last_data);
-        self.acks.last_data = now;
+        self.acks.host.note_arrival(now);
         self.acks.pushed |= pushed || len < self.full_segment;
         self.acks.noted = Some((received, fin, len));
         if let Some(echo) = echo.filter(|e| *e != 0 && *e != self.clock.last_echo && len >= self.full_segment) {
@@ -163,16 +124,16 @@ impl Receiver {
         if !self.acks.started {
             self.acks.started = true;
             self.renew_quick(window, config);
-        } else if received == Received::InOrder {
-            self.adapt_delay(self.acks.gap, config);
-            if self.acks.gap > around.rto {
-                self.renew_quick(window, config);
-            }
+        } else if received == Received::InOrder && self.acks.host.starts_again(around.rto, config.delayed_ack_timeout) {
+            self.renew_quick(window, config);
         }
         if core::mem::take(&mut self.acks.grew) {
             self.acks.quick |= 1;
         }
-        if received == Received::Duplicate && self.duplicate.is_some_and(|d| d.1 <= self.next) {
+        if received == Received::Duplicate
+            && self.duplicate.is_some_and(|d| d.1 <= self.next)
+            && self.acks.host.starts_again_after_duplicate()
+        {
             self.renew_quick(window, config);
         }
         let unacked = self.next - self.acks.acked_next;
@@ -184,46 +145,21 @@ impl Receiver {
             || (unacked > u64::from(self.full_segment) && (around.taken || window >= self.acks.offered));
         self.filled_hole = false;
         if at_once {
-            self.compression.flushed = None;
+            self.acks.host.answers_at_once();
             self.acks.due = AckDue::Now;
-        } else if self.compression.flushed.is_some() {
-            self.compression.flushed_until = Some(now + self.compression(around));
+        } else if self.acks.host.flushes(now, around) {
             self.acks.due = AckDue::Now;
         } else if !self.held.is_empty() {
-            self.acknowledge_hole(now, around);
+            if !self.acks.host.waits_beyond_hole(now, self.next, around) {
+                self.acks.due = AckDue::Now;
+            }
         } else if self.acks.due == AckDue::No {
-            self.acks.due = AckDue::At(host.expiry(now, self.acks.delay.min(config.delayed_ack_timeout)));
+            self.acks.due = AckDue::At(host.expiry(now, self.acks.host.delay(config.delayed_ack_timeout)));
         }
     }
 
-    /// Segments beyond a hole: the first three acknowledgements at once, so that the sender sees the loss, then one for all
-    /// that arrives in a twentieth of a round trip (the kernel's SACK compression).
-    #[inline(never)]
-    fn acknowledge_hole(&mut self, now: Instant, around: &Surroundings) {
-        if self.compression.duplicates.0 != self.next {
-            self.compression.duplicates = (self.next, 0);
-        }
-        if !around.sack || self.compression.waiting >= MAX_COMPRESSED || self.compression.duplicates.1 < UNCOMPRESSED {
-            self.compression.duplicates.1 += 1;
-            self.acks.due = AckDue::Now;
-            return;
-        }
-        self.compression.waiting += 1;
-        if self.compression.until.is_none() {
-            self.compression.until = Some(now + self.compression(around));
-        }
-    }
-
-    fn compression(&self, around: &Surroundings) -> Duration {
-        let rtt = self.clock.rtt.unwrap_or(Duration::ZERO);
-        let rtt = around.srtt.map_or(rtt, |srtt| rtt.min(srtt));
-        rtt.div(20).min(COMPRESSION) + COMPRESSION_SLACK
-    }
-
-    /// A small window is not flooded with acknowledgements: the kernel's rule.
     fn renew_quick(&mut self, window: u64, config: &TcpConfig) {
-        let budget = window / (2 * u64::from(self.full_segment.max(1)));
-        self.acks.quick = self.acks.quick.max(config.quick_acks.min(budget.clamp(2, 1 << 20) as u32));
+        self.acks.quick = self.acks.quick.max(self.acks.host.quick_acks(config.quick_acks, window, self.full_segment));
     }
 
     /// The offered window grows: the sender is told at once.
@@ -251,17 +187,6 @@ impl Receiver {
         self.acks.offered.saturating_sub(self.next - self.acks.acked_next)
     }
 
-    /// The delay follows the time between segments (half of the old value plus the gap), at least half of its maximum.
-    fn adapt_delay(&mut self, gap: Duration, config: &TcpConfig) {
-        let longest = config.delayed_ack_timeout;
-        if gap <= longest.div(2) {
-            self.acks.delay = self.acks.delay.div(2) + longest.div(2);
-        } else if gap < self.acks.delay {
-            self.acks.delay = self.acks.delay.div(2) + gap;
-        }
-        self.acks.delay = self.acks.delay.min(longest);
-    }
-
     pub(crate) fn ack_now(&mut self) {
         self.acks.due = AckDue::Now;
     }
@@ -284,10 +209,10 @@ impl Receiver {
     /// When an acknowledgement that waits goes out; the far future where none does.
     #[inline]
     pub(crate) fn ack_timer(&self) -> Instant {
-        let compressed = self.compression.until.unwrap_or(Instant::FAR_FUTURE);
+        let held_back = self.acks.host.timer();
         match self.acks.due {
-            AckDue::At(delayed) => delayed.min(compressed),
-            _ => compressed,
+            AckDue::At(delayed) => delayed.min(held_back),
+            _ => held_back,
         }
     }
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
@@ -303,9 +228,7 @@ impl Receiver {
         self.acks.pushed = false;
         self.acks.offered = offered;
         self.acks.due = AckDue::No;
-        self.compression.flushed = None;
-        self.compression.until = self.compression.flushed_until.take();
-        self.compression.waiting = u32::from(self.compression.until.is_some());
+        self.acks.host.acknowledged();
         self.acks.acked_next = self.next;
     }
     /// The acknowledgement that has just gone out goes out again, with the next segment.
@@ -314,6 +237,6 @@ impl Receiver {
     }
     pub(crate) fn stop_timer(&mut self) {
         self.acks.due = AckDue::No;
-        self.compression.until = None;
+        self.acks.host.stop_timer();
     }
 }

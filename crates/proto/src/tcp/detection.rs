@@ -1,7 +1,7 @@
 //! Which segments are lost: RACK (RFC 8985) on SACK, counting SACKs (RFC 6675), NewReno (RFC 6582).
 
 use super::Tcp;
-use super::recovery::{Delivered, Recovery, State, TIMER_SLACK};
+use super::recovery::{Delivered, Recovery, State};
 use crate::config::LossRecovery;
 use crate::send_queue::SentSegment;
 use pathweave_units::{Duration, Instant};
@@ -57,7 +57,7 @@ impl Recovery {
 }
 
 impl Tcp {
-    /// The reordering window of RACK (RFC 8985 §6.2 step 4; the kernel's form).
+    /// The reordering window of RACK (RFC 8985 §6.2 step 4).
     pub(super) fn reordering_window(&self) -> Duration {
         if !self.recovery.rack.reordering_seen {
             if matches!(self.recovery.state, State::Recovery | State::Loss) {
@@ -107,7 +107,7 @@ impl Tcp {
         } else if self.recovery.rack.advanced {
             self.recovery.rack.advanced = false;
             if let Some(wait) = self.rack_detect(now) {
-                self.arm_reordering_timer(now, wait + TIMER_SLACK);
+                self.arm_reordering_timer(now, wait + self.host.timer_slack());
             }
         }
     }

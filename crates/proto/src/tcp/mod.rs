@@ -30,7 +30,7 @@ pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Context, Controller, Growth, PathState, Phase, Window};
-use crate::host::SubflowHost;
+use crate::host::{SubflowHost, Surroundings};
 use crate::send_queue::SendQueue;
 use ack::{Congestion, Delivery, PeerWindow, Round};
 use core::net::SocketAddr;
@@ -309,9 +309,10 @@ impl Tcp {
             // A signal of the same segment has ended the subflow.
             return;
         }
-        let around = acknowledge::Surroundings {
+        let around = Surroundings {
             rto: self.rtt.base_rto(),
             srtt: self.rtt.srtt(),
+            receiver_rtt: self.receiver.rtt(),
             sack: self.agreed.sack,
             taken,
         };

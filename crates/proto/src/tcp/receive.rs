@@ -1,7 +1,8 @@
 //! The receiving half: reassembly and SACK blocks. When it acknowledges is in `acknowledge`.
 
-use super::acknowledge::{Acks, Compression, PeerClock};
+use super::acknowledge::{Acks, PeerClock};
 use crate::config::TcpConfig;
+use crate::host::Host;
 use arrayvec::ArrayVec;
 use pathweave_wire::mptcp::Mapping;
 use pathweave_wire::{Payload, SackBlock, SackBlocks};
@@ -30,9 +31,6 @@ impl Held {
         self.arrival.ssn + u64::from(self.arrival.payload.len()) + u64::from(self.fin)
     }
 }
-
-/// Blocks that an acknowledgement surely has room for: before another one comes to the front, what waits goes out.
-const EXPECTED_BLOCKS: usize = 2;
 
 /// A full segment where none has come yet (RFC 9293 §3.7.1).
 const DEFAULT_SEGMENT: u32 = 536;
@@ -64,7 +62,6 @@ pub(crate) struct Receiver {
     /// ECN: congestion was experienced and not yet answered by CWR.
     pub(crate) echo_congestion: bool,
     pub(super) acks: Acks,
-    pub(super) compression: Compression,
     pub(crate) clock: PeerClock,
 }
 
@@ -77,7 +74,7 @@ pub(crate) enum Received {
 }
 
 impl Receiver {
-    pub(crate) fn new(config: &TcpConfig) -> Self {
+    pub(crate) fn new(config: &TcpConfig, host: &Host) -> Self {
         Receiver {
             next: 0,
             held: VecDeque::new(),
@@ -89,8 +86,7 @@ impl Receiver {
             filled_hole: false,
             full_segment: DEFAULT_SEGMENT,
             echo_congestion: false,
-            acks: Acks::new(config.delayed_ack_timeout),
-            compression: Compression::default(),
+            acks: Acks::new(host, config.delayed_ack_timeout),
             clock: PeerClock::default(),
         }
     }
@@ -233,9 +229,7 @@ impl Receiver {
     fn note_block(&mut self, start: u64, end: u64) {
         let (mut left, mut right) = (start, end);
         let place = self.blocks.iter().position(|b| b.0 <= end && b.1 >= start).unwrap_or(self.blocks.len());
-        if place >= EXPECTED_BLOCKS && self.compression.waiting > 0 {
-            self.compression.flushed = Some(self.blocks.clone());
-        }
+        self.acks.host.before_new_block(place, &self.blocks);
         self.blocks.retain(|b| {
             let touches = b.0 <= right && b.1 >= left;
             if touches {
@@ -258,7 +252,7 @@ impl Receiver {
             right: peer_isn.wrapping_add(right as u32),
         };
         let mut out = SackBlocks::new();
-        let blocks = self.compression.flushed.as_ref().unwrap_or(&self.blocks);
+        let blocks = self.acks.host.flushed_blocks().unwrap_or(&self.blocks);
         let reported = self.duplicate.take().into_iter().chain(blocks.iter().copied());
         out.extend(reported.take(limit).map(wire));
         out

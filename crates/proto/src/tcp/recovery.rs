@@ -8,9 +8,9 @@ use super::{Peers, Tcp};
 use crate::config::LossRecovery;
 use crate::congestion::LossKind;
 use arrayvec::ArrayVec;
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Instant;
 
-/// The kernel's states of congestion control.
+/// The states of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing unusual.
@@ -66,9 +66,6 @@ pub(crate) struct Delivered {
     pub(crate) echoed_timestamp: Option<u32>,
     pub(crate) congestion_echo: bool,
 }
-
-/// Added to the reordering timer, and to the probe timer: two ticks of a kernel's clock.
-pub(crate) const TIMER_SLACK: Duration = Duration::from_millis(2);
 
 impl Recovery {
     pub(crate) fn new() -> Self {

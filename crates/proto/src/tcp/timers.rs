@@ -1,12 +1,11 @@
 //! The subflow's timers: retransmission (RFC 6298), tail loss probe and reordering (RFC 8985), delayed acknowledgement.
 
-use super::recovery::TIMER_SLACK;
 use super::{Changes, Ended, Peers, State, Tcp};
 use crate::config::LossRecovery;
 use crate::congestion::LossKind;
 use pathweave_units::{Duration, Instant};
 
-/// Only one of these runs at a time, as in the kernel.
+/// Only one of these runs at a time (RFC 8985 §7.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetransmitTimer {
     Syn,
@@ -19,7 +18,7 @@ pub(super) enum RetransmitTimer {
 
 /// The longest that a peer may delay an acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
-/// RFC 9293 §3.4.1: twice the maximum segment lifetime; the kernel's 60 s.
+/// RFC 9293 §3.4.1: twice the maximum segment lifetime, which is taken to be 30 s.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 /// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
@@ -122,7 +121,7 @@ impl Tcp {
             return None;
         }
         let Some(srtt) = self.rtt.srtt() else { return Some(Duration::from_secs(1)) };
-        let extra = if self.queue.packets_out() == 1 { WORST_DELAYED_ACK } else { TIMER_SLACK };
+        let extra = if self.queue.packets_out() == 1 { WORST_DELAYED_ACK } else { self.host.timer_slack() };
         Some(srtt.saturating_mul(2) + extra)
     }
 

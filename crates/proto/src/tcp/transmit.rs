@@ -192,8 +192,7 @@ impl Tcp {
         self.host.begin_burst(now, &sending)
     }
 
-    /// RFC 5681 §4.1, as RFC 2861 has it: the window halves for each timeout that passed, down to the initial one, and the
-    /// threshold remembers three quarters of it.
+    /// RFC 5681 §4.1, unless the host does otherwise.
     #[inline(never)]
     fn restart_after_idle(&mut self, now: Instant) {
         let Some(last) = self.send.last_sent else { return };
@@ -207,15 +206,8 @@ impl Tcp {
         if idle <= rto {
             return;
         }
-        for _ in 0..self.host.restarts(&self.queue, self.send.queues) {
-            self.congestion.window.ssthresh =
-                self.congestion.window.ssthresh.max(self.congestion.window.cwnd - self.congestion.window.cwnd / 4);
-            let mut idle = idle;
-            while idle > rto && self.congestion.window.cwnd > least {
-                idle -= rto;
-                self.congestion.window.cwnd = (self.congestion.window.cwnd / 2).max(least);
-            }
-        }
+        let Tcp { host, congestion, queue, send, .. } = self;
+        host.restart(&mut congestion.window, least, (idle, rto), queue, send.queues);
     }
 
     fn send_new(&mut self, now: Instant) -> Outgoing {

@@ -32,6 +32,7 @@ mod random;
 mod reinjection;
 mod remove_addr;
 mod resources;
+mod rfc_host;
 mod schedulers;
 mod secrets;
 mod sequence_numbers;

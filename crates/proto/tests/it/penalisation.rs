@@ -33,12 +33,12 @@ fn a_window_is_halved_at_most_once_per_its_round_trip() {
 
 #[test]
 fn the_window_restarts_after_an_idle_time_where_that_is_asked_for() {
-    for restart in [true, false] {
+    for (restart, idle) in [(true, ms(900)), (true, secs(5)), (false, secs(5))] {
         let tcp = TcpConfig { restart_after_idle: restart, ..TcpConfig::default() };
         let mut pair = Pair::new(&[50], ConnectionConfig { tcp, ..tcp_config() });
         pair.connect();
         pair.write(Client, 100 * 1448);
-        pair.run_for(secs(5));
+        pair.run_for(idle);
         let grown = pair.subflow(Client, 0).window.cwnd;
         assert!(grown >= 60);
         pair.clear_log();

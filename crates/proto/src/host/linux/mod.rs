@@ -1,10 +1,13 @@
 //! A Linux kernel, as measured (`docs/notes/`).
 
+pub(crate) mod acks;
 mod connection;
 mod fragments;
 mod memory;
 mod pacing;
 mod push;
+pub(crate) mod restart;
+pub(crate) mod rtt;
 pub(crate) mod send_memory;
 pub(crate) mod tso;
 pub(crate) mod wheel;
@@ -20,9 +23,10 @@ use tso::Bursts;
 /// Which of a Linux kernel's habits a host has. Each of them can be had alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinuxHost {
-    /// Receive windows are shares of the kernel's memory. Segments leave in bursts, of which some wait for the next
-    /// acknowledgement, and what a scheduler queues on another subflow than the one that is being acknowledged waits for the
-    /// end of the instant.
+    /// All habits that have no setting of their own. Receive windows are shares of the kernel's memory. Segments leave in bursts,
+    /// of which some wait for the next acknowledgement, and what a scheduler queues on another subflow than the one that is
+    /// being acknowledged waits for the end of the instant. Acknowledgements are compressed, their delay adapts; the variance
+    /// of round trips, the slack of timers and the window after an idle time are the kernel's.
     pub kernel_windows: bool,
     /// The send buffer follows the subflows' windows, up to `send_buffer`, and its memory is counted as the kernel counts it.
     pub send_buffer_tuning: bool,
@@ -47,7 +51,7 @@ impl Default for LinuxHost {
 #[derive(Debug)]
 pub(crate) struct LinuxSubflow {
     pub(crate) timer_tick: Duration,
-    /// Without: each segment leaves when it may.
+    /// Without: each segment leaves when it may, and timers and idle times are the plain host's.
     pub(crate) bursts: Option<Bursts>,
     /// Without: data is counted, and not its memory.
     pub(crate) memory: Option<SendMemory>,

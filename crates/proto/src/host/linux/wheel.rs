@@ -2,6 +2,9 @@
 
 use pathweave_units::{Duration, Instant};
 
+/// The least wait of a timer of RACK and TLP (`TCP_TIMEOUT_MIN`), which the kernel adds: two ticks.
+pub(crate) const SLACK: Duration = Duration::from_millis(2);
+
 /// When a timer fires that is set now for `wait`: a tick after its time, and on a coarser step, 8, 64, 512, ... ticks, from 63
 /// of those of the level before on. A `tick` of zero is an exact clock.
 pub(crate) fn expiry(tick: Duration, now: Instant, wait: Duration) -> Instant {

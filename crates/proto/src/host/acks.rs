@@ -1,0 +1,168 @@
+//! What a host adds to when one subflow's receiver acknowledges.
+
+use super::Host;
+#[cfg(feature = "host-linux")]
+use super::linux::acks::LinuxAcks;
+use arrayvec::ArrayVec;
+use pathweave_units::{Duration, Instant};
+
+/// What the acknowledgement policy has to know of the rest of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    /// The timeout without any doubling.
+    pub(crate) rto: Duration,
+    pub(crate) srtt: Option<Duration>,
+    /// The round trip as the receiver sees it.
+    pub(crate) receiver_rtt: Option<Duration>,
+    /// The peer understands SACK.
+    pub(crate) sack: bool,
+    /// What arrived waits for other subflows' data, not for the reader.
+    pub(crate) taken: bool,
+}
+
+/// A host's rules for one subflow's acknowledgements.
+#[derive(Debug)]
+pub(crate) enum AckHost {
+    Rfc,
+    #[cfg(feature = "host-linux")]
+    Linux(LinuxAcks),
+}
+
+impl AckHost {
+    /// `longest_delay`: of an acknowledgement.
+    pub(crate) fn new(host: &Host, longest_delay: Duration) -> Self {
+        match host {
+            Host::Rfc => AckHost::Rfc,
+            #[cfg(feature = "host-linux")]
+            Host::Linux(linux) if linux.kernel_windows => AckHost::Linux(LinuxAcks::new(longest_delay)),
+            #[cfg(feature = "host-linux")]
+            Host::Linux(_) => AckHost::Rfc,
+        }
+    }
+
+    /// Data or a FIN has arrived.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, now: Instant) {
+        match self {
+            AckHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.note_arrival(now),
+        }
+    }
+
+    /// How many of the first `quick` segments are acknowledged at once where `window` would be offered for segments of
+    /// `full_segment` bytes.
+    pub(crate) fn quick_acks(&self, quick: u32, window: u64, full_segment: u32) -> u32 {
+        match self {
+            AckHost::Rfc => quick,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => LinuxAcks::quick_acks(quick, window, full_segment),
+        }
+    }
+
+    /// Whether segments are acknowledged at once again, as at the start, because the one that has just arrived in order came
+    /// after an idle time of more than `rto`.
+    #[inline]
+    pub(crate) fn starts_again(&mut self, rto: Duration, longest_delay: Duration) -> bool {
+        match self {
+            AckHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.starts_again(rto, longest_delay),
+        }
+    }
+
+    /// Whether they are where something came again that had been received.
+    pub(crate) fn starts_again_after_duplicate(&self) -> bool {
+        match self {
+            AckHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => true,
+        }
+    }
+
+    /// How long a lone segment's acknowledgement waits, at most `longest`.
+    #[inline]
+    pub(crate) fn delay(&self, longest: Duration) -> Duration {
+        match self {
+            AckHost::Rfc => longest,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.delay(longest),
+        }
+    }
+
+    /// A segment lies beyond a hole that begins at `hole`. Whether its acknowledgement waits, to be one with those that follow.
+    //= RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order to accelerate loss recovery."
+    //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
+    pub(crate) fn waits_beyond_hole(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
+        match self {
+            AckHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.waits(now, hole, around),
+        }
+    }
+
+    /// The SACK blocks are about to change so that the first of `blocks` may not be reported any more.
+    pub(crate) fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {
+        match self {
+            AckHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.before_new_block(place, blocks),
+        }
+    }
+
+    /// An acknowledgement of the segment at hand goes out at once, with the blocks as they are now.
+    #[inline]
+    pub(crate) fn answers_at_once(&mut self) {
+        match self {
+            AckHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.flushed = None,
+        }
+    }
+
+    /// Whether what waited goes out now, as it was before the segment at hand, which waits in turn.
+    pub(crate) fn flushes(&mut self, now: Instant, around: &Surroundings) -> bool {
+        match self {
+            AckHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.flushes(now, around),
+        }
+    }
+
+    /// The blocks to report instead of the present ones.
+    pub(crate) fn flushed_blocks(&self) -> Option<&ArrayVec<(u64, u64), 4>> {
+        match self {
+            AckHost::Rfc => None,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.flushed.as_ref(),
+        }
+    }
+
+    /// When an acknowledgement that waits because of a hole goes out; the far future where none does.
+    #[inline]
+    pub(crate) fn timer(&self) -> Instant {
+        match self {
+            AckHost::Rfc => Instant::FAR_FUTURE,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.timer(),
+        }
+    }
+
+    /// An acknowledgement goes out.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
+        match self {
+            AckHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.acknowledged(),
+        }
+    }
+
+    pub(crate) fn stop_timer(&mut self) {
+        match self {
+            AckHost::Rfc => {}
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(linux) => linux.compression.stop_timer(),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The kernel's refinement of Jacobson's estimator (`tcp_rtt_estimator`): the variance rises at once with the largest deviation
+//! of a round and falls by a quarter of the difference at the end of each round, and a sample below the average counts an
+//! eighth towards it.
+
+use pathweave_units::Duration;
+
+/// The mean deviation, and the largest of a round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MeanDeviation {
+    mean: Duration,
+    /// These two are four times a mean deviation.
+    round_max: Duration,
+    margin: Duration,
+    round_end: u64,
+}
+
+impl MeanDeviation {
+    pub(crate) fn first(&mut self, rtt: Duration, nxt: u64, least: Duration) {
+        self.mean = rtt.div(2);
+        self.margin = rtt.saturating_mul(2).max(least);
+        self.round_max = self.margin;
+        self.round_end = nxt;
+    }
+
+    pub(crate) fn sample(&mut self, srtt: Duration, rtt: Duration, (una, nxt): (u64, u64), least: Duration) {
+        let (s, r) = (srtt.as_nanos(), rtt.as_nanos());
+        let (deviation, mean) = (r.abs_diff(s), self.mean.as_nanos());
+        // The kernel keeps four times the mean deviation; here `mean` is the plain mean.
+        let new = if r < s && deviation > mean {
+            mean + (deviation - mean) / 32
+        } else if deviation >= mean {
+            mean + (deviation - mean) / 4
+        } else {
+            mean - (mean - deviation) / 4
+        };
+        self.mean = Duration::from_nanos(new);
+        let four = self.mean.saturating_mul(4);
+        self.round_max = self.round_max.max(four);
+        self.margin = self.margin.max(four);
+        if una > self.round_end {
+            if self.round_max < self.margin {
+                self.margin = self.margin - (self.margin - self.round_max).div(4);
+            }
+            self.round_end = nxt;
+            self.round_max = least;
+        }
+    }
+
+    pub(crate) fn mean(&self) -> Duration {
+        self.mean
+    }
+
+    pub(crate) fn margin(&self) -> Duration {
+        self.margin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jump_raises_the_margin_at_once_and_it_falls_by_a_quarter_a_round() {
+        let ms = Duration::from_millis;
+        let mut deviation = MeanDeviation::default();
+        deviation.first(ms(50), 10, ms(200));
+        for i in 1..100 {
+            deviation.sample(ms(50), ms(50), (i, i + 10), ms(200));
+        }
+        assert_eq!(deviation.margin(), ms(200));
+        deviation.sample(ms(50), ms(850), (100, 110), ms(200));
+        let raised = deviation.margin();
+        assert!(raised >= ms(800), "{raised}");
+        // The round of the jump ends, then one without any deviation.
+        deviation.sample(ms(50), ms(50), (111, 121), ms(200));
+        deviation.sample(ms(50), ms(50), (122, 132), ms(200));
+        assert!(deviation.margin() < raised && deviation.margin() >= raised.div(2), "{}", deviation.margin());
+    }
+}
