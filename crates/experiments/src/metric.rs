@@ -206,3 +206,25 @@ fn rate(rate: &Rate) -> Option<u64> {
         Rate::Unlimited | Rate::Trace(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BY_PATH, METRICS, unit};
+
+    #[test]
+    fn each_is_documented_as_it_is_here() {
+        let document = include_str!("../../../docs/experiments.md");
+        let plain = METRICS.iter().map(|(name, unit, about)| (name.to_string(), unit, about));
+        let by_path = BY_PATH.iter().map(|(name, unit, about)| (format!("pathP_{name}"), unit, about));
+        for (name, unit, about) in plain.chain(by_path) {
+            let line = format!("| `{name}` | {unit} | {about} |");
+            assert!(document.contains(&line), "docs/experiments.md lacks: {line}");
+        }
+    }
+
+    #[test]
+    fn paths_are_numbered() {
+        assert_eq!(unit("path0_goodput_mbps"), Some("Mbit/s"));
+        assert_eq!((unit("path9_goodput_mbps"), unit("path0_speed"), unit("speed")), (None, None, None));
+    }
+}
