@@ -79,7 +79,7 @@ impl Results {
         }
     }
 
-    /// The cells whose mean goodput exceeds the bound by more than this part of it, in words. There should be none.
+    /// The cells of which a run's goodput exceeds the bound by more than this part of it, in words.
     pub fn over_bound(&self, sweep: &Sweep, tolerance: f64) -> Vec<String> {
         let over = |((scenario, point, variant), seeds): (&(usize, usize, usize), &Seeds)| {
             let shares = seeds.values().filter_map(|metrics| metrics.get("bound_share").copied());
