@@ -105,18 +105,34 @@ fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     };
     let declared = text.match_indices("#[cfg(").filter_map(|(at, _)| {
         let (condition, after) = text[at..].split_once('\n')?;
-        let line = after.lines().next()?;
+        let mut lines = after.lines();
+        let line = lines.next()?;
+        // `#[path]` names a file beside this one.
+        let elsewhere = line.strip_prefix("#[path = \"").and_then(|path| path.strip_suffix(".rs\"]"));
+        let line = if elsewhere.is_some() { lines.next()? } else { line };
         let name = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')?;
-        words(condition).any(|word| word == "test").then(|| folder.join(name))
+        let path = elsewhere.map_or_else(|| folder.join(name), |path| file.with_file_name(path));
+        words(condition).any(|word| word == "test").then_some(path)
     });
     declared.collect()
 }
 
-/// A file without its comments and without the tests at its end.
+/// A file without its comments and without its test modules, whatever they are called.
 fn code(text: &str) -> String {
-    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
-    let lines = text[..tests].lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
-    lines.flat_map(|line| [line, "\n"]).collect()
+    let mut code = String::new();
+    let mut before = "";
+    let mut inside_tests = false;
+    for line in text.lines() {
+        inside_tests |= before == "#[cfg(test)]" && line.contains("mod ") && line.ends_with(" {");
+        if !inside_tests {
+            code.push_str(line.split_once("//").map_or(line, |(code, _)| code));
+            code.push('\n');
+        }
+        // Modules at the outermost level end with the first brace of their column.
+        inside_tests &= line != "}";
+        before = line;
+    }
+    code
 }
 
 /// Which room needs which.

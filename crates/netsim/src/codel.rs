@@ -4,7 +4,7 @@
 //! the "maximum packet size" is the largest packet seen so far, and an ECN-capable packet is marked instead of dropped.
 
 use crate::Packet;
-use crate::queue::{Entry, Fifo};
+use crate::fifo::{Entry, Fifo};
 use pathweave_units::{Duration, Instant};
 
 /// Parameters of CoDel.

@@ -10,6 +10,7 @@
 mod codel;
 mod config;
 mod delay;
+mod fifo;
 mod graph;
 mod link;
 mod loss;

@@ -9,8 +9,8 @@
 
 use crate::codel::{CodelState, Verdict};
 use crate::delay::{InFlight, Wire};
+use crate::fifo::{Entry, Fifo};
 use crate::loss::LossState;
-use crate::queue::{Entry, Fifo};
 use crate::serializer::{Head, OPPORTUNITY, Serializer, work};
 use crate::{Fate, Jitter, LinkConfig, LinkRandom, LinkStats, LossPosition, Packet, QueueLimit};
 use pathweave_units::random::Random;

@@ -3,10 +3,15 @@
 use crate::case::Case;
 use crate::network::{Arrival, Fates, Network};
 use crate::show::{self, Show};
-use crate::world::address;
+use core::net::IpAddr;
 use pathweave_driver::{PacketIo, Received};
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, MAX_OPTION_BYTES, Segment};
+
+/// The address of a path's end.
+pub(crate) fn address(path: usize, server: bool) -> IpAddr {
+    IpAddr::from([10, 0, path as u8 + 1, if server { 2 } else { 1 }])
+}
 
 /// More segments than this at one instant are a spin.
 const SPIN: u32 = 20_000;

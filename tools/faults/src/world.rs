@@ -3,19 +3,14 @@
 use crate::case::Case;
 use crate::programs::Programs;
 use crate::show::Show;
-use crate::wires::Wires;
-use core::net::{IpAddr, SocketAddr};
+use crate::wires::{Wires, address};
+use core::net::SocketAddr;
 use pathweave_driver::Driver;
 use pathweave_proto::{Connection, Endpoint, LocalAddress, Secrets};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 
 const PORT: u16 = 5001;
-
-/// The address of a path's end.
-pub(crate) fn address(path: usize, server: bool) -> IpAddr {
-    IpAddr::from([10, 0, path as u8 + 1, if server { 2 } else { 1 }])
-}
 
 pub(crate) struct World<'c> {
     pub(crate) now: Instant,
