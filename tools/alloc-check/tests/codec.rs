@@ -8,7 +8,7 @@ use pathweave_wire::{Ecn, Flags, Payload, SackBlock, Segment, Timestamps};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn data_segment(real: bool) -> Segment {
+fn data_segment(payload: Payload) -> Segment {
     let address = |s: &str| s.parse().expect("a socket address");
     let mut segment = Segment::new(address("10.0.1.1:49152"), address("10.0.1.2:5001"));
     segment.flags = Flags::ACK;
@@ -16,16 +16,21 @@ fn data_segment(real: bool) -> Segment {
     segment.options.sack.push(SackBlock { left: 3, right: 4 });
     let mapping = Mapping { dsn: DataNumber::Short(5), ssn: 6, len: 1380, checksum: None };
     segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
-    segment.payload = match real {
-        true => Payload::Bytes(vec![7; 1380].into()),
-        false => Payload::Virtual { start: 8, len: 1380 },
-    };
+    segment.payload = payload;
     segment
+}
+
+/// 1380 bytes in each form that data has.
+fn payloads() -> [Payload; 3] {
+    let bytes = Payload::Bytes(vec![7; 1380].into());
+    let mut chunks = bytes.slice(0, 1001);
+    assert!(chunks.try_append(&bytes.slice(1001, 379)));
+    [bytes, chunks, Payload::Virtual { start: 8, len: 1380 }]
 }
 
 #[test]
 fn a_segment_through_bytes() {
-    let segments = [data_segment(true), data_segment(false)];
+    let segments = payloads().map(data_segment);
     let mut buffer = Vec::with_capacity(2000);
     let before = allocations();
     for _ in 0..1000 {
@@ -37,4 +42,15 @@ fn a_segment_through_bytes() {
         }
     }
     assert_eq!(allocations() - before, 0);
+}
+
+#[test]
+fn a_part_of_data_shares_it() {
+    for payload in payloads() {
+        let before = allocations();
+        for offset in 0..1000 {
+            assert_eq!(payload.slice(offset, 380).slice(5, 300).clone().len(), 300);
+        }
+        assert_eq!(allocations() - before, 0, "{payload:?}");
+    }
 }
