@@ -192,6 +192,7 @@ fn test(steps: &mut Steps) {
         return;
     }
     steps.step("format", |_| run(&mut cargo("fmt --all --check")));
+    steps.step("rooms", |_| rooms::check());
     steps.step("clippy", |_| run(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings")));
     steps.step("documentation", |_| {
         run(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
