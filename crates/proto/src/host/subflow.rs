@@ -136,6 +136,16 @@ impl SubflowHost {
         }
     }
 
+    /// The host marks the end of what a scheduler's grant put into its buffers with PSH.
+    #[inline]
+    pub(crate) fn pushes_grants(&self) -> bool {
+        match self {
+            SubflowHost::Rfc(_) => false,
+            #[cfg(feature = "host-linux")]
+            SubflowHost::Linux(linux) => linux.memory.is_some(),
+        }
+    }
+
     /// Sending begins again after an idle time of more than a timeout. `least`: the smaller of the initial and the present window;
     /// `queue` is what waits, `queues` says that it may be more than the window.
     //= RFC 5681 §4.1: "TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an

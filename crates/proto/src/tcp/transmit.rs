@@ -347,7 +347,7 @@ impl Tcp {
 
     /// The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there is pushed.
     fn mark_push(&self, segment: &mut Segment) {
-        let pushed = self.send.queues && self.queue.last_sent_is_pushed();
+        let pushed = self.send.queues && self.host.pushes_grants() && self.queue.last_sent_is_pushed();
         let at_end = self.queue.unsent() == 0 && !self.backlog;
         if self.host.pushes_burst() || at_end || pushed {
             segment.flags |= Flags::PSH;
