@@ -28,12 +28,19 @@ fn every_scheduler_delivers_on_every_built_in_scenario() {
         let mut document = builtin(scenario).expect("a built-in scenario");
         document.set("duration", "15s").expect("a setting");
         document.set("measure_from", "5s").expect("a setting");
-        let goodput = |variant: &Variant| {
-            let result = pathweave_lab::run(&document, variant, 3, &registry, &NoFiles).expect("it runs");
-            assert_eq!(result.status, Status::Completed, "{scenario} {}", variant.label());
-            result.metrics.goodput_mbps
-        };
         let text = document.scenario(&registry, &Variant::AsWritten).expect("it is right");
+        // Among competitors one run says little (otias-kernel in wlan-3g: 0.2 to 3.1 Mbit/s): the median of several counts.
+        let seeds = if text.connections.len() > 1 { 1..=5 } else { 3..=3 };
+        let goodput = |variant: &Variant| {
+            let run = |seed| {
+                let result = pathweave_lab::run(&document, variant, seed, &registry, &NoFiles).expect("it runs");
+                assert_eq!(result.status, Status::Completed, "{scenario} {}", variant.label());
+                result.metrics.goodput_mbps
+            };
+            let mut all: Vec<f64> = seeds.clone().map(run).collect();
+            all.sort_by(f64::total_cmp);
+            all[all.len() / 2]
+        };
         // Less the data sequence signals, 24 bytes of 1448.
         let share = if text.connections.len() > 1 { 0.2 } else { 0.98 };
         let least = goodput(&Variant::PlainTcp(0)).min(goodput(&Variant::PlainTcp(1))) * share;
