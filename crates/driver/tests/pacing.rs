@@ -97,7 +97,9 @@ fn a_device_that_holds_packets_is_told_when_they_leave() {
     let registry = Registry::builtin();
     let scheduler = registry.choose_scheduler("minrtt", &[]).expect("minrtt is built in");
     let controller = registry.choose_controller("reno", &[]).expect("reno is built in");
-    let tcp = TcpConfig { pacing: Pacing::On { limit: Some(LIMIT), horizon }, ..TcpConfig::default() };
+    // A delayed acknowledgement would be part of the round trips.
+    let tcp =
+        TcpConfig { pacing: Pacing::On { limit: Some(LIMIT), horizon }, delayed_ack: false, ..TcpConfig::default() };
     let config = ConnectionConfig { tcp, ..ConnectionConfig::new(scheduler, controller) };
     let mut endpoints = [0, 1].map(|seed| Endpoint::new(Secrets::reproducible(Random::substream(seed, "pacing"))));
     let address = |host: u8| SocketAddr::from(([10, 0, 0, host + 1], 80));

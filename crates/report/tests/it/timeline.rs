@@ -17,7 +17,7 @@ fn explained(scenario: &str, scheduler: &str, window: &str, from: u64, to: u64) 
 
 #[test]
 fn blest_on_wlan_and_3g() {
-    insta::assert_snapshot!(timeline(&explained("wlan-3g", "blest", "60KB", 490, 500)));
+    insta::assert_snapshot!(timeline(&explained("wlan-3g", "blest", "60KB", 495, 538)));
 }
 
 #[test]
