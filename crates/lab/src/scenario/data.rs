@@ -16,7 +16,7 @@ pub struct Scenario {
     pub description: String,
     /// Where it comes from, such as a paper and its section.
     pub source: String,
-    /// Length of a run. If every measured connection has a sized workload, the run ends with the last of them, and
+    /// Length of a run. If every measured connection ends by itself, the run ends with the last of them, and
     /// this is the time limit after which it counts as stalled.
     pub duration: Duration,
     /// Which connections a run that ends by itself waits for.

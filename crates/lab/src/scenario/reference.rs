@@ -23,7 +23,7 @@ pub fn reference() -> String {
     heading(&mut out, "The scenario itself", "These are at the top of the file.");
     table(&mut out, SCENARIO, &|s| match s.key {
         "name" => "(required)".into(),
-        "duration" => "(required, unless all measured workloads have a size: then 600s)".into(),
+        "duration" => "(required, unless all measured workloads end by themselves: then 600s)".into(),
         _ => default_of(s, &empty_scenario()),
     });
     out.push_str(NETWORK);

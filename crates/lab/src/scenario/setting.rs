@@ -58,7 +58,7 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     Text, name as "name", "The scenario's name";
     Text, description as "description", "What the scenario shows, in a line or two";
     Text, source as "source", "Where the scenario comes from, such as a paper and its section";
-    PositiveTime, duration as "duration", "Length of a run; if all measured workloads have a size, its time limit";
+    PositiveTime, duration as "duration", "Length of a run; if all measured workloads end by themselves, its time limit";
     EndsWithParser, ends_with as "ends_with",
         "Where all measured workloads end: whether the run ends with the last of them (measured), or with the last of all connections whose workload ends (all)";
     Time, measure_from as "measure_from", "The metrics count only what is sent or arrives after this time";

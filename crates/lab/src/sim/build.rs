@@ -48,7 +48,7 @@ fn port(i: usize) -> u16 {
     5001 + i as u16
 }
 
-/// The first port of UDP traffic; captures of links show it.
+/// The first port of UDP traffic; only the digest shows it.
 const TRAFFIC_PORT: u16 = 50_000;
 
 /// The addresses of a path's two ends: 10.P.P.1 and .2, P the path's number from 1.
@@ -110,7 +110,7 @@ pub(super) fn build(
         let up = network.add_route(&links(&path.up)).map_err(error)?;
         let down = network.add_route(&links(&path.down)).map_err(error)?;
         for (t, traffic) in scenario.traffic.iter().enumerate().filter(|(_, t)| t.path == i) {
-            let port = TRAFFIC_PORT + t as u16;
+            let port = TRAFFIC_PORT.wrapping_add(t as u16);
             let (client, server) = (SocketAddr::new(client, port), SocketAddr::new(server, port));
             match traffic.direction {
                 Direction::Upload => sources.add(traffic, seed, up, client, server),
