@@ -5,6 +5,9 @@
 //! [`encode`] fills a buffer of the caller's, [`decode`] borrows the data, [`decode_into`] shares it; only Multipath TCP options other than the
 //! data sequence signal are kept in a list.
 //!
+//! A device that computes checksums, or passes packets on that never left the machine, wants [`encode_header_partial`] and
+//! [`decode_unverified_into`], which do not look at the data.
+//!
 //! Bytes hold more forms than values do. What is not kept: reserved bits, the order of options and their padding, the
 //! urgent pointer, and of the IP header everything but addresses and ECN. Encoding always writes one form.
 
@@ -18,7 +21,10 @@ mod arbitrary;
 mod tests;
 
 pub use options::{decode_options, encode_options};
-pub use packet::{MAX_HEADER_BYTES, Packet, decode, decode_into, encode, encode_header};
+pub use packet::{
+    MAX_HEADER_BYTES, Packet, PartialHeader, decode, decode_into, decode_unverified_into, encode, encode_header,
+    encode_header_partial,
+};
 
 /// Why a segment has no form in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,6 +23,8 @@ const PROTOCOL_TCP: u8 = 6;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 const TCP_BYTES: usize = 20;
+/// Where a TCP header has its checksum.
+const CHECKSUM_OFFSET: u16 = 16;
 /// The first octet of such an IPv4 header: the version, and the length in words.
 const PLAIN_IPV4: u8 = 0x45;
 
@@ -83,6 +85,46 @@ pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), Enco
 /// # Errors
 /// As [`encode`].
 pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, EncodeError> {
+    let (ip_len, tcp_len) = write_header::<true>(segment, ecn, out)?;
+    Ok(ip_len + tcp_len)
+}
+
+/// [`encode_header`] for devices that complete checksums: the data is not looked at, and the TCP checksum's field holds the
+/// folded sum of the pseudo-header alone. The IPv4 header's checksum is complete.
+///
+/// A super-segment's pseudo-header has the length of all its data, as virtio-net and Linux's TUN devices want it: who cuts
+/// the segments corrects it.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_header_partial(
+    segment: &Segment,
+    ecn: Ecn,
+    out: &mut [u8; MAX_HEADER_BYTES],
+) -> Result<PartialHeader, EncodeError> {
+    let (ip_len, tcp_len) = write_header::<false>(segment, ecn, out)?;
+    Ok(PartialHeader { len: ip_len + tcp_len, csum_start: ip_len as u16, csum_offset: CHECKSUM_OFFSET })
+}
+
+/// Headers whose TCP checksum a device completes: `VIRTIO_NET_HDR_F_NEEDS_CSUM` of virtio 1.2 §5.1.6.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartialHeader {
+    /// Length of the headers, bytes.
+    pub len: usize,
+    /// Where the sum starts that the device adds up, to the end of the packet: at the TCP header. Bytes from the IP header's first.
+    pub csum_start: u16,
+    /// Where the device puts the result: bytes from `csum_start`.
+    pub csum_offset: u16,
+}
+
+/// Writes both headers and returns the length of each. With `COMPLETE` the TCP checksum is complete, otherwise it is the
+/// pseudo-header's sum.
+#[inline(always)]
+fn write_header<const COMPLETE: bool>(
+    segment: &Segment,
+    ecn: Ecn,
+    out: &mut [u8; MAX_HEADER_BYTES],
+) -> Result<(usize, usize), EncodeError> {
     let payload_len = segment.payload.len();
     let too_long = EncodeError::Payload { len: payload_len };
     let addresses = (segment.src.ip(), segment.dst.ip());
@@ -134,12 +176,26 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
         [(header_len / 4) as u8 * 16, segment.flags.bits(), w0, w1],
         [0; 4],
     ];
-    sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options.as_chunks().0);
-    let [c0, c1] = (!fold(sum + payload_sum(&segment.payload))).to_le_bytes();
+    let [c0, c1] = if COMPLETE {
+        sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options.as_chunks().0);
+        !fold(sum + payload_sum(&segment.payload))
+    } else {
+        fold(sum)
+    }
+    .to_le_bytes();
     words[4] = [c0, c1, 0, 0];
     tcp[..TCP_BYTES].copy_from_slice(words.as_flattened());
     tcp[TCP_BYTES..TCP_BYTES + MAX_OPTION_BYTES].copy_from_slice(&options);
-    Ok(ip_len + header_len)
+    Ok((ip_len, header_len))
+}
+
+/// What the addresses add to a checksum.
+fn addresses_sum(src: IpAddr, dst: IpAddr) -> u64 {
+    let sum = |address| match address {
+        IpAddr::V4(address) => swapped_sum_of_words(&[address.octets()]),
+        IpAddr::V6(address) => swapped_sum(&address.octets()),
+    };
+    sum(src) + sum(dst)
 }
 
 /// The part of a TCP checksum's pseudo-header that is no address.
@@ -154,7 +210,7 @@ fn pseudo_sum(tcp_len: u16) -> u64 {
 /// If it is none, or a checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
     let mut segment = Segment::default();
-    let (ecn, payload) = read(bytes, &mut segment)?;
+    let (ecn, payload) = read::<true>(bytes, &mut segment)?;
     Ok(Packet { segment, ecn, payload })
 }
 
@@ -167,13 +223,33 @@ pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
 /// # Panics
 /// If `packet` lies beyond the memory.
 pub fn decode_into(memory: &Bytes, packet: Range<usize>, segment: &mut Segment) -> Result<Ecn, DecodeError> {
-    let (ecn, payload) = read(&memory[packet], segment)?;
-    segment.payload = if payload.is_empty() { Payload::EMPTY } else { Payload::Bytes(memory.slice_ref(payload)) };
+    let (ecn, payload) = read::<true>(&memory[packet], segment)?;
+    share(memory, payload, segment);
     Ok(ecn)
 }
 
-/// Puts all but the data into `segment`; gives the ECN codepoint and the data.
-fn read<'a>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), DecodeError> {
+/// [`decode_into`] without the TCP checksum, for packets that the device answers for: it has verified them
+/// (`VIRTIO_NET_HDR_F_DATA_VALID`), or they come from this machine and their checksum was never completed
+/// (`VIRTIO_NET_HDR_F_NEEDS_CSUM`). The IPv4 header's checksum is verified all the same.
+///
+/// # Errors
+/// As [`decode`]; the segment is as it was then.
+///
+/// # Panics
+/// If `packet` lies beyond the memory.
+pub fn decode_unverified_into(memory: &Bytes, packet: Range<usize>, segment: &mut Segment) -> Result<Ecn, DecodeError> {
+    let (ecn, payload) = read::<false>(&memory[packet], segment)?;
+    share(memory, payload, segment);
+    Ok(ecn)
+}
+
+/// Gives the segment this part of the memory as its data.
+fn share(memory: &Bytes, payload: &[u8], segment: &mut Segment) {
+    segment.payload = if payload.is_empty() { Payload::EMPTY } else { Payload::Bytes(memory.slice_ref(payload)) };
+}
+
+/// Puts all but the data into `segment`; gives the ECN codepoint and the data. With `VERIFY` the TCP checksum must be right.
+fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), DecodeError> {
     let Ip { src, dst, ecn, content } = match read_plain_ipv4(bytes) {
         Some(ip) => ip,
         None => read_any_ip(bytes)?,
@@ -185,12 +261,7 @@ fn read<'a>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), D
     let options = header.get(TCP_BYTES..).ok_or(DecodeError::Tcp)?;
     // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
     let len = u16::try_from(content.len()).map_err(|_| DecodeError::Ip)?;
-    let addresses = match (src, dst) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => swapped_sum_of_words(&[src.octets(), dst.octets()]),
-        (IpAddr::V6(src), IpAddr::V6(dst)) => swapped_sum(&src.octets()) + swapped_sum(&dst.octets()),
-        _ => return Err(DecodeError::Ip),
-    };
-    if fold(addresses + pseudo_sum(len) + swapped_sum(content)) != 0xffff {
+    if VERIFY && fold(addresses_sum(src, dst) + pseudo_sum(len) + swapped_sum(content)) != 0xffff {
         return Err(DecodeError::Checksum);
     }
     segment.src = SocketAddr::new(src, u16::from_be_bytes([s0, s1]));

@@ -10,6 +10,8 @@ use crate::mptcp::{
 use crate::{Ecn, Flags, MAX_OPTION_BYTES, Options, Payload, SackBlock, Segment, Timestamps};
 use proptest::prelude::*;
 
+mod partial;
+
 fn bytes_of(options: &Options) -> Vec<u8> {
     let mut out = [0; MAX_OPTION_BYTES];
     let len = encode_options(options, &mut out).expect("the options fit");
