@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The libraries that others build on, from the bottom up.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 11] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-proto",
@@ -18,6 +18,7 @@ const LIBRARIES: [&str; 10] = [
     "pathweave-lab",
     "pathweave-report",
     "pathweave-experiments",
+    "pathweave-runner",
     "pathweave",
 ];
 /// Of a library, so many changed lines are shown.

@@ -1,16 +1,14 @@
 //! `pathweave compare`.
 
 use crate::args::CompareOptions;
-use crate::engine::Engine;
-use crate::execute::{Outcome, execute};
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::pcap::Capture;
-use crate::plan::plans;
-use crate::report;
+use crate::progress::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
+use pathweave_lab::sim::Simulation;
 use pathweave_report::{Comparison, csv, explained, table, verdict, where_the_time_went};
+use pathweave_runner::{DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, write_pages};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +16,8 @@ use std::process::ExitCode;
 
 /// The page without any argument.
 const DEFAULT_PAGE: &str = "pathweave-report.html";
+/// The number of seeds without any argument.
+const DEFAULT_SEEDS: u32 = 5;
 /// Width of the tables if COLUMNS does not say more.
 const COLUMNS: usize = 80;
 /// The most lines about runs that did not complete.
@@ -41,7 +41,18 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     };
     interrupt::listen();
     let out = lines.as_mut().map(|lines| lines.as_mut() as &mut (dyn Write + Send));
-    let Outcome { results, planned } = execute(&plans, registry, engine, options, capture.as_ref(), out)?;
+    let prepare = |run: usize, simulation: &mut Simulation| {
+        if options.through_bytes {
+            simulation.set_through_bytes();
+        }
+        // A capture is of the first run; the others are plain TCP's.
+        if let Some(capture) = capture.clone().filter(|_| run == 0) {
+            simulation.set_host_capture(Box::new(move |packet| capture.add(packet)));
+        }
+    };
+    let progress = Progress::new(plans.iter().map(|p| p.variants.len() * p.seeds.len()).sum());
+    let Outcome { results, planned } = execute(&plans, registry, engine, options.jobs, &progress, Some(&prepare), out)?;
+    drop(progress);
 
     // Results are saved before anything is shown.
     if let Some(capture) = &capture {
@@ -54,7 +65,8 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     let pages = match &page_path {
         None => Vec::new(),
         Some(path) => {
-            let explanations = report::write(path, &results, &plans, options, registry)?;
+            let explanations =
+                write_pages(path, &results, &plans, (options.against.as_deref(), options.why.as_deref()), registry)?;
             [path.clone()].into_iter().chain(explanations).collect()
         }
     };
@@ -73,6 +85,26 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         () if results.iter().any(is_bad) => 1,
         () => 0,
     }))
+}
+
+/// What the options ask to run, with every mistake found.
+pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
+    let request = Request {
+        schedulers: options.schedulers.clone(),
+        against: options.against.clone(),
+        why: options.why.clone(),
+        seeds: (1..=u64::from(options.seeds.map_or(DEFAULT_SEEDS, |n| n.get()))).collect(),
+    };
+    let default = [DEFAULT_SCENARIO.to_owned()];
+    let names = if options.scenarios.is_empty() { &default[..] } else { &options.scenarios };
+    let sources = names.iter().map(|name| {
+        let mut source = open(name)?;
+        for (key, value) in &options.settings {
+            source.document.set(key, value)?;
+        }
+        Ok(source)
+    });
+    pathweave_runner::plans(&request, sources, registry)
 }
 
 /// Whether a run makes the command exit with code 1. Plain TCP may stall on a dead path, which is a result.

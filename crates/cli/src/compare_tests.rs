@@ -1,7 +1,6 @@
 use super::*;
-use crate::engine::{Run, failed};
-use crate::execute::execute;
 use pathweave_lab::results::{Metrics, PathMetrics, Series};
+use pathweave_runner::{NoWatch, Run, TELLING, failed};
 use std::num::NonZero;
 
 /// Results from the run's label and seed alone.
@@ -38,7 +37,7 @@ fn options(scenarios: &[&str], schedulers: &str, jobs: usize) -> CompareOptions 
 fn results(options: &CompareOptions, engine: &Engine) -> Result<Vec<RunResult>, Failure> {
     let registry = Registry::builtin();
     let plans = plans(options, &registry)?;
-    Ok(execute(&plans, &registry, engine, options, None, None)?.results)
+    Ok(execute(&plans, &registry, engine, options.jobs, &NoWatch, None, None)?.results)
 }
 
 fn names(results: &[RunResult]) -> Vec<String> {
@@ -74,7 +73,8 @@ fn lines_leave_in_the_order_of_the_plan_with_their_benefit() {
     let registry = Registry::builtin();
     let plans = plans(&options, &registry).expect("all is right");
     let mut lines: Vec<u8> = Vec::new();
-    let outcome = execute(&plans, &registry, &made_up, &options, None, Some(&mut lines)).expect("all is right");
+    let outcome =
+        execute(&plans, &registry, &made_up, options.jobs, &NoWatch, None, Some(&mut lines)).expect("all is right");
     let text = String::from_utf8(lines).expect("JSON is Unicode");
     let expected: String =
         outcome.results.iter().map(|r| serde_json::to_string(r).expect("it has a JSON form") + "\n").collect();
@@ -106,16 +106,16 @@ fn the_help_names_what_is_run_by_default() {
         let argument = compare.get_arguments().find(|a| a.get_id() == id).expect("it is an argument");
         argument.get_help().expect("it has a help").to_string()
     };
-    let names: Vec<_> = crate::plan::TELLING.to_vec();
+    let names: Vec<_> = TELLING.to_vec();
     assert!(help("schedulers").contains(&format!("[default: {}]", names.join(", "))), "{}", help("schedulers"));
-    assert!(help("scenarios").contains(&format!("[default: {}]", crate::plan::DEFAULT_SCENARIO)));
+    assert!(help("scenarios").contains(&format!("[default: {}]", DEFAULT_SCENARIO)));
 }
 
 #[test]
 fn all_is_the_whole_registry_once() {
     let registry = Registry::builtin();
     let all = plans(&options(&[], "all,minrtt", 1), &registry).expect("all is right");
-    assert_eq!(all[0].name, crate::plan::DEFAULT_SCENARIO);
+    assert_eq!(all[0].name, DEFAULT_SCENARIO);
     assert_eq!(all[0].variants.len(), registry.schedulers().len() + 2);
 }
 

@@ -2,14 +2,12 @@
 
 use crate::args::ExplainOptions;
 use crate::compare::check_folder;
-use crate::failure::Failure;
-use crate::files::Traces;
-use crate::plan::{check, open};
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::{Explanation, explain as run};
 use pathweave_lab::scenario::{Scenario, ScenarioError, SchedulerSpec, Variant};
 use pathweave_proto::parameter::parse_time;
 use pathweave_report::{explain_page, timeline};
+use pathweave_runner::{Failure, Source, Traces, check, open};
 use pathweave_units::{Duration, Instant};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -28,13 +26,13 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<E
     let spec = SchedulerSpec::parse(&options.scheduler).and_then(|spec| spec.check(registry).map(|()| spec));
     let spec = spec.map_err(|error| ScenarioError { file: "--scheduler".into(), ..error })?;
     let variant = Variant::Scheduler(spec);
-    let (mut document, folder) = open(&options.scenario)?;
+    let Source { mut document, folder, .. } = open(&options.scenario)?;
     for (key, value) in &options.settings {
         document.set(key, value)?;
     }
     let scenario = document.scenario(registry, &variant)?;
     let (from, to) = span(options, &scenario)?;
-    let mut traces = Traces::new(folder);
+    let mut traces = Traces::new(folder.as_deref());
     traces.load(&scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
     check(&scenario, &document, registry, &traces)?;
     let explanation = run(&document, &variant, options.seed, (from, to), registry, &traces)

@@ -1,53 +1,25 @@
-//! Reasons for ending early, and their messages.
+//! The messages of reasons for ending early.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use pathweave_lab::scenario::{Problem, ScenarioError};
+use pathweave_runner::Failure;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-/// Why the command ends early.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// A wrong place in a scenario, an override or a scheduler's entry.
-    Scenario(Box<ScenarioError>),
-    /// Other wrong input.
-    Input(String),
-    /// Something could not be written.
-    Output(String),
-    /// The reader of our output is gone.
-    Closed,
-}
-
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        Failure::Scenario(Box::new(error))
-    }
-}
-
-impl Failure {
-    /// From an error while writing to `what`.
-    pub(crate) fn writing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
-        move |error| match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::Closed,
-            _ => Failure::Output(format!("{what}: {error}")),
-        }
-    }
-
-    /// Prints the message to standard error and returns the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
-        let mut err = io::stderr().lock();
-        let _ = match self {
-            Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
-            Failure::Scenario(error) => writeln!(err, "error: {error}"),
-            Failure::Input(text) | Failure::Output(text) => writeln!(err, "error: {text}"),
-            Failure::Closed => Ok(()),
-        };
-        match self {
-            Failure::Scenario(_) | Failure::Input(_) => ExitCode::from(2),
-            Failure::Output(_) => ExitCode::from(1),
-            Failure::Closed => ExitCode::SUCCESS,
-        }
+/// Prints the message to standard error and returns the exit code.
+pub(crate) fn report(failure: &Failure) -> ExitCode {
+    let mut err = io::stderr().lock();
+    let _ = match failure {
+        Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
+        Failure::Scenario(error) => writeln!(err, "error: {error}"),
+        Failure::Input(text) | Failure::Output(text) => writeln!(err, "error: {text}"),
+        Failure::Closed => Ok(()),
+    };
+    match failure {
+        Failure::Scenario(_) | Failure::Input(_) => ExitCode::from(2),
+        Failure::Output(_) => ExitCode::from(1),
+        Failure::Closed => ExitCode::SUCCESS,
     }
 }
 

@@ -13,19 +13,14 @@
 
 mod args;
 mod compare;
-mod engine;
-mod execute;
 mod explain;
 mod failure;
-mod fault;
-mod files;
 mod interrupt;
 mod list;
 mod manual;
 mod new_scheduler;
 mod pcap;
-mod plan;
-mod report;
+mod progress;
 mod reproduce;
 mod shard;
 mod sweep;
@@ -35,6 +30,7 @@ pub use pathweave_algorithms::Registry;
 
 use args::{Arguments, Command};
 use clap::Parser;
+use pathweave_runner::{remember_places, simulate};
 use std::process::ExitCode;
 
 /// Runs the command with the process's arguments and these schedulers and controllers.
@@ -49,17 +45,17 @@ pub fn main_with(registry: Registry) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    fault::remember_places();
+    remember_places();
     let outcome = match arguments.command {
-        Command::Compare(options) => compare::compare(&options, &registry, &engine::simulate),
+        Command::Compare(options) => compare::compare(&options, &registry, &simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
-        Command::Sweep(options) => sweep::sweep(&options, &registry, &engine::simulate),
-        Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &engine::simulate),
+        Command::Sweep(options) => sweep::sweep(&options, &registry, &simulate),
+        Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell, &registry),
         Command::Man { folder } => manual::man(&folder),
     };
-    outcome.unwrap_or_else(|failure| failure.report())
+    outcome.unwrap_or_else(|failure| failure::report(&failure))
 }

@@ -1,10 +1,10 @@
 //! `pathweave list`.
 
 use crate::args::{ListOptions, Listed};
-use crate::failure::Failure;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{BUILTIN, Variant, builtin};
 use pathweave_proto::parameter::Parameter;
+use pathweave_runner::Failure;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,11 +1,11 @@
 //! Completions and manual pages.
 
 use crate::args::Arguments;
-use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::BUILTIN;
+use pathweave_runner::Failure;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;

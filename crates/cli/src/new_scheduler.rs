@@ -1,8 +1,8 @@
 //! `pathweave new-scheduler`.
 
 use crate::args::NewSchedulerOptions;
-use crate::failure::Failure;
 use pathweave_algorithms::Registry;
+use pathweave_runner::Failure;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,9 +1,8 @@
 //! `--pcap`: a capture of one run, as if taken on the sending host (pcapng, nanoseconds, an interface for each path).
 
-use crate::failure::Failure;
-use crate::plan::Plan;
 use pathweave_lab::scenario::{Path as ScenarioPath, Scenario};
 use pathweave_lab::sim::HostPacket;
+use pathweave_runner::{Failure, Plan};
 use pathweave_wire::codec;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};

@@ -1,6 +1,6 @@
 use super::*;
 use crate::args::CompareOptions;
-use crate::plan::plans;
+use crate::compare::plans;
 use pathweave_algorithms::Registry;
 use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};

@@ -1,8 +1,6 @@
 //! `pathweave reproduce`.
 
 use crate::args::ReproduceOptions;
-use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::shard::{Existing, Ready};
 use crate::sweep::problems;
@@ -11,6 +9,7 @@ use pathweave_experiments::claim::{Judged, verdicts};
 use pathweave_experiments::plot;
 use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
 use pathweave_experiments::results::Results;
+use pathweave_runner::{Engine, Failure};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

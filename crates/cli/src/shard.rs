@@ -1,16 +1,12 @@
 //! Makes the runs of a shard and keeps them in a file, so that a sweep that is stopped goes on where it was.
 
-use crate::engine::{Engine, Run, failed};
-use crate::execute::progress;
-use crate::failure::Failure;
-use crate::fault::caught;
-use crate::files::Traces;
-use crate::interrupt;
+use crate::progress::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::plan::{Plan, PlanFiles};
 use pathweave_experiments::record::{FORMAT, Header, Record, Shard, program};
 use pathweave_experiments::runs::{OpenError, Sources, Sweep};
 use pathweave_lab::scenario::{BUILTIN, Document, builtin};
+use pathweave_runner::{Engine, Failure, Run, Traces, Watch, caught, check, failed};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::num::NonZero;
@@ -90,7 +86,7 @@ impl Ready {
             files.push(traces);
         }
         for cell in sweep.cells.iter().filter(|c| c.point == 0) {
-            crate::plan::check(&cell.data, &cell.document, registry, &files[cell.scenario])?;
+            check(&cell.data, &cell.document, registry, &files[cell.scenario])?;
         }
         let unreadable = |(name, reason)| Failure::Input(format!("{name}: {reason}"));
         let hash = sweep.hash(&files).map_err(unreadable)?;
@@ -156,11 +152,11 @@ impl Ready {
         registry: &Registry,
         engine: &Engine,
     ) -> io::Result<bool> {
-        let progress = progress(wanted.len());
+        let progress = Progress::new(wanted.len());
         let out = Mutex::new((file, None::<io::Error>));
         let (at, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = || {
-            while !interrupt::asked()
+            while !progress.stop()
                 && let Some(number) = wanted.get(at.fetch_add(1, Ordering::SeqCst))
             {
                 let line = self.one(*number, registry, engine).line();
@@ -175,7 +171,7 @@ impl Ready {
                         return;
                     }
                 };
-                progress.inc(1);
+                progress.finished_one();
             }
         };
         let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -184,7 +180,7 @@ impl Ready {
             (1..threads).for_each(|_| drop(scope.spawn(work)));
             work();
         });
-        progress.finish_and_clear();
+        drop(progress);
         let (_, error) = out.into_inner().unwrap_or_else(|e| e.into_inner());
         match error {
             Some(error) => Err(error),
@@ -201,8 +197,8 @@ impl Ready {
             seed,
             registry,
             files: &self.files[cell.scenario],
-            capture: None,
-            through_bytes: false,
+            prepare: None,
+            number,
         };
         let result = caught(&cell.run.label(), || engine(&run)).unwrap_or_else(|fault| failed(&run, &fault));
         Record::new(&self.sweep, number, &result)

@@ -1,8 +1,6 @@
 //! `pathweave sweep`.
 
 use crate::args::SweepOptions;
-use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::shard::{Existing, Ready};
 use pathweave_algorithms::Registry;
@@ -10,6 +8,7 @@ use pathweave_experiments::claim::verdicts;
 use pathweave_experiments::page::page;
 use pathweave_experiments::reproduction::text as claims;
 use pathweave_experiments::results::Results;
+use pathweave_runner::{Engine, Failure};
 use std::io::{self, Write};
 use std::process::ExitCode;
 

@@ -1,15 +1,13 @@
 //! `pathweave validate`.
 
 use crate::args::ValidateOptions;
-use crate::execute::spread;
-use crate::failure::Failure;
-use crate::fault::caught;
-use crate::plan::schedulers;
+use crate::progress::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
 use pathweave_lab::validation::{
     self, Alternatives, Comparison, OurRun, Reference, Summary, comparison_table, gain_table, summary_table,
 };
+use pathweave_runner::{Failure, caught, chosen, spread};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,7 +29,7 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     }
     let mut text = format!("{}\n{}", comparison_table(&comparisons), summary_table(&summary));
     if let Some(list) = &options.schedulers {
-        let alternatives = alternatives(&comparisons, &schedulers(list, registry)?, options, registry)?;
+        let alternatives = alternatives(&comparisons, &chosen(list, registry)?, options, registry)?;
         text.push_str(&format!("\n{}", gain_table(&alternatives)));
     }
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
@@ -95,7 +93,7 @@ fn runs(
     let sets: Vec<(&Reference, &Variant)> =
         references.iter().flat_map(|r| variants.iter().map(move |variant| (*r, variant))).collect();
     let all: Vec<_> = sets.iter().flat_map(|set| set.0.seeds().map(move |seed| (set.0, set.1, seed))).collect();
-    let done = spread(&all, options.jobs, |(reference, variant, seed)| {
+    let done = spread(&all, options.jobs, &Progress::new(all.len()), |(reference, variant, seed)| {
         match caught(&variant.label(), || validation::run_variant(reference, variant, *seed, registry)) {
             Ok(result) => result.map_err(|e| Failure::Input(format!("{}: {e}", reference.id))),
             Err(fault) => Ok(OurRun::failed(reference, *seed, fault)),

@@ -1,70 +1,91 @@
-//! Turns arguments into a plan of runs.
+//! From names to a plan of runs, with every mistake found before the first run.
 
-use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::files::Traces;
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::scenario::{BUILTIN, Document, Scenario, ScenarioError, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The scenario without any argument.
-pub(crate) const DEFAULT_SCENARIO: &str = "wifi-lte";
-/// The number of seeds without any argument.
-const DEFAULT_SEEDS: u32 = 5;
+/// The scenario that is run if none is named.
+pub const DEFAULT_SCENARIO: &str = "wifi-lte";
 
-/// The schedulers that run without any argument: Linux' own, the simple rules, and one for each idea against blocked receivers.
+/// The schedulers that are run if none are named: Linux' own, the simple rules, and one for each idea against blocked receivers.
 /// Schedulers that are not built in are added.
-pub(crate) const TELLING: [&str; 9] =
-    ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
+pub const TELLING: [&str; 9] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
+
+/// A scenario that was opened.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What it was asked for by: the name of a built-in scenario, or a file.
+    pub argument: String,
+    /// Its file with all overrides.
+    pub document: Document,
+    /// The folder of its file; nothing for built-in ones.
+    pub folder: Option<PathBuf>,
+}
+
+/// What is run on every scenario.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Schedulers, separated by commas, or `all`; without it [`TELLING`] and those that are not built in.
+    pub schedulers: Option<String>,
+    /// The row that the others are compared with. It is run even if `schedulers` does not name it.
+    pub against: Option<String>,
+    /// The scheduler whose time is explained. It is run even if `schedulers` does not name it.
+    pub why: Option<String>,
+    /// The seeds of each scheduler.
+    pub seeds: Vec<u64>,
+}
 
 /// One scenario with all that is run on it.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// Its name.
-    pub(crate) name: String,
-    /// What the command line calls it: the name of a built-in scenario, or a file.
-    pub(crate) argument: String,
+    pub name: String,
+    /// What it was asked for by: the name of a built-in scenario, or a file.
+    pub argument: String,
     /// Its file with all overrides.
-    pub(crate) document: Document,
+    pub document: Document,
     /// The files that it names.
-    pub(crate) traces: Traces,
+    pub traces: Traces,
     /// Each is a scheduler or plain TCP on a path, with the scenario for it.
-    pub(crate) variants: Vec<(Variant, Scenario)>,
+    pub variants: Vec<(Variant, Scenario)>,
     /// The seeds of each.
-    pub(crate) seeds: Vec<u64>,
+    pub seeds: Vec<u64>,
 }
 
 impl Plan {
     /// How many schedulers there are among the variants.
-    pub(crate) fn schedulers(&self) -> usize {
+    pub fn schedulers(&self) -> usize {
         self.variants.iter().filter(|(variant, _)| matches!(variant, Variant::Scheduler(_))).count()
     }
 }
 
 /// All scenarios in the order given; schedulers in the order given, then plain TCP on path 0, 1, ...
-pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
-    let mut schedulers = match &options.schedulers {
-        Some(list) => schedulers(list, registry)?,
+///
+/// # Errors
+/// At the first mistake in the request, in a scenario, or in a file that it names.
+pub fn plans(
+    request: &Request,
+    sources: impl IntoIterator<Item = Result<Source, Failure>>,
+    registry: &Registry,
+) -> Result<Vec<Plan>, Failure> {
+    let mut schedulers = match &request.schedulers {
+        Some(list) => chosen(list, registry)?,
         None => telling(registry),
     };
-    let named = [("--against", &options.against), ("--why", &options.why)];
+    let named = [("--against", &request.against), ("--why", &request.why)];
     let named: Vec<(&str, &str)> =
         named.iter().filter_map(|(option, name)| Some((*option, name.as_deref()?))).collect();
     for (option, name) in &named {
         add_named(option, name, &mut schedulers, registry)?;
     }
-    let default = [DEFAULT_SCENARIO.to_owned()];
-    let names = if options.scenarios.is_empty() { &default[..] } else { &options.scenarios };
-    let last_seed = options.seeds.map_or(DEFAULT_SEEDS, |n| n.get());
     let mut plans: Vec<Plan> = Vec::new();
-    for name in names {
-        let (mut document, folder) = open(name)?;
-        for (key, value) in &options.settings {
-            document.set(key, value)?;
-        }
-        let mut traces = Traces::new(folder);
+    for source in sources {
+        let Source { argument, document, folder } = source?;
+        let mut traces = Traces::new(folder.as_deref());
         let mut variants = Vec::new();
         for spec in &schedulers {
             let variant = Variant::Scheduler(spec.clone());
@@ -88,28 +109,26 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
         let Some(title) = variants.first().map(|(scenario, _)| scenario.name.clone()) else { continue };
         if plans.iter().any(|p| p.name == title) {
             return Err(Failure::Input(format!(
-                "{name}: there are two scenarios called {title}, and results go by that name; rename one"
+                "{argument}: there are two scenarios called {title}, and results go by that name; rename one"
             )));
         }
         plans.push(Plan {
             name: title,
-            argument: name.clone(),
+            argument,
             document,
             traces,
             variants: variants.into_iter().map(|(scenario, variant)| (variant, scenario)).collect(),
-            seeds: (1..=u64::from(last_seed)).collect(),
+            seeds: request.seeds.clone(),
         });
     }
     Ok(plans)
 }
 
 /// Builds the simulation once, so that mistakes in a trace are found before all runs.
-pub(crate) fn check(
-    scenario: &Scenario,
-    document: &Document,
-    registry: &Registry,
-    traces: &Traces,
-) -> Result<(), Failure> {
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(scenario: &Scenario, document: &Document, registry: &Registry, traces: &Traces) -> Result<(), Failure> {
     let Err(error) = Simulation::new(scenario, 1, registry, traces) else { return Ok(()) };
     let in_trace = |name: &&str| error.message.starts_with(&format!("{name}: "));
     match scenario.trace_files().into_iter().find(in_trace) {
@@ -119,13 +138,21 @@ pub(crate) fn check(
 }
 
 /// A built-in scenario or a file, and the folder of the file.
-pub(crate) fn open(name: &str) -> Result<(Document, Option<&Path>), Failure> {
+///
+/// # Errors
+/// If there is no such file, or it is not valid TOML.
+pub fn open(name: &str) -> Result<Source, Failure> {
+    let source = |document, folder: Option<&Path>| Source {
+        argument: name.to_owned(),
+        document,
+        folder: folder.map(Path::to_owned),
+    };
     if let Some(document) = builtin(name) {
-        return Ok((document, None));
+        return Ok(source(document, None));
     }
     let path = Path::new(name);
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok((Document::parse(name, &text)?, path.parent())),
+        Ok(text) => Ok(source(Document::parse(name, &text)?, path.parent())),
         Err(error) => {
             let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
             let hint = if name.contains('=') { "; put --set before a setting" } else { "" };
@@ -165,7 +192,10 @@ fn add_named(
 }
 
 /// The entries of `--schedulers`, each once.
-pub(crate) fn schedulers(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Failure> {
+///
+/// # Errors
+/// If an entry is wrong, or there is none.
+pub fn chosen(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Failure> {
     let mut specs: Vec<SchedulerSpec> = Vec::new();
     for entry in list.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         let new = if entry == "all" { SchedulerSpec::all(registry) } else { vec![SchedulerSpec::parse(entry)?] };

@@ -1,13 +1,9 @@
 //! Spreads runs over threads, and writes their lines of JSON as soon as possible.
 
-use crate::args::CompareOptions;
-use crate::engine::{Engine, Run, failed};
+use crate::engine::{Engine, Prepare, Run, failed};
 use crate::failure::Failure;
 use crate::fault::caught;
-use crate::interrupt;
-use crate::pcap::Capture;
 use crate::plan::Plan;
-use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::aggregation_benefit;
 use pathweave_lab::results::RunResult;
@@ -17,23 +13,45 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Looks on while runs are made, from any of their threads.
+pub trait Watch: Sync {
+    /// Whether somebody asked to stop: no further run is begun.
+    fn stop(&self) -> bool {
+        false
+    }
+
+    /// One more run is finished.
+    fn finished_one(&self) {}
+}
+
+/// Nobody looks on.
+#[derive(Clone, Copy, Debug)]
+pub struct NoWatch;
+
+impl Watch for NoWatch {}
+
 /// The results of the runs.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// In the order of plans, variants and seeds, for any number of threads.
-    pub(crate) results: Vec<RunResult>,
-    /// How many runs were planned: more than there are results if Ctrl-C came before the end.
-    pub(crate) planned: usize,
+    pub results: Vec<RunResult>,
+    /// How many runs were planned: more than there are results if somebody asked to stop before the end.
+    pub planned: usize,
 }
 
 /// Makes all runs and writes a line of JSON for each to `lines`, in the order of the plan and as soon as it is known. A run that
-/// panics is a failed run. The first run of the plan is written to `capture`.
-pub(crate) fn execute(
+/// panics is a failed run. `prepare` gets each simulation before
+/// it runs.
+///
+/// # Errors
+/// If a line cannot be written.
+pub fn execute(
     plans: &[Plan],
     registry: &Registry,
     engine: &Engine,
-    options: &CompareOptions,
-    capture: Option<&Capture>,
+    jobs: Option<NonZero<usize>>,
+    watch: &dyn Watch,
+    prepare: Option<&Prepare<'_>>,
     lines: Option<&mut (dyn Write + Send)>,
 ) -> Result<Outcome, Failure> {
     let mut runs = Vec::new();
@@ -44,10 +62,8 @@ pub(crate) fn execute(
         for (variant, scenario) in &plan.variants {
             for seed in &plan.seeds {
                 let (document, files) = (&plan.document, &plan.traces);
-                // A capture is of the first run; the others are plain TCP's.
-                let capture = capture.filter(|_| runs.is_empty()).cloned();
-                let through_bytes = options.through_bytes;
-                runs.push(Run { document, scenario, variant, seed: *seed, registry, files, capture, through_bytes });
+                let number = runs.len();
+                runs.push(Run { document, scenario, variant, seed: *seed, registry, files, prepare, number });
             }
         }
         plan_of.resize(runs.len(), number);
@@ -57,34 +73,32 @@ pub(crate) fn execute(
             |i: usize| baselines.iter().copied().filter(|b| runs[*b].seed == runs[i].seed).collect::<Vec<_>>();
         baselines_of.extend((start..runs.len()).map(of_seed));
     }
-    // Seed by seed, so that what is finished after Ctrl-C can be compared, and plain TCP first, so that a line's aggregation benefit
+    // Seed by seed, so that what is finished after a stop can be compared, and plain TCP first, so that a line's aggregation benefit
     // is known when its run is done.
     let is_baseline = |i: usize| matches!(runs[i].variant, Variant::PlainTcp(_));
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(|i| (plan_of[*i], runs[*i].seed, !is_baseline(*i)));
 
-    let progress = progress(runs.len());
     let lines = Lines { baselines_of, results: runs.iter().map(|_| None).collect(), next: 0, out: lines, error: None };
     let lines = Mutex::new(lines);
     let at = AtomicUsize::new(0);
     let work = || {
-        while !interrupt::asked()
+        while !watch.stop()
             && let Some(&i) = order.get(at.fetch_add(1, Ordering::SeqCst))
         {
             let run = &runs[i];
             let label = run.variant.label();
             let result = caught(&label, || engine(run)).unwrap_or_else(|fault| failed(run, &fault));
             lines.lock().unwrap_or_else(|e| e.into_inner()).add(i, result);
-            progress.inc(1);
+            watch.finished_one();
         }
     };
     let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = options.jobs.map_or_else(processors, NonZero::get).min(runs.len().max(1));
+    let threads = jobs.map_or_else(processors, NonZero::get).min(runs.len().max(1));
     std::thread::scope(|scope| {
         (1..threads).for_each(|_| drop(scope.spawn(work)));
         work();
     });
-    progress.finish_and_clear();
     let planned = runs.len();
     let results = lines.into_inner().unwrap_or_else(|e| e.into_inner()).finish()?;
     Ok(Outcome { results, planned })
@@ -142,28 +156,22 @@ impl Lines<'_> {
 }
 
 /// Does `one` with every item, on `jobs` threads, in any order; the results are in the order of the items.
-pub(crate) fn spread<T: Sync, R: Send>(
+///
+/// # Errors
+/// If threads cannot be made.
+pub fn spread<T: Sync, R: Send>(
     items: &[T],
     jobs: Option<NonZero<usize>>,
+    watch: &dyn Watch,
     one: impl Fn(&T) -> R + Sync,
 ) -> Result<Vec<R>, Failure> {
     use rayon::prelude::*;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.map_or(0, NonZero::get)).build();
     let pool = pool.map_err(|e| Failure::Output(format!("threads: {e}")))?;
-    let progress = progress(items.len());
     let counted = |item: &T| {
         let result = one(item);
-        progress.inc(1);
+        watch.finished_one();
         result
     };
-    let results = pool.install(|| items.par_iter().with_max_len(1).map(counted).collect());
-    progress.finish_and_clear();
-    Ok(results)
-}
-
-/// On standard error, and only where that is a terminal.
-pub(crate) fn progress(runs: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
-    let bar = ProgressBar::new(runs as u64);
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    Ok(pool.install(|| items.par_iter().with_max_len(1).map(counted).collect()))
 }

@@ -9,27 +9,39 @@ thread_local! {
 }
 
 /// Parts of the paths of Pathweave's own sources.
-const OURS: [&str; 7] = [
+const OURS: [&str; 9] = [
     "crates/units/src/",
     "crates/wire/src/",
     "crates/proto/src/",
     "crates/algorithms/src/",
     "crates/netsim/src/",
     "crates/lab/src/",
+    "crates/report/src/",
+    "crates/runner/src/",
     "crates/cli/src/",
 ];
 
+/// What a scheduler in another language panics with when it fails: the message, which says everything by itself.
+#[derive(Debug)]
+pub struct SchedulerFault(pub String);
+
 /// Makes panics store their place for [`caught`] to report, instead of writing a message to standard error.
-pub(crate) fn remember_places() {
+pub fn remember_places() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| (l.file().replace('\\', "/"), l.line()));
         PLACE.with(|p| *p.borrow_mut() = place);
     }));
 }
 
-/// The value of `work`, or the message for its panic. `scheduler` is the one that runs.
-pub(crate) fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String> {
+/// The value of `work`.
+///
+/// # Errors
+/// The message for its panic. `scheduler` is the one that runs.
+pub fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        if let Some(SchedulerFault(message)) = panic.downcast_ref() {
+            return format!("the scheduler {scheduler} failed: {message}");
+        }
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an unknown panic");
         match PLACE.with(|p| p.borrow_mut().take()) {

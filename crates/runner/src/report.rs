@@ -1,6 +1,5 @@
-//! The page of `pathweave compare`, and the explanation page beside it.
+//! The page of a comparison, and the explanation page beside it.
 
-use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use pathweave_algorithms::Registry;
@@ -16,11 +15,14 @@ const EXPLAINED: Duration = Duration::from_secs(1);
 
 /// Writes the page and, beside it, a page with the decisions of each scheduler whose time is explained below the table. Returns
 /// the paths of the explanation pages.
-pub(crate) fn write(
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_pages(
     path: &Path,
     results: &[RunResult],
     plans: &[Plan],
-    options: &CompareOptions,
+    (against, why): (Option<&str>, Option<&str>),
     registry: &Registry,
 ) -> Result<Vec<PathBuf>, Failure> {
     let (mut about, mut written) = (Vec::new(), Vec::new());
@@ -28,8 +30,8 @@ pub(crate) fn write(
         let Some((_, scenario)) = plan.variants.first() else { continue };
         let mut known = About::of(scenario);
         known.command = command(plan, scenario);
-        let comparison = Comparison::of(&plan.name, results, options.against.as_deref());
-        let scheduler = explained(&comparison, options.why.as_deref()).map(|row| row.scheduler.as_str());
+        let comparison = Comparison::of(&plan.name, results, against);
+        let scheduler = explained(&comparison, why).map(|row| row.scheduler.as_str());
         if let Some((file, link, text)) = scheduler.and_then(|name| explanation(path, plan, name, results, registry)) {
             std::fs::write(&file, text).map_err(Failure::writing(file.display()))?;
             known.explanation = Some(link);
@@ -37,7 +39,7 @@ pub(crate) fn write(
         }
         about.push(known);
     }
-    let text = page(results, &about, options.against.as_deref(), options.why.as_deref());
+    let text = page(results, &about, against, why);
     std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
     Ok(written)
 }

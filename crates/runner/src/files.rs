@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The files that one scenario names.
 #[derive(Clone, Debug)]
-pub(crate) struct Traces {
+pub struct Traces {
     /// Where the scenario's file is; nothing for built-in ones.
     folder: Option<PathBuf>,
     read: BTreeMap<String, String>,
@@ -14,7 +14,7 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// None yet; names are relative to the folder of the scenario's file, then to the current one.
-    pub(crate) fn new(folder: Option<&Path>) -> Self {
+    pub fn new(folder: Option<&Path>) -> Self {
         Traces { folder: folder.map(Path::to_owned), read: BTreeMap::new() }
     }
 
@@ -22,7 +22,7 @@ impl Traces {
     ///
     /// # Errors
     /// Name of the first file that cannot be read, and why.
-    pub(crate) fn load(&mut self, scenario: &Scenario) -> Result<(), (String, String)> {
+    pub fn load(&mut self, scenario: &Scenario) -> Result<(), (String, String)> {
         for name in scenario.trace_files() {
             if !self.read.contains_key(name) {
                 let text = self.find(name).map_err(|reason| (name.to_owned(), reason))?;

@@ -1,0 +1,20 @@
+//! From names and files to runs on threads: what the command and the Python package have in common.
+//!
+//! [`open`] finds a scenario, [`plans`] checks everything that is to be run, [`execute`] makes the runs and keeps those that are finished
+//! when somebody asks to [stop](Watch::stop). The terminal, its progress bar and its signals are the command's.
+
+mod engine;
+mod execute;
+mod failure;
+mod fault;
+mod files;
+mod plan;
+mod report;
+
+pub use engine::{Engine, Prepare, Run, failed, simulate};
+pub use execute::{NoWatch, Outcome, Watch, execute, spread};
+pub use failure::Failure;
+pub use fault::{SchedulerFault, caught, remember_places};
+pub use files::Traces;
+pub use plan::{DEFAULT_SCENARIO, Plan, Request, Source, TELLING, check, chosen, open, plans};
+pub use report::write_pages;
