@@ -17,9 +17,9 @@
 //! use pathweave_algorithms::Registry;
 //! use pathweave_driver::{Applications, Driver, PacketIo, Received};
 //! use pathweave_proto::config::ConnectionConfig;
-//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, ReadError, Secrets, WriteError};
+//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, PacketTooBig, ReadError, Secrets, WriteError};
 //! use pathweave_units::{Duration, Instant};
-//! use pathweave_wire::codec::{EncodeError, decode_into, encode};
+//! use pathweave_wire::codec::{DecodeError, EncodeError, decode_into, decode_packet_too_big, encode};
 //! use pathweave_wire::{Ecn, Segment};
 //! use std::collections::VecDeque;
 //!
@@ -30,6 +30,8 @@
 //! #[derive(Default)]
 //! struct Memory {
 //!     packets: VecDeque<(Instant, usize, Bytes)>,
+//!     /// What routers say of packets that were too large, until the driver asks, which it does after each batch.
+//!     messages: VecDeque<(usize, PacketTooBig)>,
 //!     /// Read and written again and again, so that no packet allocates one.
 //!     segment: Segment,
 //! }
@@ -42,13 +44,21 @@
 //!         // `None` where there is none to read or where it has handed out a whole batch: applications act in between.
 //!         while self.packets.front().is_some_and(|(at, ..)| *at <= now) {
 //!             let Some((_, host, packet)) = self.packets.pop_front() else { break };
-//!             // The segment's data stays where it is: it shares the packet's memory. What is no TCP, or is damaged, is
-//!             // dropped, as a host drops it.
-//!             if let Ok(ecn) = decode_into(&packet, 0..packet.len(), &mut self.segment) {
-//!                 return Ok(Some(Received { host, ecn, segment: &self.segment }));
+//!             // The segment's data stays where it is: it shares the packet's memory. What is neither TCP nor a message
+//!             // about TCP, or is damaged, is dropped, as a host drops it.
+//!             match decode_into(&packet, 0..packet.len(), &mut self.segment) {
+//!                 Ok(ecn) => return Ok(Some(Received { host, ecn, segment: &self.segment })),
+//!                 Err(DecodeError::Protocol) => {
+//!                     self.messages.extend(decode_packet_too_big(&packet).ok().map(|message| (host, message)));
+//!                 }
+//!                 Err(_) => {}
 //!             }
 //!         }
 //!         Ok(None)
+//!     }
+//!
+//!     fn receive_packet_too_big(&mut self, _now: Instant) -> Option<(usize, PacketTooBig)> {
+//!         self.messages.pop_front()
 //!     }
 //!
 //!     fn send(

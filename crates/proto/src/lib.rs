@@ -35,6 +35,7 @@ pub use connection::{
 };
 pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
-    LocalAddress, PacketTooBig, PathMtuError, Secrets, UnknownListener,
+    LocalAddress, PathMtuError, Secrets, UnknownListener,
 };
+pub use pathweave_wire::PacketTooBig;
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -5,6 +5,7 @@
 mod codec;
 mod connection;
 mod decisions;
+mod icmp;
 mod scenario;
 mod super_segments;
 mod world;
@@ -12,5 +13,6 @@ mod world;
 pub use codec::codec;
 pub use connection::connection;
 pub use decisions::decisions;
+pub use icmp::icmp;
 pub use scenario::scenario;
 pub use super_segments::super_segments;

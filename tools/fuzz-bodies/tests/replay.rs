@@ -34,6 +34,11 @@ fn decisions() {
 }
 
 #[test]
+fn icmp() {
+    replay("icmp", pathweave_fuzz_bodies::icmp);
+}
+
+#[test]
 fn scenario() {
     replay("scenario", pathweave_fuzz_bodies::scenario);
 }
@@ -50,6 +55,7 @@ fn random_inputs() {
         pathweave_fuzz_bodies::codec(&input);
         pathweave_fuzz_bodies::connection(&input);
         pathweave_fuzz_bodies::decisions(&input);
+        pathweave_fuzz_bodies::icmp(&input);
         pathweave_fuzz_bodies::super_segments(&input);
     }
 }

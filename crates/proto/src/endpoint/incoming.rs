@@ -257,6 +257,7 @@ impl Endpoint {
         let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), new, syn, addresses)?;
         self.limit_half_open();
         let index = self.insert(connection, (syn.dst, syn.src));
+        self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
         let handle = self.handle_of(index);
         self.half_open.push_back(handle);
         self.touch(index);

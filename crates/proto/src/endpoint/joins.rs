@@ -9,7 +9,7 @@ use pathweave_wire::{Ecn, Segment};
 impl Endpoint {
     /// Starts the subflows that a connection wants.
     #[cold]
-    pub(super) fn join(&mut self, index: u32) {
+    pub(super) fn join(&mut self, now: Instant, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         for (local, remote) in connection.wanted_joins() {
             if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
@@ -21,6 +21,7 @@ impl Endpoint {
             let connection = self.slots[index as usize].connection.as_deref_mut();
             if let Some(id) = connection.and_then(|c| c.join((local, remote), new)) {
                 self.register(index, (local, remote), id);
+                self.use_learned_path_mtu(now, index, (local.ip(), remote.ip()));
             }
         }
     }
@@ -39,6 +40,7 @@ impl Endpoint {
         match connection.accept_join(now, syn, new) {
             Ok(subflow) => {
                 self.register(index, (syn.dst, syn.src), subflow);
+                self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
                 self.touch(index);
             }
             Err(reason) => self.refuse_segment(syn, Some(reason)),
@@ -54,7 +56,8 @@ impl Endpoint {
             Some(id) => {
                 connection.handle_segment(now, id, ecn, segment);
                 self.register(index, addresses, id);
-                self.after_input(index);
+                self.use_learned_path_mtu(now, index, (addresses.0.ip(), addresses.1.ip()));
+                self.after_input(now, index);
             }
             None if connection.table().has_late_join(&segment.dst, &segment.src) => self.touch(index),
             None => {

@@ -25,7 +25,8 @@ pub use incoming::{AcceptError, Incoming};
 use listener::Listeners;
 pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
 use observing::Observing;
-pub use path_mtu::{PacketTooBig, PathMtuError};
+pub use path_mtu::PathMtuError;
+use path_mtu::PathMtus;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Payload, Segment};
@@ -104,8 +105,7 @@ pub struct Endpoint {
     backlog: Backlog,
     /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
     routes: Option<BTreeSet<(IpAddr, IpAddr)>>,
-    /// The largest IP packet between a local and a remote address, where it is not what a connection's settings say.
-    path_mtus: BTreeMap<(IpAddr, IpAddr), u32>,
+    path_mtus: PathMtus,
     /// Connections with something to send.
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -125,7 +125,7 @@ impl Endpoint {
         Endpoint {
             secrets,
             routes: None,
-            path_mtus: BTreeMap::new(),
+            path_mtus: PathMtus::default(),
             slots: Vec::new(),
             free: Vec::new(),
             by_addresses: Demux::default(),
@@ -183,6 +183,7 @@ impl Endpoint {
         let (new, ids) = (self.new_subflow(local, remote), with_ids(addresses));
         let connection = Connection::connect(now, config, key, new, (local, remote), &ids)?;
         let index = self.insert(connection, (local, remote));
+        self.use_learned_path_mtu(now, index, (local.ip(), remote.ip()));
         self.touch(index);
         Ok(self.handle_of(index))
     }
@@ -329,7 +330,7 @@ impl Endpoint {
             }
             if connection.table().is_between(subflow, &segment.dst, &segment.src) {
                 connection.handle_segment(now, subflow, ecn, segment);
-                return self.after_input(index);
+                return self.after_input(now, index);
             }
             // The subflow's name has been given to another.
             self.by_addresses.remove((segment.dst, segment.src));
@@ -397,10 +398,10 @@ impl Endpoint {
     }
 
     /// After input: new joins, events, and whatever it now has to send.
-    fn after_input(&mut self, index: u32) {
+    fn after_input(&mut self, now: Instant, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         if connection.wants_joins() {
-            self.join(index);
+            self.join(now, index);
         }
         self.touch(index);
     }

@@ -65,7 +65,7 @@ impl Secrets {
 impl Endpoint {
     pub(super) fn new_subflow(&mut self, local: SocketAddr, remote: SocketAddr) -> NewSubflow {
         let timestamp = self.secrets.timestamp_offset(local.ip(), remote.ip());
-        let mtu = self.path_mtus.get(&(local.ip(), remote.ip())).copied();
+        let mtu = self.path_mtus.configured(&(local.ip(), remote.ip()));
         let random = &mut self.secrets.random;
         NewSubflow { origin: Origin { sequence: random.next_u32(), timestamp }, nonce: random.next_u32(), mtu }
     }

@@ -22,7 +22,7 @@ impl Endpoint {
             }
             slot.check = None;
             if slot.connection.as_deref_mut().is_some_and(|c| c.handle_check(now)) {
-                self.after_input(index);
+                self.after_input(now, index);
             }
             self.update_check(index);
         }
@@ -39,8 +39,9 @@ impl Endpoint {
             if let Some(connection) = slot.connection.as_deref_mut() {
                 if connection.poll_timeout().is_some_and(|t| t <= now) {
                     connection.handle_timeout(now);
+                    self.share_learned_path_mtus(now, index);
                 }
-                self.after_input(index);
+                self.after_input(now, index);
             }
         }
     }

@@ -184,11 +184,7 @@ impl Tcp {
 
     /// Largest TCP payload plus options that path and peer take.
     pub(crate) fn largest_segment(&self) -> u32 {
-        self.own_mss().min(self.agreed.peer_mss)
-    }
-
-    fn own_mss(&self) -> u32 {
-        largest_segment(self.path_mtu.mtu, self.local.is_ipv4())
+        largest_segment(self.path_mtu.mtu, self.local.is_ipv4()).min(self.agreed.peer_mss)
     }
 
     #[cold]
@@ -196,7 +192,10 @@ impl Tcp {
         segment.flags |= Flags::SYN;
         let answering = self.opening.peer_synced;
         segment.window = window.min(65_535) as u16;
-        segment.options.mss = Some(self.own_mss().min(65_535) as u16);
+        //= RFC 8201 §5.4: "The value sent in the TCP MSS option is independent of the PMTU"
+        //= tests: learned_path_mtu::what_one_connection_finds_out_all_between_the_same_addresses_use
+        let own = largest_segment(self.path_mtu.limit, self.local.is_ipv4());
+        segment.options.mss = Some(own.min(65_535) as u16);
         segment.options.sack_permitted =
             self.config.recovery != LossRecovery::NewReno && (!answering || self.agreed.sack);
         if self.config.window_scaling

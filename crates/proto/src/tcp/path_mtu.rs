@@ -14,6 +14,7 @@
 use super::Tcp;
 use super::mtu_probe::MtuProbe;
 use crate::config::{PathMtuDiscovery, TIMESTAMP_BYTES, largest_segment, least_mtu};
+use core::net::IpAddr;
 use pathweave_units::Instant;
 
 /// Timeouts in a row after which a smaller segment is tried.
@@ -21,6 +22,9 @@ const SILENT_TIMEOUTS: u32 = 2;
 /// Sizes to go down to where nobody says which, bytes: Ethernet with PPPoE, the least of IPv6, a plateau of RFC 1191 §7.1, the
 /// least of IPv4.
 pub(super) const STEPS: [u32; 4] = [1492, 1280, 1006, 552];
+
+/// What networks take, for a router that names no size: RFC 1191 §7.1, table 7-1.
+const PLATEAUS: [u32; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 
 /// Whether a message that a packet was too large is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +61,8 @@ pub(super) struct PathMtu {
     trial: Option<u32>,
     /// The MTU that the path was said to have; it may have become smaller.
     pub(super) limit: u32,
+    /// A smaller one was found out, and nobody has asked since.
+    learned: bool,
     /// A larger segment that is out, and when one is tried.
     pub(super) probe: Option<MtuProbe>,
     pub(super) raise_at: Instant,
@@ -72,10 +78,16 @@ impl PathMtu {
             claim: None,
             trial: None,
             limit: mtu,
+            learned: false,
             probe: None,
             raise_at: Instant::FAR_FUTURE,
         }
     }
+}
+
+/// The plateau of RFC 1191 §7.1 below the size of a packet that was too large.
+fn plateau_below(packet: u32) -> u32 {
+    PLATEAUS.into_iter().find(|plateau| *plateau < packet).unwrap_or(0)
 }
 
 impl Tcp {
@@ -141,9 +153,10 @@ impl Tcp {
         let Some(segment) = at.and_then(|at| self.queue.sent_at(at)) else { return PacketTooBigVerdict::NotInFlight };
         let (at, len) = (segment.ssn, segment.len);
         let mtu = match mtu {
-            0 => self.step_below(self.path_mtu.mtu).unwrap_or(least_mtu(ipv4)),
-            mtu => mtu.max(least_mtu(ipv4)),
+            0 => plateau_below(self.packet_bytes(len)),
+            mtu => mtu,
         };
+        let mtu = mtu.max(least_mtu(ipv4));
         let fits = self.data_bytes(mtu);
         if mtu >= self.path_mtu.mtu || len <= fits {
             return PacketTooBigVerdict::NotTooBig;
@@ -154,8 +167,41 @@ impl Tcp {
             self.path_mtu.claim = first.or(Some((at, mtu)));
             return PacketTooBigVerdict::Waits;
         }
-        self.set_path_mtu(now, mtu);
+        self.learn_path_mtu(now, mtu);
         PacketTooBigVerdict::Taken
+    }
+
+    /// The size of the IP packet with so much data, bytes.
+    fn packet_bytes(&self, data: u32) -> u32 {
+        let mtu = self.path_mtu.mtu;
+        data + self.path_mtu.options + mtu - largest_segment(mtu, self.local.is_ipv4())
+    }
+
+    /// It was found out that the path takes no larger packets.
+    #[cold]
+    fn learn_path_mtu(&mut self, now: Instant, mtu: u32) {
+        self.set_path_mtu(now, mtu);
+        self.path_mtu.learned = true;
+    }
+
+    /// The path is known to take no larger packets, from another subflow; the answer is whether that is news.
+    pub(crate) fn limit_path_mtu(&mut self, now: Instant, mtu: u32) -> bool {
+        let is_news = mtu < self.path_mtu.mtu;
+        if is_news {
+            self.set_path_mtu(now, mtu);
+        }
+        is_news
+    }
+
+    /// The addresses that it is between.
+    pub(crate) fn address_pair(&self) -> (IpAddr, IpAddr) {
+        (self.local.ip(), self.remote.ip())
+    }
+
+    /// What was found out since this was asked last.
+    #[inline]
+    pub(crate) fn take_learned_path_mtu(&mut self) -> Option<u32> {
+        core::mem::take(&mut self.path_mtu.learned).then_some(self.path_mtu.mtu)
     }
 
     /// The next smaller size that makes a difference, where nobody says which.
@@ -170,7 +216,7 @@ impl Tcp {
         if let Some((_, mtu)) =
             self.path_mtu.claim.take_if(|(at, _)| *at <= self.send.una).filter(|c| c.0 == self.send.una)
         {
-            return self.set_path_mtu(now, mtu);
+            return self.learn_path_mtu(now, mtu);
         }
         if self.config.path_mtu_discovery == PathMtuDiscovery::Messages {
             return;
@@ -186,7 +232,7 @@ impl Tcp {
             // Neither does that size arrive.
             Some(mtu) if self.path_mtu.delivered == 0 => mtu,
             Some(mtu) if (self.path_mtu.delivered..head).contains(&self.data_bytes(mtu)) => {
-                return self.set_path_mtu(now, mtu);
+                return self.learn_path_mtu(now, mtu);
             }
             _ => self.path_mtu.mtu,
         };

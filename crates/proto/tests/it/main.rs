@@ -19,6 +19,7 @@ mod handshake;
 mod hostile;
 mod incoming;
 mod keep_alive;
+mod learned_path_mtu;
 mod loss_recovery;
 mod mappings;
 mod mp_capable;

@@ -174,13 +174,20 @@ fn messages_that_cannot_be_true_are_not_believed() {
 }
 
 #[test]
-fn an_old_router_that_names_no_size_gets_the_next_smaller_one() {
+fn an_old_router_that_names_no_size_gets_the_next_plateau() {
     let mut pair = Pair::new(&[10], config());
     pair.connect();
     pair.write(Client, 1424);
-    let real = message(&pair, Client, 0);
-    assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &real), PacketTooBigVerdict::Taken);
-    assert_eq!(pair.subflow(Client, 0).path_mtu, 1280);
+    for plateau in [1492, 1006, 552] {
+        let real = message(&pair, Client, 0);
+        let first = pair.sent(Client).find(|p| p.is_data()).expect("data was sent").segment.seq;
+        let told = PacketTooBig { sequence: first, ..real };
+        assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &told), PacketTooBigVerdict::Taken);
+        assert_eq!(pair.subflow(Client, 0).path_mtu, plateau, "RFC 1191 §7.1");
+        pair.settle();
+    }
+    let told = message(&pair, Client, 0);
+    assert_eq!(pair.driver.endpoints[0].handle_packet_too_big(pair.now, &told), PacketTooBigVerdict::NotTooBig);
 }
 
 /// RFC 5927 §7.2: segments of that size have arrived, so the message is believed only if this one does not.

@@ -1,4 +1,5 @@
-//! Segments to bytes and back: IPv4 or IPv6, TCP, and every option of RFC 8684 §3.
+//! Segments to bytes and back: IPv4 or IPv6, TCP, and every option of RFC 8684 §3; and, from bytes, the ICMP messages about packets
+//! that were too large.
 //!
 //! Decoding is total: whatever the bytes are, it gives a value or says which header is wrong, and an option that is
 //! malformed or unknown leaves no trace. Neither direction copies data that it need not or allocates per segment:
@@ -11,6 +12,7 @@
 //! Bytes hold more forms than values do. What is not kept: reserved bits, the order of options and their padding, the
 //! urgent pointer, and of the IP header everything but addresses and ECN. Encoding always writes one form.
 
+mod icmp;
 mod mptcp;
 mod options;
 mod packet;
@@ -20,6 +22,7 @@ mod arbitrary;
 #[cfg(test)]
 mod tests;
 
+pub use icmp::decode_packet_too_big;
 pub use options::{decode_options, encode_options};
 pub use packet::{
     MAX_HEADER_BYTES, Packet, PartialHeader, decode, decode_into, decode_unverified_into, encode, encode_header,
@@ -55,19 +58,25 @@ impl core::fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Why bytes are no segment.
+/// Why bytes are no segment, or no message about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The IP header is cut off or contradicts itself.
     Ip,
     /// A fragment of a packet.
     Fragment,
-    /// Not TCP.
+    /// Not TCP, or not ICMP where a message is read.
     Protocol,
     /// The TCP header is cut off or contradicts itself.
     Tcp,
-    /// The checksum of the IPv4 or the TCP header is wrong.
+    /// The checksum of the IPv4 header, of the TCP segment or of the ICMP message is wrong.
     Checksum,
+    /// The ICMP message is cut off.
+    Icmp,
+    /// An ICMP message of another kind.
+    OtherMessage,
+    /// What the ICMP message quotes is no TCP segment of the message's receiver, or is cut off.
+    Quote,
 }
 
 impl core::fmt::Display for DecodeError {
@@ -75,9 +84,12 @@ impl core::fmt::Display for DecodeError {
         f.write_str(match self {
             DecodeError::Ip => "no IP header",
             DecodeError::Fragment => "a fragment",
-            DecodeError::Protocol => "the packet does not carry TCP",
+            DecodeError::Protocol => "the packet carries another protocol",
             DecodeError::Tcp => "the TCP header is cut short or malformed",
             DecodeError::Checksum => "a wrong checksum",
+            DecodeError::Icmp => "the ICMP message is cut short",
+            DecodeError::OtherMessage => "the ICMP message is about something else than a packet's size",
+            DecodeError::Quote => "the ICMP message quotes no TCP segment of its receiver",
         })
     }
 }

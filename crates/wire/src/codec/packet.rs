@@ -18,10 +18,10 @@ const MAX_PAYLOAD_BYTES: usize = 65_535;
 static ZEROS: [u8; MAX_PAYLOAD_BYTES] = [0; MAX_PAYLOAD_BYTES];
 /// RFC 1700's default time to live, which Linux has too.
 const HOP_LIMIT: u8 = 64;
-const PROTOCOL_TCP: u8 = 6;
+pub(super) const PROTOCOL_TCP: u8 = 6;
 /// Headers without options.
-const IPV4_BYTES: usize = 20;
-const IPV6_BYTES: usize = 40;
+pub(super) const IPV4_BYTES: usize = 20;
+pub(super) const IPV6_BYTES: usize = 40;
 const TCP_BYTES: usize = 20;
 /// Where a TCP header has its checksum.
 const CHECKSUM_OFFSET: u16 = 16;
@@ -140,7 +140,7 @@ fn write_header<const COMPLETE: bool>(
     let header_len = TCP_BYTES + options_len;
     let tcp_len = u16::try_from(header_len + payload_len as usize).map_err(|_| too_long)?;
     // RFC 9293 §3.1: the pseudo-header has the addresses, the protocol and the length.
-    let mut sum = pseudo_sum(tcp_len);
+    let mut sum = pseudo_sum(PROTOCOL_TCP, tcp_len);
     match addresses {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let [l0, l1] = tcp_len.checked_add(IPV4_BYTES as u16).ok_or(too_long)?.to_be_bytes();
@@ -190,7 +190,7 @@ fn write_header<const COMPLETE: bool>(
 }
 
 /// What the addresses add to a checksum.
-fn addresses_sum(src: IpAddr, dst: IpAddr) -> u64 {
+pub(super) fn addresses_sum(src: IpAddr, dst: IpAddr) -> u64 {
     let sum = |address| match address {
         IpAddr::V4(address) => swapped_sum_of_words(&[address.octets()]),
         IpAddr::V6(address) => swapped_sum(&address.octets()),
@@ -198,9 +198,9 @@ fn addresses_sum(src: IpAddr, dst: IpAddr) -> u64 {
     sum(src) + sum(dst)
 }
 
-/// The part of a TCP checksum's pseudo-header that is no address.
-fn pseudo_sum(tcp_len: u16) -> u64 {
-    swapped_sum_of_words(&[[0, PROTOCOL_TCP, 0, 0], u32::from(tcp_len).to_be_bytes()])
+/// The part of a checksum's pseudo-header that is no address.
+pub(super) fn pseudo_sum(protocol: u8, len: u16) -> u64 {
+    swapped_sum_of_words(&[[0, protocol, 0, 0], u32::from(len).to_be_bytes()])
 }
 
 /// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet, as Ethernet pads short ones, are passed
@@ -252,7 +252,7 @@ fn share(memory: &Bytes, payload: &[u8], segment: &mut Segment) {
 fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), DecodeError> {
     let Ip { src, dst, ecn, content } = match read_plain_ipv4(bytes) {
         Some(ip) => ip,
-        None => read_any_ip(bytes)?,
+        None => read_any_ip(bytes, IpNumber::TCP)?,
     };
     let words = content.as_chunks().0.first_chunk().ok_or(DecodeError::Tcp)?;
     let [[s0, s1, d0, d1], seq, ack, [offset, flags, w0, w1], _] = *words;
@@ -261,7 +261,7 @@ fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Resul
     let options = header.get(TCP_BYTES..).ok_or(DecodeError::Tcp)?;
     // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
     let len = u16::try_from(content.len()).map_err(|_| DecodeError::Ip)?;
-    if VERIFY && fold(addresses_sum(src, dst) + pseudo_sum(len) + swapped_sum(content)) != 0xffff {
+    if VERIFY && fold(addresses_sum(src, dst) + pseudo_sum(PROTOCOL_TCP, len) + swapped_sum(content)) != 0xffff {
         return Err(DecodeError::Checksum);
     }
     segment.src = SocketAddr::new(src, u16::from_be_bytes([s0, s1]));
@@ -278,10 +278,10 @@ fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Resul
 /// What is needed of an IP header.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ip<'a> {
-    src: IpAddr,
-    dst: IpAddr,
+    pub(super) src: IpAddr,
+    pub(super) dst: IpAddr,
     ecn: Ecn,
-    content: &'a [u8],
+    pub(super) content: &'a [u8],
 }
 
 /// IPv4 without options, as nearly all packets are. Nothing for any other packet, nor where anything is wrong.
@@ -300,14 +300,14 @@ pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
     })
 }
 
-/// Any IP header, with its extensions.
-pub(super) fn read_any_ip(bytes: &[u8]) -> Result<Ip<'_>, DecodeError> {
+/// Any IP header, with its extensions, before this protocol.
+pub(super) fn read_any_ip(bytes: &[u8], protocol: IpNumber) -> Result<Ip<'_>, DecodeError> {
     let ip = IpSlice::from_slice(bytes).map_err(|_| DecodeError::Ip)?;
     let content = ip.payload();
     if content.fragmented {
         return Err(DecodeError::Fragment);
     }
-    if content.ip_number != IpNumber::TCP {
+    if content.ip_number != protocol {
         return Err(DecodeError::Protocol);
     }
     let ecn = match &ip {

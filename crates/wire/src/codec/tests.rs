@@ -8,8 +8,10 @@ use crate::mptcp::{
     ResetReason, Token,
 };
 use crate::{Ecn, Flags, MAX_OPTION_BYTES, Options, Payload, SackBlock, Segment, Timestamps};
+use etherparse::IpNumber;
 use proptest::prelude::*;
 
+mod icmp;
 mod partial;
 
 fn bytes_of(options: &Options) -> Vec<u8> {
@@ -401,9 +403,9 @@ proptest! {
             out[10..12].copy_from_slice(&sum.to_le_bytes());
         }
         if let Some(plain) = read_plain_ipv4(&out) {
-            prop_assert_eq!(Ok(plain), read_any_ip(&out));
+            prop_assert_eq!(Ok(plain), read_any_ip(&out, IpNumber::TCP));
         } else if out[0] == 0x45 && out[9] == 6 {
-            prop_assert!(read_any_ip(&out).is_err());
+            prop_assert!(read_any_ip(&out, IpNumber::TCP).is_err());
         }
     }
 

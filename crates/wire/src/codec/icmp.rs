@@ -1,0 +1,87 @@
+//! The ICMP messages that a packet was too large for a link: type 3 code 4 of ICMPv4 (RFC 792, RFC 1191 §4), type 2 of ICMPv6
+//! (RFC 4443 §3.2).
+//!
+//! A message quotes the beginning of the packet that it is about. Eight bytes of its TCP header are needed: its ports and
+//! its sequence number, which an attacker who does not see the traffic cannot know (RFC 5927 §4.1). Nothing else of the quoted packet is
+//! looked at: a router has changed its time to live, and has cut it off somewhere.
+
+use super::DecodeError;
+use super::packet::{IPV4_BYTES, IPV6_BYTES, Ip, PROTOCOL_TCP, addresses_sum, pseudo_sum, read_any_ip};
+use crate::PacketTooBig;
+use crate::checksum::{fold, swapped_sum};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use etherparse::IpNumber;
+
+const FRAGMENTATION_NEEDED: [u8; 2] = [3, 4];
+const PACKET_TOO_BIG: u8 = 2;
+
+/// Reads an IPv4 or IPv6 packet that holds a message about a TCP segment of its receiver's: what to do where
+/// [`decode`](super::decode) or [`decode_into`](super::decode_into) answer [`DecodeError::Protocol`]. The result is what
+/// `Endpoint::handle_packet_too_big` takes, which decides whether to believe it.
+///
+/// # Errors
+/// If it is no such message, or a checksum is wrong.
+pub fn decode_packet_too_big(bytes: &[u8]) -> Result<PacketTooBig, DecodeError> {
+    let is_ipv6 = bytes.first().is_some_and(|first| first >> 4 == 6);
+    let number = if is_ipv6 { IpNumber::IPV6_ICMP } else { IpNumber::ICMP };
+    let Ip { src, dst, content, .. } = read_any_ip(bytes, number)?;
+    let len = u16::try_from(content.len()).map_err(|_| DecodeError::Ip)?;
+    // Only ICMPv6 sums up a pseudo-header (RFC 4443 §2.3).
+    let pseudo = if is_ipv6 { addresses_sum(src, dst) + pseudo_sum(number.0, len) } else { 0 };
+    let (header, quoted) = content.split_first_chunk().ok_or(DecodeError::Icmp)?;
+    if fold(pseudo + swapped_sum(content)) != 0xffff {
+        return Err(DecodeError::Checksum);
+    }
+    let [kind, code, _, _, m0, m1, m2, m3] = *header;
+    // An IPv4 router has 16 bits for the size; the code of an IPv6 message means nothing.
+    let mtu = match is_ipv6 {
+        true if kind == PACKET_TOO_BIG => u32::from_be_bytes([m0, m1, m2, m3]),
+        false if [kind, code] == FRAGMENTATION_NEEDED => u32::from(u16::from_be_bytes([m2, m3])),
+        _ => return Err(DecodeError::OtherMessage),
+    };
+    let quote = if is_ipv6 { read_ipv6_quote(quoted) } else { read_ipv4_quote(quoted) };
+    let Quote { local, remote, sequence } = quote.ok_or(DecodeError::Quote)?;
+    // Nobody but the sender of a packet gets the messages about it.
+    if local.ip() != dst {
+        return Err(DecodeError::Quote);
+    }
+    Ok(PacketTooBig { local, remote, sequence, mtu })
+}
+
+/// What is needed of the quoted segment.
+struct Quote {
+    local: SocketAddr,
+    remote: SocketAddr,
+    sequence: u32,
+}
+
+/// Nothing where it is no TCP segment's first fragment.
+fn read_ipv4_quote(bytes: &[u8]) -> Option<Quote> {
+    let words = bytes.as_chunks().0.first_chunk()?;
+    let [[version, _, _, _], [_, _, f0, f1], [_, protocol, _, _], src, dst] = *words;
+    let header_len = usize::from(version & 0xf) * 4;
+    let is_first = (f0 & 0x1f) | f1 == 0;
+    let is_tcp = version >> 4 == 4 && header_len >= IPV4_BYTES && is_first && protocol == PROTOCOL_TCP;
+    let tcp = bytes.get(header_len..).filter(|_| is_tcp)?;
+    read_tcp_quote(Ipv4Addr::from_octets(src).into(), Ipv4Addr::from_octets(dst).into(), tcp)
+}
+
+/// Nothing where it is no TCP segment right behind its IPv6 header, as all of ours are.
+fn read_ipv6_quote(bytes: &[u8]) -> Option<Quote> {
+    let (header, tcp) = bytes.split_first_chunk::<IPV6_BYTES>()?;
+    let ([version, _, _, _, _, _, next_header, _], addresses) = header.split_first_chunk()?;
+    let (src, dst) = addresses.split_first_chunk::<16>()?;
+    let is_tcp = version >> 4 == 6 && *next_header == PROTOCOL_TCP;
+    let dst = dst.first_chunk::<16>().filter(|_| is_tcp)?;
+    read_tcp_quote(Ipv6Addr::from_octets(*src).into(), Ipv6Addr::from_octets(*dst).into(), tcp)
+}
+
+/// The first eight bytes of a TCP header.
+fn read_tcp_quote(src: IpAddr, dst: IpAddr, tcp: &[u8]) -> Option<Quote> {
+    let [s0, s1, d0, d1, q0, q1, q2, q3] = *tcp.first_chunk()?;
+    Some(Quote {
+        local: SocketAddr::new(src, u16::from_be_bytes([s0, s1])),
+        remote: SocketAddr::new(dst, u16::from_be_bytes([d0, d1])),
+        sequence: u32::from_be_bytes([q0, q1, q2, q3]),
+    })
+}

@@ -1,0 +1,4 @@
+//! Bytes as ICMP messages.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pathweave_fuzz_bodies::icmp(data));
