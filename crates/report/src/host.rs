@@ -4,10 +4,11 @@ use crate::summary::{Comparison, Summary};
 use pathweave_lab::scenario::HostModel;
 
 impl Comparison {
-    /// The host of most rows; where there are as many of each, the one that follows the RFCs.
+    /// The host of most rows; where there are as many of several, the plainest.
     fn usual_host(&self) -> HostModel {
-        let linux = self.summaries.iter().filter(|s| s.host == HostModel::Linux).count();
-        if 2 * linux > self.summaries.len() { HostModel::Linux } else { HostModel::Rfc }
+        let rows = |host: HostModel| self.summaries.iter().filter(|s| s.host == host).count();
+        // The last of several largest ones.
+        [HostModel::MptcpOrg, HostModel::Linux, HostModel::Rfc].into_iter().max_by_key(|h| rows(*h)).unwrap_or_default()
     }
 
     /// [`Comparison::label`], with a mark where the row's host differs from that of most.
@@ -17,12 +18,21 @@ impl Comparison {
     }
 
     /// What the mark means; nothing where all rows have the same host.
-    pub fn host_note(&self) -> Option<&'static str> {
+    pub fn host_note(&self) -> Option<String> {
         let usual = self.usual_host();
-        self.summaries.iter().any(|s| s.host != usual).then_some(match usual {
-            HostModel::Rfc => "†: on a Linux host, the others on RFC hosts",
-            HostModel::Linux => "†: on an RFC host, the others on Linux hosts",
-        })
+        let mut others: Vec<HostModel> = Vec::new();
+        for summary in self.summaries.iter().filter(|s| s.host != usual) {
+            if !others.contains(&summary.host) {
+                others.push(summary.host);
+            }
+        }
+        let one = |host: &HostModel| match host {
+            HostModel::Rfc => "an RFC host",
+            HostModel::Linux => "a Linux host",
+            HostModel::MptcpOrg => "an mptcp.org host",
+        };
+        let marked: Vec<&str> = others.iter().map(one).collect();
+        (!marked.is_empty()).then(|| format!("†: on {}, the others on {}", marked.join(" or "), in_words(usual)))
     }
 }
 
@@ -36,5 +46,6 @@ pub(crate) fn in_words(host: HostModel) -> &'static str {
     match host {
         HostModel::Rfc => "RFC hosts",
         HostModel::Linux => "Linux hosts",
+        HostModel::MptcpOrg => "mptcp.org hosts",
     }
 }

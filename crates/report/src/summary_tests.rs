@@ -220,4 +220,12 @@ fn a_row_on_another_host_than_most_says_so() {
     mostly_linux[1..].iter_mut().for_each(|r| r.host = HostModel::Linux);
     let mostly_linux = of(&mostly_linux);
     assert!(table(&mostly_linux, 80).contains("minrtt †"), "the odd one out is marked");
+    let mut three: Vec<RunResult> = ["minrtt", "blest", "linux", "cp"].map(|name| run(name, 1, 10.0, [1, 1])).into();
+    three[2].host = HostModel::Linux;
+    three[3].host = HostModel::MptcpOrg;
+    let note = of(&three).host_note().expect("there are three hosts");
+    assert!(
+        note.contains("a Linux host") && note.contains("an mptcp.org host") && note.ends_with("RFC hosts"),
+        "{note}"
+    );
 }

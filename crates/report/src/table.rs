@@ -194,7 +194,7 @@ fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     if comparison.summaries.iter().any(|s| !s.same.is_empty()) {
         sentences.push("=: the same packets on every seed".into());
     }
-    sentences.extend(comparison.host_note().map(str::to_owned));
+    sentences.extend(comparison.host_note());
     sentences.extend(columns.iter().filter(|c| !c.about.is_empty()).map(|c| c.about.to_owned()));
     text.push_str(&indented("", &(sentences.join("; ") + "."), width));
     text

@@ -11,8 +11,10 @@ use pathweave_lab::sim::Simulation;
 
 /// How much of each built-in scenario is run. All of it is measured: the start that they discard is longer than this.
 const DURATION: [(&str, &str); 2] = [("measure_from", "0s"), ("duration", "4s")];
-/// The two host models, by the settings that make a host one of them, whatever the scheduler would choose.
+/// The host models, by the settings that make a host one of them, whatever the scheduler would choose.
 const HOSTS: [(&str, &[(&str, &str)]); 2] = [("rfc", RFC), ("linux", LINUX)];
+/// What runs on an mptcp.org host too, with buffers that are full at times and with penalisation.
+const ON_MPTCP_ORG: [&str; 5] = ["minrtt", "roundrobin", "blest", "blest-kernel", "cp"];
 const RFC: &[(&str, &str)] = &[
     ("connection.host", "rfc"),
     ("connection.failure_detection", "fast"),
@@ -25,6 +27,16 @@ const LINUX: &[(&str, &str)] = &[
     ("connection.failure_detection", "linux"),
     ("connection.send_buffer_tuning", "true"),
     ("connection.least_window_shift", "10"),
+    ("connection.timer_tick", "1ms"),
+];
+const MPTCP_ORG: &[(&str, &str)] = &[
+    ("connection.host", "mptcp-0.9x"),
+    ("connection.failure_detection", "fast"),
+    ("connection.pr", "true"),
+    ("connection.send_buffer", "200KB"),
+    ("connection.receive_buffer", "auto 40KB..400KB"),
+    ("connection.send_buffer_tuning", "true"),
+    ("connection.least_window_shift", "0"),
     ("connection.timer_tick", "1ms"),
 ];
 /// A scenario with every random model of the network.
@@ -69,7 +81,8 @@ impl Case {
 }
 
 /// Every run, each with each scheduler and with plain TCP on each path: the built-in scenarios as they are written and
-/// with every host model, and the scenario of every random model with every host model and each controller.
+/// with every host model, and the scenario of every random model with every host model and each controller. On an mptcp.org host
+/// only some schedulers run, and plain TCP.
 pub fn cases() -> Vec<Case> {
     let registry = Registry::builtin();
     let schedulers = SchedulerSpec::all(&registry);
@@ -81,17 +94,31 @@ pub fn cases() -> Vec<Case> {
     let mut add = |document: &Document, note: &str, seed: u64| {
         cases.extend(variants().map(|variant| Case { document: document.clone(), variant, note: note.into(), seed }));
     };
+    let on_mptcp_org = |variant: &Variant| match variant {
+        Variant::Scheduler(spec) => ON_MPTCP_ORG.contains(&spec.text.as_str()),
+        _ => true,
+    };
+    let mut old = Vec::new();
+    let mut add_old = |document: &Document, seed: u64| {
+        let document = with(document.clone(), MPTCP_ORG);
+        let note = "mptcp-org-host ";
+        let variants = variants().filter(on_mptcp_org);
+        old.extend(variants.map(|variant| Case { document: document.clone(), variant, note: note.into(), seed }));
+    };
     for (name, _) in BUILTIN {
         let short = with(builtin(name).unwrap_or_else(random), &DURATION);
         add(&short, "", 1);
+        add_old(&short, 1);
         add(&with(short, LINUX), "linux-host ", 1);
     }
+    add_old(&random(), 1);
     for controller in registry.controllers() {
         let document = with(random(), &[("connection.congestion", controller.name())]);
         for (seed, (host, settings)) in (1..).zip(HOSTS) {
             add(&with(document.clone(), settings), &format!("{} {host}-host ", controller.name()), seed);
         }
     }
+    cases.extend(old);
     cases
 }
 

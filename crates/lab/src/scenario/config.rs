@@ -6,6 +6,7 @@ use pathweave_algorithms::Registry;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
+use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 use pathweave_proto::parameter::{Parameter, ParameterError};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,12 @@ impl Connection {
 
     /// The host. One that follows the RFCs can still have a habit of Linux hosts that is a setting of its own.
     fn host(&self) -> Host {
+        if self.host == HostModel::MptcpOrg {
+            return Host::MptcpOrg(MptcpOrgHost {
+                send_buffer_tuning: self.send_buffer_tuning,
+                timer_tick: self.timer_tick,
+            });
+        }
         let linux = LinuxHost {
             kernel_windows: self.host == HostModel::Linux,
             send_buffer_tuning: self.send_buffer_tuning,

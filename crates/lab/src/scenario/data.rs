@@ -156,6 +156,9 @@ pub enum HostModel {
     Rfc,
     /// A Linux kernel's.
     Linux,
+    /// An mptcp.org kernel's.
+    #[serde(rename = "mptcp-0.9x")]
+    MptcpOrg,
 }
 
 /// Who sends.

@@ -189,7 +189,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
     ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     HostParser, host as "host",
-        "What the hosts do where the RFCs leave it open: as a Linux kernel (linux) or as plainly as they can (rfc)";
+        "What the hosts do where the RFCs leave it open: as a Linux kernel (linux), as the kernel of mptcp.org with which papers measured (mptcp-0.9x), or as plainly as they can (rfc)";
     Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
@@ -246,7 +246,7 @@ OnDownParser: OnDown { "hold" => OnDown::Hold, "drop" => OnDown::Drop });
 words!(/// Who sends.
 DirectionParser: Direction { "upload" => Direction::Upload, "download" => Direction::Download });
 words!(/// Whose habits a host has.
-HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux });
+HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux, "mptcp-0.9x" => HostModel::MptcpOrg });
 words!(/// How paths are used.
 PathModeParser: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::Backup, "single" => PathMode::Single });
 words!(/// How quickly a dark path is noticed.

@@ -63,6 +63,7 @@ fn a_result_names_its_host_and_runs_again_on_it() {
     assert_eq!((again.host, &again.digest), (HostModel::Linux, &first.digest));
     let rfc = result(TWO, &scheduler("minrtt"), 3, &NoFiles);
     assert_eq!(rfc.host, HostModel::Rfc);
+    assert_eq!(serde_json::to_value(HostModel::MptcpOrg).expect("a word"), "mptcp-0.9x");
     assert_ne!(rfc.digest, first.digest, "the host can be seen on the wire");
 }
 

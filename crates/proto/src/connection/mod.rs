@@ -29,6 +29,7 @@ mod observation;
 mod open;
 mod output;
 mod path_mtu;
+mod penalisation;
 mod progress;
 mod repair;
 mod schedule;

@@ -1,5 +1,4 @@
-//! Paths that do not answer: passing by late subflows, handing over what stale and dead ones carry, reinjection and opportunistic
-//! retransmission (`pr`).
+//! Paths that do not answer: passing by late subflows, handing over what stale and dead ones carry, and reinjection.
 
 use super::{Connection, Happening, Kinds};
 use crate::paths::health::PROBE_INTERVAL;
@@ -244,45 +243,5 @@ impl Connection {
                 Err(_) => return,
             }
         }
-    }
-
-    /// NSDI 2012 §4.2 (the papers' PR): when the receive window blocks, the segment that holds it up is sent on a faster
-    /// subflow with space, and the slow subflow's window is halved, at most once per its round trip. Returns whether a
-    /// segment was sent.
-    pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
-        if !self.config.pr || !self.sender.window_is_full(&self.subflows) {
-            return false;
-        }
-        let first = self.sender.map.first_unacked();
-        let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
-        let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return false };
-        let (slow_id, slow_srtt) = (slow.id, slow.rtt.smoothed_or_zero());
-        let fast = self
-            .view(now, views)
-            .candidates()
-            .filter(|s| !owners.contains(s.id) && s.has_space() && s.rtt.smoothed_or_zero() < slow_srtt)
-            .min_by_key(|s| s.rtt.smoothed_or_zero())
-            .map(|s| (s.id, u64::from(s.mss)));
-        let Some((fast, mss)) = fast else { return false };
-        let assign = Assign {
-            subflow: fast,
-            range: first..span.end.min(first + mss),
-            window: WindowUse::Respect,
-            reason: Reason::new("opportunistic retransmission of the blocking segment"),
-        };
-        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
-        let reason = assign.reason;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow: fast, range, reason });
-        self.counters.opportunistic_retransmissions += 1;
-        if let Some(subflow) = self.subflows.get_mut(slow_id)
-            && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
-        {
-            subflow.penalised_at = Some(now);
-            subflow.tcp.penalise();
-            self.counters.penalisations += 1;
-            let cwnd = subflow.tcp.window().cwnd;
-            self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow_id, cwnd });
-        }
-        true
     }
 }

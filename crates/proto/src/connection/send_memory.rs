@@ -8,7 +8,7 @@ use crate::host::Written;
 const WORTH_WRITING: u64 = 64 << 10;
 
 impl Connection {
-    fn written(&self) -> Written {
+    pub(super) fn written(&self) -> Written {
         Written {
             una: self.sender.map.first_unacked(),
             end: self.sender.map.written_end(),

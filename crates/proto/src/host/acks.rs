@@ -37,6 +37,8 @@ impl AckHost {
             Host::Linux(linux) if linux.kernel_windows => AckHost::Linux(LinuxAcks::new(longest_delay)),
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => AckHost::Rfc,
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(_) => AckHost::Linux(LinuxAcks::without_compression(longest_delay)),
         }
     }
 

@@ -4,6 +4,8 @@
 use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::LinuxConnection;
+#[cfg(feature = "host-mptcp-org")]
+use super::mptcp_org::MptcpOrgConnection;
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
@@ -32,6 +34,8 @@ pub(crate) enum ConnectionHost {
     Rfc,
     #[cfg(feature = "host-linux")]
     Linux(LinuxConnection),
+    #[cfg(feature = "host-mptcp-org")]
+    MptcpOrg(MptcpOrgConnection),
 }
 
 impl ConnectionHost {
@@ -40,6 +44,8 @@ impl ConnectionHost {
             Host::Rfc => ConnectionHost::Rfc,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => ConnectionHost::Linux(LinuxConnection::new(linux)),
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(org) => ConnectionHost::MptcpOrg(MptcpOrgConnection::new(org)),
         }
     }
 
@@ -48,6 +54,8 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes => linux.send_buffer(mptcp, subflows()),
+            #[cfg(feature = "host-mptcp-org")]
+            ConnectionHost::MptcpOrg(org) => org.send_buffer(max, subflows),
             _ => max,
         }
     }
@@ -58,6 +66,8 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes && written.bytes() > 0 => linux.send_memory(written, queued),
+            #[cfg(feature = "host-mptcp-org")]
+            ConnectionHost::MptcpOrg(_) => MptcpOrgConnection::send_memory(written),
             _ => written.bytes(),
         }
     }
@@ -78,6 +88,8 @@ impl ConnectionHost {
             ConnectionHost::Linux(linux) if linux.tunes && free > 0 => {
                 linux.writable(written, memory, limit, is_out, fills)
             }
+            #[cfg(feature = "host-mptcp-org")]
+            ConnectionHost::MptcpOrg(_) => MptcpOrgConnection::writable(written, limit),
             _ => free,
         }
     }
@@ -87,6 +99,8 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) if linux.tunes => 3 * memory <= 2 * limit,
+            #[cfg(feature = "host-mptcp-org")]
+            ConnectionHost::MptcpOrg(_) => MptcpOrgConnection::tells_writer(memory, limit),
             _ => writable >= worth,
         }
     }
@@ -106,7 +120,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.writer_looks_again = linux.tunes,
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -115,7 +129,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => core::mem::take(&mut linux.writer_looks_again),
-            ConnectionHost::Rfc => false,
+            _ => false,
         }
     }
 
@@ -125,7 +139,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.fragments.acknowledge(una),
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -146,7 +160,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegates && queues,
-            ConnectionHost::Rfc => false,
+            _ => false,
         }
     }
 
@@ -156,7 +170,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.due(),
-            ConnectionHost::Rfc => None,
+            _ => None,
         }
     }
 
@@ -165,7 +179,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.clear(),
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -184,7 +198,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.acknowledging = None,
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -194,7 +208,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.acknowledging,
-            ConnectionHost::Rfc => None,
+            _ => None,
         }
     }
 
@@ -204,7 +218,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.picked(),
-            ConnectionHost::Rfc => None,
+            _ => None,
         }
     }
 
@@ -213,7 +227,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.let_wait(now, to),
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -222,7 +236,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.unpick(subflow),
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -231,7 +245,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.delegation.next_pushed(),
-            ConnectionHost::Rfc => None,
+            _ => None,
         }
     }
 
@@ -240,7 +254,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.note_burst(end),
-            ConnectionHost::Rfc => {}
+            _ => {}
         }
     }
 
@@ -249,7 +263,7 @@ impl ConnectionHost {
         match self {
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.burst_end(start),
-            ConnectionHost::Rfc => start + 1,
+            _ => start + 1,
         }
     }
 }

@@ -7,12 +7,14 @@
 //! variant for each host.
 
 // What only a host asks for is left over without that host.
-#![cfg_attr(not(feature = "host-linux"), allow(dead_code, unused_variables))]
+#![cfg_attr(not(all(feature = "host-linux", feature = "host-mptcp-org")), allow(dead_code, unused_variables))]
 
 mod acks;
 mod connection;
 #[cfg(feature = "host-linux")]
 pub mod linux;
+#[cfg(feature = "host-mptcp-org")]
+pub mod mptcp_org;
 mod rfc;
 mod rtt;
 mod subflow;
@@ -28,6 +30,8 @@ pub(crate) use window::{Arrived, WindowHost, WindowSetting};
 
 #[cfg(feature = "host-linux")]
 use linux::LinuxHost;
+#[cfg(feature = "host-mptcp-org")]
+use mptcp_org::MptcpOrgHost;
 use pathweave_units::{Duration, Instant};
 
 /// Whose habits an endpoint has.
@@ -39,6 +43,9 @@ pub enum Host {
     /// A Linux kernel's.
     #[cfg(feature = "host-linux")]
     Linux(LinuxHost),
+    /// An mptcp.org kernel's.
+    #[cfg(feature = "host-mptcp-org")]
+    MptcpOrg(MptcpOrgHost),
 }
 
 impl Host {
@@ -49,6 +56,8 @@ impl Host {
             Host::Rfc => false,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => linux.send_buffer_tuning,
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(org) => org.send_buffer_tuning,
         }
     }
 
@@ -59,6 +68,8 @@ impl Host {
             Host::Rfc => now + wait,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => linux::wheel::expiry(linux.timer_tick, now, wait),
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(org) => linux::wheel::expiry(org.timer_tick, now, wait),
         }
     }
 }

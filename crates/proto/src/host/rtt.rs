@@ -22,6 +22,8 @@ impl RttHost {
             Host::Linux(linux) if linux.kernel_windows => RttHost::Linux(MeanDeviation::default()),
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => RttHost::Rfc(Duration::ZERO),
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(_) => RttHost::Linux(MeanDeviation::default()),
         }
     }
 

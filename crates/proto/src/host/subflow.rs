@@ -8,6 +8,8 @@ use super::linux::{
     tso::Bursts,
     wheel,
 };
+#[cfg(feature = "host-mptcp-org")]
+use super::mptcp_org;
 use super::rfc::RfcSubflow;
 use crate::congestion::Window;
 use crate::send_queue::SendQueue;
@@ -62,6 +64,8 @@ impl SubflowHost {
             Host::Rfc => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => SubflowHost::Linux(LinuxSubflow::new(linux, cwnd, mss)),
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(org) => SubflowHost::Linux(LinuxSubflow::of_mptcp_org(org, cwnd, mss)),
         }
     }
 
@@ -161,11 +165,22 @@ impl SubflowHost {
     ) {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) if linux.bursts.is_some() => {
+            SubflowHost::Linux(linux) if linux.idle_time_halves => {
                 let buffers = if queues { queue.unsent_buffers() } else { 1 };
                 restart::halve(window, least, (idle, rto), buffers);
             }
             _ => window.cwnd = least,
+        }
+    }
+
+    /// Whether an acknowledgement lets the window grow, of which `in_flight` segments were out when it came; `limited`: the window
+    /// is, or lately was, what limits sending.
+    #[inline]
+    pub(crate) fn lets_grow(&self, cwnd: u32, in_flight: u32, limited: bool) -> bool {
+        match self {
+            #[cfg(feature = "host-mptcp-org")]
+            SubflowHost::Linux(linux) if linux.old_growth => mptcp_org::grows(cwnd, in_flight),
+            _ => limited,
         }
     }
 

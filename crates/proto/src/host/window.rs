@@ -4,6 +4,8 @@
 use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::window::{READING, Shares};
+#[cfg(feature = "host-mptcp-org")]
+use super::mptcp_org;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -41,6 +43,8 @@ pub(crate) enum WindowHost {
     Rfc,
     #[cfg(feature = "host-linux")]
     Linux(Shares),
+    #[cfg(feature = "host-mptcp-org")]
+    MptcpOrg,
 }
 
 impl WindowHost {
@@ -51,6 +55,8 @@ impl WindowHost {
             Host::Linux(linux) if linux.kernel_windows => WindowHost::Linux(Shares::new(setting)),
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => WindowHost::Rfc,
+            #[cfg(feature = "host-mptcp-org")]
+            Host::MptcpOrg(_) => WindowHost::MptcpOrg,
         }
     }
 
@@ -60,6 +66,8 @@ impl WindowHost {
             WindowHost::Rfc => buffer,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.of_syn(buffer),
+            #[cfg(feature = "host-mptcp-org")]
+            WindowHost::MptcpOrg => mptcp_org::window::offered_of(buffer).min(u64::from(u16::MAX)),
         }
     }
 
@@ -69,15 +77,17 @@ impl WindowHost {
             WindowHost::Rfc => buffer,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.first(buffer),
+            #[cfg(feature = "host-mptcp-org")]
+            WindowHost::MptcpOrg => mptcp_org::window::offered_of(buffer),
         }
     }
 
     /// What is read in the first round trip is nothing new up to this.
     pub(crate) fn first_space(&self, setting: &WindowSetting) -> u64 {
         match self {
-            WindowHost::Rfc => 10 * setting.full_segment,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.first_space(setting),
+            _ => 10 * setting.full_segment,
         }
     }
 
@@ -85,9 +95,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
         match self {
-            WindowHost::Rfc => buffer,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.opened(buffer, limit, clamp, arrived, occupied),
+            _ => buffer,
         }
     }
 
@@ -98,6 +108,8 @@ impl WindowHost {
             WindowHost::Rfc => bytes,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.offered_of(bytes),
+            #[cfg(feature = "host-mptcp-org")]
+            WindowHost::MptcpOrg => mptcp_org::window::offered_of(bytes),
         }
     }
 
@@ -105,9 +117,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
         match self {
-            WindowHost::Rfc => {}
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.received(buffer, at, len),
+            _ => {}
         }
     }
 
@@ -115,9 +127,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn read_to(&mut self, position: DataSeq) {
         match self {
-            WindowHost::Rfc => {}
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.read_to(position),
+            _ => {}
         }
     }
 
@@ -129,6 +141,8 @@ impl WindowHost {
             WindowHost::Rfc => bytes + held,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.occupied(buffer, bytes, held, mptcp),
+            #[cfg(feature = "host-mptcp-org")]
+            WindowHost::MptcpOrg => mptcp_org::window::occupied(bytes + held, mptcp),
         }
     }
 
@@ -136,9 +150,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn distrusts_new_subflows(&self) -> bool {
         match self {
-            WindowHost::Rfc => false,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(_) => true,
+            _ => false,
         }
     }
 
@@ -146,9 +160,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn note_new_subflows(&mut self, distrusted: bool) {
         match self {
-            WindowHost::Rfc => {}
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.set_cautious(distrusted),
+            _ => {}
         }
     }
 
@@ -158,6 +172,8 @@ impl WindowHost {
             WindowHost::Rfc => (wanted, wanted),
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.grown(wanted, max),
+            #[cfg(feature = "host-mptcp-org")]
+            WindowHost::MptcpOrg => mptcp_org::window::grown(wanted, max),
         }
     }
 
@@ -165,9 +181,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn reading_takes(&self) -> Option<Duration> {
         match self {
-            WindowHost::Rfc => None,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(_) => Some(READING),
+            _ => None,
         }
     }
 }

@@ -54,6 +54,7 @@ pub(crate) struct Subflow {
     pub(crate) third_ack_again: Option<Instant>,
     /// Data bytes that arrived here before they arrived elsewhere.
     pub(crate) first_bytes: u64,
+    /// When it was penalised; on an mptcp.org host: when it made another one be.
     pub(crate) penalised_at: Option<Instant>,
     /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
     pub(crate) send_data_fin: bool,

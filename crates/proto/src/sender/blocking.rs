@@ -55,7 +55,7 @@ impl Sender {
     }
 
     /// Whether everything written is out, and the application has more than the send buffer takes.
-    fn buffer_is_full(&self) -> bool {
+    pub(crate) fn buffer_is_full(&self) -> bool {
         self.writer_waits && self.map.unassigned_bytes() == 0 && self.map.assigned_bytes() > 0
     }
 }

@@ -194,7 +194,7 @@ impl Tcp {
             self.with_controller(now, peers, |c, cx| c.on_sample(cx, &sample));
             if self.recovery.in_reduction() {
                 self.reduce_window(&d);
-            } else if d.una_advanced && self.is_cwnd_limited() {
+            } else if d.una_advanced && self.may_grow(d.segments) {
                 self.with_controller(now, peers, |c, cx| c.on_ack(cx, &sample));
             }
         }
@@ -407,6 +407,12 @@ impl Tcp {
     pub(super) fn update_pacing(&mut self) {
         let window = self.congestion.window;
         self.host.update_pacing(window.cwnd, window.ssthresh, self.queue.packets_out(), self.rtt.srtt());
+    }
+
+    /// Whether the window may grow by an acknowledgement that has delivered so many segments.
+    fn may_grow(&self, delivered: u32) -> bool {
+        let in_flight = self.in_flight() + delivered;
+        self.host.lets_grow(self.congestion.window.cwnd, in_flight, self.is_cwnd_limited())
     }
 
     /// Whether the window is, or lately was, what limits sending: only then it may grow.

@@ -370,10 +370,15 @@ impl Tcp {
         self.queue.lost_out.saturating_sub(self.queue.retransmitted_out) > self.congestion.window.cwnd
     }
 
-    /// Halves the window and sets the threshold to it (penalisation).
-    pub(crate) fn penalise(&mut self) {
-        self.congestion.window.cwnd = (self.congestion.window.cwnd / 2).max(1);
-        self.congestion.window.ssthresh = self.congestion.window.cwnd.max(2);
+    /// Nothing is lost or reordered, and the window is not being reduced.
+    #[cfg(feature = "host-mptcp-org")]
+    pub(crate) fn is_open(&self) -> bool {
+        self.recovery.state == recovery::State::Open
+    }
+
+    /// Makes the window smaller (penalisation).
+    pub(crate) fn penalise(&mut self, halve: fn(&mut Window)) {
+        halve(&mut self.congestion.window);
     }
 }
 /// All subflows as a coupled controller sees them, and which one this is.

@@ -7,6 +7,7 @@ use pathweave_proto::config::{
 };
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
+use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 use pathweave_units::{Bitrate, Duration};
 use std::sync::Arc;
 
@@ -63,6 +64,9 @@ fn neither_failure_detection_nor_a_schedulers_name_changes_the_host() {
     let only_ticks = LinuxHost { timer_tick: Duration::from_millis(4), ..LinuxHost::NO_HABIT };
     let lines = "timer_tick = \"4ms\"";
     assert_eq!(host(&with_connection(lines), "minrtt"), (HostModel::Rfc, Host::Linux(only_ticks)), "a habit alone");
+    let org = MptcpOrgHost { send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
+    let lines = "host = \"mptcp-0.9x\"\nsend_buffer_tuning = true\ntimer_tick = \"4ms\"";
+    assert_eq!(host(&with_connection(lines), "minrtt"), (HostModel::MptcpOrg, Host::MptcpOrg(org)));
 }
 
 #[test]

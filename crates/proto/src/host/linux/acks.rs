@@ -36,6 +36,13 @@ impl LinuxAcks {
         }
     }
 
+    /// As before Linux 4.19.
+    #[cfg(feature = "host-mptcp-org")]
+    pub(crate) fn without_compression(longest_delay: Duration) -> Self {
+        let compression = Compression { off: true, ..Compression::default() };
+        LinuxAcks { compression, ..LinuxAcks::new(longest_delay) }
+    }
+
     pub(crate) fn note_arrival(&mut self, now: Instant) {
         self.gap = now.since(self.last_data);
         self.last_data = now;
@@ -70,6 +77,8 @@ impl LinuxAcks {
 /// Duplicate acknowledgements that wait as one.
 #[derive(Debug, Default)]
 pub(crate) struct Compression {
+    /// Each goes out at once.
+    off: bool,
     /// Those sent for the hole at `.0`; how many wait as one since, and until when.
     duplicates: (u64, u32),
     waiting: u32,
@@ -88,7 +97,7 @@ impl Compression {
         if self.duplicates.0 != hole {
             self.duplicates = (hole, 0);
         }
-        if !around.sack || self.waiting >= MAX_COMPRESSED || self.duplicates.1 < UNCOMPRESSED {
+        if self.off || !around.sack || self.waiting >= MAX_COMPRESSED || self.duplicates.1 < UNCOMPRESSED {
             self.duplicates.1 += 1;
             return false;
         }

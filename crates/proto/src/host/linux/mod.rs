@@ -51,12 +51,16 @@ impl Default for LinuxHost {
 #[derive(Debug)]
 pub(crate) struct LinuxSubflow {
     pub(crate) timer_tick: Duration,
-    /// Without: each segment leaves when it may, and timers and idle times are the plain host's.
+    /// Without: each segment leaves when it may, and timers are the plain host's.
     pub(crate) bursts: Option<Bursts>,
     /// Without: data is counted, and not its memory.
     pub(crate) memory: Option<SendMemory>,
     /// What takes the place of habits that the host does not have.
     pub(crate) plain: RfcSubflow,
+    /// An idle time halves the window for each timeout in it. Without: the plain host's rule.
+    pub(crate) idle_time_halves: bool,
+    /// Windows grow as before Linux 3.16.
+    pub(crate) old_growth: bool,
 }
 
 impl LinuxSubflow {
@@ -68,6 +72,21 @@ impl LinuxSubflow {
             bursts: host.kernel_windows.then(|| Bursts::new(mss)),
             memory: counts_memory.then(|| SendMemory::new(host.send_buffer_tuning, cwnd)),
             plain: RfcSubflow::new(cwnd, mss),
+            idle_time_halves: host.kernel_windows,
+            old_growth: false,
+        }
+    }
+
+    /// The habits that an mptcp.org kernel's subflow has in common with it.
+    #[cfg(feature = "host-mptcp-org")]
+    pub(crate) fn of_mptcp_org(host: &super::mptcp_org::MptcpOrgHost, cwnd: u32, mss: u32) -> Self {
+        LinuxSubflow {
+            timer_tick: host.timer_tick,
+            bursts: None,
+            memory: host.send_buffer_tuning.then(|| SendMemory::new(true, cwnd)),
+            plain: RfcSubflow::new(cwnd, mss),
+            idle_time_halves: true,
+            old_growth: true,
         }
     }
 }

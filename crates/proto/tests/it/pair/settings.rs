@@ -6,6 +6,8 @@ use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager, R
 use pathweave_proto::host::Host;
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::linux::LinuxHost;
+#[cfg(feature = "host-mptcp-org")]
+use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 
 /// A connection's settings: `minrtt`, `reno`, large buffers, all else as by default.
 pub(crate) fn config() -> ConnectionConfig {
@@ -38,6 +40,8 @@ pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
         Host::Rfc,
         #[cfg(feature = "host-linux")]
         Host::Linux(LinuxHost::default()),
+        #[cfg(feature = "host-mptcp-org")]
+        Host::MptcpOrg(MptcpOrgHost::default()),
     ];
     hosts.into_iter().map(|host| ConnectionConfig { host, ..config.clone() }).collect()
 }

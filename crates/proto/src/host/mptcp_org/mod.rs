@@ -1,0 +1,116 @@
+//! The out-of-tree kernel of mptcp.org, versions 0.86 to 0.95 on Linux 3.5 to 4.19, with which most papers measured
+//! (`docs/notes/mptcp-org-kernel.md`).
+//!
+//! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
+//! penalisation are ([`penalisation`]), that both buffers are counted in memory ([`memory`], [`window`]), and when a congestion
+//! window may grow ([`grows`]). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
+//! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
+
+pub(crate) mod memory;
+pub(crate) mod penalisation;
+pub(crate) mod window;
+
+use super::Written;
+use pathweave_units::Duration;
+
+/// Settings of an mptcp.org kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MptcpOrgHost {
+    /// The send buffer begins small and follows the subflows' windows, up to `send_buffer`; else it is that large from the start.
+    pub send_buffer_tuning: bool,
+    /// The step of the clock that timers run on; zero: timers are exact.
+    pub timer_tick: Duration,
+}
+
+impl Default for MptcpOrgHost {
+    /// A send buffer that is fixed, and a clock of 1000 ticks a second.
+    fn default() -> Self {
+        MptcpOrgHost { send_buffer_tuning: false, timer_tick: Duration::from_millis(1) }
+    }
+}
+
+/// What the kernel remembers of one connection's sending.
+#[derive(Debug)]
+pub(crate) struct MptcpOrgConnection {
+    tunes: bool,
+}
+
+impl MptcpOrgConnection {
+    pub(crate) fn new(host: &MptcpOrgHost) -> Self {
+        MptcpOrgConnection { tunes: host.send_buffer_tuning }
+    }
+
+    /// The subflows' send buffers together (`mptcp_update_sndbuf`), at most `max` bytes.
+    pub(crate) fn send_buffer(&self, max: u64, subflows: impl FnOnce() -> u64) -> u64 {
+        if self.tunes { subflows().min(max) } else { max }
+    }
+
+    pub(crate) fn send_memory(written: &Written) -> u64 {
+        memory::taken(written.bytes(), written.mptcp)
+    }
+
+    /// A writer begins buffers while the limit is not reached, and fills each.
+    pub(crate) fn writable(written: &Written, limit: u64) -> u64 {
+        memory::room(limit, written.mptcp).saturating_sub(written.bytes())
+    }
+
+    /// A writer that waits goes on when a third of the buffer is free (`sk_stream_is_writeable`).
+    pub(crate) fn tells_writer(memory: u64, limit: u64) -> bool {
+        3 * memory <= 2 * limit
+    }
+
+    /// Written data fills more than two thirds of the buffer (`sk_stream_wspace` below `sk_stream_min_wspace`): a full one.
+    /// Says besides whether there is no room at all, if it does.
+    pub(crate) fn buffer_is_full(written: &Written, limit: u64) -> Option<bool> {
+        let memory = Self::send_memory(written);
+        (3 * memory > 2 * limit).then_some(memory >= limit)
+    }
+}
+
+/// Whether an acknowledgement lets a window of `cwnd` segments grow of which `in_flight` were out when it came: all but three
+/// (`tcp_is_cwnd_limited` before Linux 3.16, without segmentation offload).
+pub(crate) fn grows(cwnd: u32, in_flight: u32) -> bool {
+    in_flight + 3 >= cwnd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seq::DataSeq;
+
+    fn written(bytes: u64) -> Written {
+        Written { una: DataSeq(5000), end: DataSeq(5000 + bytes), unassigned: 0, mptcp: true }
+    }
+
+    #[test]
+    fn a_window_grows_that_was_used_but_for_three_segments() {
+        assert!(grows(10, 10) && grows(10, 7));
+        assert!(!grows(10, 6));
+        assert!(grows(2, 0));
+    }
+
+    #[test]
+    fn a_writer_fills_the_buffer_that_crosses_the_limit_and_waits_for_a_third() {
+        // 43 buffers of 2304 bytes are 99072, the 44th crosses the limit.
+        assert_eq!(MptcpOrgConnection::writable(&written(0), 100_000), 44 * 1424);
+        assert_eq!(MptcpOrgConnection::writable(&written(44 * 1424), 100_000), 0);
+        assert_eq!(MptcpOrgConnection::send_memory(&written(44 * 1424)), 44 * 2304);
+        assert!(!MptcpOrgConnection::tells_writer(66_667, 100_000));
+        assert!(MptcpOrgConnection::tells_writer(66_666, 100_000));
+    }
+
+    #[test]
+    fn a_buffer_counts_as_full_from_two_thirds_on() {
+        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(28 * 1424), 100_000), None);
+        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(29 * 1424), 100_000), Some(false));
+        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(44 * 1424), 100_000), Some(true));
+    }
+
+    #[test]
+    fn with_tuning_the_send_buffer_is_what_the_subflows_have_together() {
+        let host = |send_buffer_tuning| MptcpOrgHost { send_buffer_tuning, timer_tick: Duration::ZERO };
+        let tuned = MptcpOrgConnection::new(&host(true));
+        assert_eq!((tuned.send_buffer(1000, || 700), tuned.send_buffer(500, || 700)), (700, 500));
+        assert_eq!(MptcpOrgConnection::new(&host(false)).send_buffer(1000, || 700), 1000);
+    }
+}
