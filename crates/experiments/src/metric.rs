@@ -2,7 +2,7 @@
 //!
 //! Those of the results (`docs/results-format.md`) keep their names. The others are derived here, from a run's series and from its scenario.
 
-use pathweave_lab::bound::goodput_bound_mbps;
+use pathweave_lab::bound::{data_per_frame, goodput_bound_mbps};
 use pathweave_lab::results::RunResult;
 use pathweave_lab::scenario::{Direction, Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
@@ -47,6 +47,11 @@ const METRICS: &[About] = &[
     ("out_of_order_mean_kb", "KB", "data that waits out of order: mean of the maximum in each 10 ms"),
     ("out_of_order_p95_kb", "KB", "its 95th percentile"),
     ("out_of_order_max_kb", "KB", "its maximum"),
+    (
+        "out_of_order_packets",
+        "packets",
+        "data that waits out of order, in full segments: mean of what is there each 100 ms (DPSAF §IV)",
+    ),
     ("lambda", "", "BLEST's correction factor: mean over the measured time"),
     ("lambda_end", "", "BLEST's correction factor at the end"),
     ("fairness", "", "Jain's index over the goodput of all connections"),
@@ -123,6 +128,7 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("out_of_order_mean_kb", Some(m.out_of_order_bytes.mean / 1e3));
     put("out_of_order_p95_kb", Some(m.out_of_order_bytes.p95 as f64 / 1e3));
     put("out_of_order_max_kb", Some(m.out_of_order_bytes.max as f64 / 1e3));
+    put("out_of_order_packets", segment_data(scenario).map(|bytes| m.out_of_order_bytes.looked_at / bytes));
     put("fairness", m.fairness);
     put("bound_mbps", bound);
     put("bound_share", bound.filter(|b| *b > 0.0).map(|b| m.goodput_mbps / b));
@@ -154,6 +160,12 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
         );
     }
     all
+}
+
+/// Bytes of data in a full segment.
+fn segment_data(scenario: &Scenario) -> Option<f64> {
+    let connection = scenario.connections.iter().find(|c| c.measured)?;
+    Some(data_per_frame(connection))
 }
 
 /// The mean; `None` of nothing.

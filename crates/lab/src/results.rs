@@ -215,7 +215,7 @@ pub struct TrafficResult {
     pub goodput_mbps: f64,
 }
 
-/// A distribution, bytes.
+/// Data that waits out of order, bytes: the distribution of the maxima of each 10 ms, and looks at single times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutOfOrder {
     /// Mean.
@@ -224,6 +224,9 @@ pub struct OutOfOrder {
     pub p95: u64,
     /// Maximum.
     pub max: u64,
+    /// Mean of what is there each 100 ms (DPSAF §IV).
+    #[serde(default)]
+    pub looked_at: f64,
 }
 
 /// One path's part.

@@ -12,6 +12,8 @@ use pathweave_units::{Duration, Instant};
 
 /// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
 const SAMPLE: Duration = Duration::from_millis(10);
+/// Out-of-order data is also looked at once in each such time (DPSAF §IV).
+const LOOK: Duration = Duration::from_millis(100);
 /// Samples and series have at most this many entries; a longer run has coarser steps.
 const MAX_STEPS: u64 = 100_000;
 
@@ -91,6 +93,36 @@ impl MaxSteps {
     }
 }
 
+/// The mean of a value that is looked at each [`LOOK`], from some time on. A value holds until the next one.
+#[derive(Debug)]
+struct Looks {
+    from: Instant,
+    next: Instant,
+    current: u64,
+    sum: u64,
+    count: u64,
+}
+
+impl Looks {
+    fn new(from: Instant) -> Self {
+        Looks { from, next: Instant::ZERO, current: 0, sum: 0, count: 0 }
+    }
+    fn set(&mut self, now: Instant, value: u64) {
+        while self.next < now {
+            if self.next >= self.from {
+                self.sum += self.current;
+                self.count += 1;
+            }
+            self.next += LOOK;
+        }
+        self.current = value;
+    }
+    fn mean(&mut self, end: Instant) -> f64 {
+        self.set(end, self.current);
+        if self.count > 0 { self.sum as f64 / self.count as f64 } else { 0.0 }
+    }
+}
+
 pub(super) struct Meter {
     measure_from: Instant,
     step: Duration,
@@ -102,6 +134,7 @@ pub(super) struct Meter {
     path_bytes: Vec<u64>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
+    out_of_order_looks: Looks,
     blocked_since: Option<Instant>,
     blocked: Duration,
     /// The host last looked at, and the bytes that it has in order, out of order, and held back on subflows.
@@ -155,6 +188,7 @@ impl Meter {
             path_bytes: vec![0; paths],
             out_of_order: MaxSteps::new(SAMPLE.max(scenario.duration.div(MAX_STEPS))),
             out_of_order_series: MaxSteps::new(step),
+            out_of_order_looks: Looks::new(Instant::ZERO + scenario.measure_from),
             blocked_since: None,
             blocked: Duration::ZERO,
             last_seen: None,
@@ -220,6 +254,7 @@ impl Meter {
         self.observe_paths(now, host, endpoint, apps);
         self.out_of_order.set(now, held);
         self.out_of_order_series.set(now, held);
+        self.out_of_order_looks.set(now, held);
         match (held > 0, self.blocked_since) {
             (true, None) => self.blocked_since = Some(now),
             (false, Some(since)) => {
@@ -289,6 +324,7 @@ impl Meter {
         let samples = self.out_of_order.finish(end);
         let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
         metrics.out_of_order_bytes = distribution(samples.get(skip.min(samples.len())..).unwrap_or(&[]));
+        metrics.out_of_order_bytes.looked_at = self.out_of_order_looks.mean(end);
         let (status, reason) = outcome(&measured);
         let steps = end.as_nanos().div_ceil(self.step.as_nanos()) as usize;
         let rate = |steps_bytes: &[u64]| -> Vec<f64> {
@@ -369,5 +405,10 @@ fn distribution(samples: &[u64]) -> OutOfOrder {
     sorted.sort_unstable();
     let rank = (sorted.len() * 95).div_ceil(100).max(1) - 1;
     let sum: u128 = sorted.iter().map(|s| u128::from(*s)).sum();
-    OutOfOrder { mean: sum as f64 / sorted.len() as f64, p95: sorted[rank], max: sorted[sorted.len() - 1] }
+    OutOfOrder {
+        mean: sum as f64 / sorted.len() as f64,
+        p95: sorted[rank],
+        max: sorted[sorted.len() - 1],
+        looked_at: 0.0,
+    }
 }

@@ -68,6 +68,7 @@ pub(crate) fn results(scenario: &str, seeds: u64, seconds: f64, sized: bool) -> 
                         mean: sorted.iter().sum::<u64>() as f64 / steps as f64,
                         p95: sorted[steps * 95 / 100],
                         max: sorted[steps - 1],
+                        looked_at: 0.0,
                     },
                     per_path: [first, 1.0 - first]
                         .map(|part| PathMetrics {
