@@ -79,18 +79,19 @@ impl Results {
         }
     }
 
-    /// The cells of which a run's goodput exceeds the bound by more than this part of it, in words.
+    /// The runs whose goodput exceeds the bound by more than this part of it, in words. There should be none.
     pub fn over_bound(&self, sweep: &Sweep, tolerance: f64) -> Vec<String> {
-        let over = |((scenario, point, variant), seeds): (&(usize, usize, usize), &Seeds)| {
-            let shares = seeds.values().filter_map(|metrics| metrics.get("bound_share").copied());
-            let most = shares.fold(0.0, f64::max);
-            (most > 1.0 + tolerance).then(|| {
-                let values = sweep.plan.values(*point).join(", ");
+        let mut over = Vec::new();
+        for ((scenario, point, variant), seeds) in &self.cells {
+            for (seed, metrics) in seeds {
+                let Some(share) = metrics.get("bound_share").filter(|s| **s > 1.0 + tolerance) else { continue };
+                let names = sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(sweep.plan.values(*point));
+                let point: String = names.map(|(name, value)| format!(", {name} {value}")).collect();
                 let (scenario, variant) = (&sweep.plan.scenarios[*scenario].name, &sweep.variants[*variant].name);
-                format!("{scenario} ({values}), {variant}: {most:.4} of the bound")
-            })
-        };
-        self.cells.iter().filter_map(over).collect()
+                over.push(format!("{scenario}{point}, {variant}, seed {seed}: {share:.4} of the bound"));
+            }
+        }
+        over
     }
 
     fn value(&self, scenario: usize, point: usize, variant: usize, metric: &str, seed: u64) -> Option<f64> {

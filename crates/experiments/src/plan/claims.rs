@@ -46,6 +46,8 @@ pub(super) fn figures(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec
             None => None,
         };
         let metric = metric(read, table, "metric")?;
+        // What is drawn of the goodput has the bound too.
+        let bound = metric.as_deref().is_none_or(|m| m == "goodput_mbps");
         let mut variants = Vec::new();
         for (name, value) in read.list(table, "variants")? {
             variants.push(variant(read, plan, "variants", &name, value)?);
@@ -57,7 +59,7 @@ pub(super) fn figures(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec
             log_x: read.truth(table, "log_x")?.unwrap_or(false),
             metric: metric.unwrap_or_else(|| "goodput_mbps".into()),
             variants,
-            bound: read.truth(table, "bound")?.unwrap_or(false),
+            bound: read.truth(table, "bound")?.unwrap_or(bound),
         });
     }
     Ok(all)

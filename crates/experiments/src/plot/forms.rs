@@ -53,6 +53,20 @@ impl Of<'_> {
         self.points.iter().filter_map(mean).collect()
     }
 
+    /// The largest bound of all variants that are drawn: that of several paths where there are any.
+    fn bound(&self, values: &[&str], scale: &Scale) -> Vec<Dot> {
+        let mut largest: Vec<Dot> = Vec::new();
+        for dot in self.variants.iter().flat_map(|v| self.dots(*v, "bound_mbps", values, scale)) {
+            match largest.iter_mut().find(|d| d.at == dot.at) {
+                Some(d) if d.mean < dot.mean => *d = dot,
+                Some(_) => {}
+                None => largest.push(dot),
+            }
+        }
+        largest.sort_by(|a, b| a.x.total_cmp(&b.x));
+        largest
+    }
+
     fn dots(&self, variant: usize, metric: &str, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let mut dots = Vec::new();
         for point in self.points {
@@ -82,10 +96,7 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
         false => Scale::parameter(&values, figure.log_x),
     };
     let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();
-    let bound = match (figure.bound && !bars, of.variants.first()) {
-        (true, Some(first)) => of.dots(*first, "bound_mbps", &values, &x),
-        _ => Vec::new(),
-    };
+    let bound = if figure.bound { of.bound(&values, &x) } else { Vec::new() };
     let all: Vec<f64> = series.iter().chain([&bound]).flatten().map(|d| d.mean).collect();
     if all.is_empty() {
         return None;
@@ -93,8 +104,18 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     let frame = Frame { x, y: Scale::of(&all) };
     let title = figure.x.map_or("", |x| plan.parameters[x].label.as_str());
     let mut out = frame.draw(title, &axis_title(&figure.metric), Some(&values));
-    if !bound.is_empty() {
-        let _ = writeln!(out, "<path class=\"line bound\" d=\"{}\"/>", path(&frame, &bound));
+    match bars {
+        // A line across each group.
+        true => {
+            for d in &bound {
+                let (left, width) = (frame.x(d.x) - frame.slot() * 0.45, frame.slot() * 0.9);
+                let _ = writeln!(out, "<path class=\"line bound\" d=\"M{left:.1} {:.1}h{width:.1}\"/>", frame.y(d.mean));
+            }
+        }
+        false if bound.len() > 1 => {
+            let _ = writeln!(out, "<path class=\"line bound\" d=\"{}\"/>", path(&frame, &bound));
+        }
+        false => {}
     }
     for (i, dots) in series.iter().enumerate() {
         let name = escaped(of.name(of.variants[i]));

@@ -72,7 +72,7 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
     }
     let mut legend: Vec<(String, String)> =
         variants.iter().enumerate().map(|(i, v)| (class(i), sweep.variants[*v].name.clone())).collect();
-    if figure.bound && figure.form == Form::Lines {
+    if panels.iter().any(|p: &Panel| p.body.contains("line bound")) {
         legend.push(("bound".into(), "the bound".into()));
     }
     Drawn { title: figure.title.clone(), panels, legend }
