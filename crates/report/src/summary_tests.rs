@@ -12,7 +12,12 @@ fn run(scheduler: &str, seed: u64, goodput: f64, sent: [u64; 2]) -> RunResult {
         plain_tcp: plain_tcp_path(scheduler),
         metrics: Metrics {
             goodput_mbps: goodput,
-            out_of_order_bytes: OutOfOrder { mean: 1000.0 * goodput, p95: 5000 * seed, max: 9000 * seed, looked_at: 0.0 },
+            out_of_order_bytes: OutOfOrder {
+                mean: 1000.0 * goodput,
+                p95: 5000 * seed,
+                max: 9000 * seed,
+                looked_at: 0.0,
+            },
             retransmitted_segments: 2 * seed,
             per_path: sent.map(|sent_bytes| PathMetrics { sent_bytes, ..PathMetrics::default() }).into(),
             ..Metrics::default()

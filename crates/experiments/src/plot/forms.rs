@@ -109,7 +109,8 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
         true => {
             for d in &bound {
                 let (left, width) = (frame.x(d.x) - frame.slot() * 0.45, frame.slot() * 0.9);
-                let _ = writeln!(out, "<path class=\"line bound\" d=\"M{left:.1} {:.1}h{width:.1}\"/>", frame.y(d.mean));
+                let _ =
+                    writeln!(out, "<path class=\"line bound\" d=\"M{left:.1} {:.1}h{width:.1}\"/>", frame.y(d.mean));
             }
         }
         false if bound.len() > 1 => {
