@@ -26,6 +26,16 @@ pub trait Observer {
     fn observe(&mut self, packet: &HostPacket<'_>);
 }
 
+/// An observer, if there is one.
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn observe(&mut self, packet: &HostPacket<'_>) {
+        if let Some(observer) = self {
+            observer.observe(packet);
+        }
+    }
+}
+
 /// A device that shows every packet to an observer, as a capture on the hosts would: before any queue where a host sends it,
 /// and not at all where it is lost on its way to the host.
 #[derive(Debug)]
