@@ -1,0 +1,106 @@
+//! A capture of what a host sends and receives (pcapng, nanoseconds, an interface for each device).
+
+use crate::Interface;
+use pathweave_driver::{HostPacket, Observer};
+use pathweave_wire::codec;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::section_header::SectionHeaderBlock;
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// How many bytes of each packet are kept: all headers, and a little data.
+const SNAP_BYTES: usize = 160;
+/// Timestamps in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+// Directions of a packet (pcapng, epb_flags).
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+/// A capture file. Super-segments are one packet, as in any capture on a host with offload.
+pub struct Capture {
+    out: PcapNgWriter<BufWriter<File>>,
+    /// Our address on each interface.
+    addresses: Vec<IpAddr>,
+    packet: Vec<u8>,
+    /// The first thing that went wrong; nothing is written after it.
+    error: Option<io::Error>,
+}
+
+impl Capture {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn create(path: &Path, interfaces: &[Interface]) -> io::Result<Self> {
+        let section = SectionHeaderBlock { endianness: Endianness::Little, ..SectionHeaderBlock::default() };
+        let mut out =
+            PcapNgWriter::with_section_header(BufWriter::new(File::create(path)?), section).map_err(io_error)?;
+        for interface in interfaces {
+            let description = InterfaceDescriptionBlock {
+                linktype: DataLink::RAW,
+                snaplen: SNAP_BYTES as u32,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(interface.name.clone().into()),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            };
+            out.write_pcapng_block(description).map_err(io_error)?;
+        }
+        let addresses = interfaces.iter().map(|interface| interface.ours).collect();
+        Ok(Capture { out, addresses, packet: Vec::new(), error: None })
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Where something could not be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.error.take().map_or_else(|| self.out.get_mut().flush(), Err)
+    }
+
+    fn add(&mut self, packet: &HostPacket<'_>) -> io::Result<()> {
+        let HostPacket { at, sent, ecn, segment, .. } = *packet;
+        let own = if sent { segment.src.ip() } else { segment.dst.ip() };
+        let Some(interface) = self.addresses.iter().position(|address| *address == own) else { return Ok(()) };
+        codec::encode(segment, ecn, &mut self.packet).map_err(io::Error::other)?;
+        let kept = self.packet.len().min(SNAP_BYTES);
+        let block = EnhancedPacketBlock {
+            interface_id: interface as u32,
+            timestamp: Duration::from_nanos(at.as_nanos()),
+            original_len: self.packet.len() as u32,
+            data: Cow::Borrowed(&self.packet[..kept]),
+            options: vec![EnhancedPacketOption::Flags(if sent { OUTBOUND } else { INBOUND })],
+        };
+        self.out.write_pcapng_block(block).map(drop).map_err(io_error)
+    }
+}
+
+impl Observer for Capture {
+    fn observe(&mut self, packet: &HostPacket<'_>) {
+        if self.error.is_none()
+            && let Err(error) = self.add(packet)
+        {
+            self.error = Some(error);
+        }
+    }
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,167 @@
+//! One TUN device: reads and writes IP packets, with the offload header where the kernel has it.
+
+use crate::vnet::{VNET_BYTES, Vnet};
+use arrayvec::ArrayVec;
+use pathweave_units::Ecn;
+use pathweave_wire::codec::{EncodeError, MAX_HEADER_BYTES, encode_header, encode_header_partial};
+use pathweave_wire::{Flags, Segment};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, read, writev};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// The longest IP packet, bytes.
+const MAX_PACKET_BYTES: usize = 65_535;
+/// Pieces of a packet that are written with one call: two headers, and pieces of data. Data in more pieces is copied together.
+const MAX_PIECES: usize = 32;
+/// How long a device may take until it is up, in steps.
+const UP_STEPS: u32 = 500;
+const UP_STEP: Duration = Duration::from_millis(2);
+
+/// A TUN device of this process. It is gone when this is dropped.
+pub struct Device {
+    device: SyncDevice,
+    mtu: u16,
+    offload: bool,
+}
+
+impl Device {
+    /// Makes the device. With `offload` the kernel gives and takes super-segments and unfinished checksums; where it cannot, the
+    /// device is one without.
+    ///
+    /// # Errors
+    /// Where it cannot be made: most often for want of rights, or because there is one of that name.
+    pub fn create(name: &str, mtu: u16, offload: bool) -> io::Result<Self> {
+        let build = |offload| DeviceBuilder::new().name(name).mtu(mtu).enable(false).offload(offload).build_sync();
+        let (device, offload) = match build(offload) {
+            Err(_) if offload => (build(false), false),
+            device => (device, offload),
+        };
+        let device = device.map_err(|e| io::Error::new(e.kind(), format!("the TUN device {name}: {e}")))?;
+        fcntl_setfl(&device, fcntl_getfl(&device)? | OFlags::NONBLOCK)?;
+        Ok(Device { device, mtu, offload })
+    }
+
+    /// Waits until packets can pass: at most a second.
+    ///
+    /// # Errors
+    /// Where it does not come up.
+    pub fn wait_until_up(&self) -> io::Result<()> {
+        for _ in 0..UP_STEPS {
+            if self.device.is_running()? {
+                return Ok(());
+            }
+            std::thread::sleep(UP_STEP);
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "a TUN device does not come up"))
+    }
+
+    /// Largest packet on its link, bytes.
+    pub fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    /// Whether the kernel gives and takes super-segments.
+    pub fn has_offload(&self) -> bool {
+        self.offload
+    }
+
+    /// The most bytes that one read gives.
+    pub(crate) fn most_bytes(&self) -> usize {
+        if self.offload { VNET_BYTES + MAX_PACKET_BYTES } else { usize::from(self.mtu) }
+    }
+
+    /// Appends the next packet to `memory`, which has room for [`Device::most_bytes`], and gives its header. `None`: there is no packet.
+    pub(crate) fn read(&self, memory: &mut Vec<u8>) -> io::Result<Option<Vnet>> {
+        let start = memory.len();
+        match read(&self.device, spare_capacity(memory)) {
+            Ok(0) | Err(Errno::AGAIN) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !self.offload {
+            return Ok(Some(Vnet::default()));
+        }
+        let header = memory[start..].first_chunk().map(Vnet::read);
+        Ok(Some(header.unwrap_or_default()))
+    }
+
+    /// Bytes in front of each packet that was read.
+    pub(crate) fn prefix(&self) -> usize {
+        if self.offload { VNET_BYTES } else { 0 }
+    }
+
+    /// Writes a segment as one packet. False: the device's queue is full, or the device is down, and the packet is lost.
+    pub(crate) fn write(&self, segment: &Segment, ecn: Ecn) -> io::Result<bool> {
+        let mut header = [0; MAX_HEADER_BYTES];
+        let (vnet, len) = match self.offload {
+            true => {
+                let (vnet, len) = offloaded(segment, ecn, &mut header).map_err(io::Error::other)?;
+                (Some(vnet.bytes()), len)
+            }
+            false => (None, encode_header(segment, ecn, &mut header).map_err(io::Error::other)?),
+        };
+        let whole;
+        let mut pieces = ArrayVec::<IoSlice<'_>, MAX_PIECES>::new();
+        if let Some(vnet) = &vnet {
+            pieces.push(IoSlice::new(vnet));
+        }
+        pieces.push(IoSlice::new(&header[..len]));
+        if segment.payload.slices().count() <= pieces.remaining_capacity() {
+            pieces.extend(segment.payload.slices().map(IoSlice::new));
+        } else {
+            whole = segment.payload.to_vec();
+            pieces.push(IoSlice::new(&whole));
+        }
+        match writev(&self.device, &pieces) {
+            Ok(_) => Ok(true),
+            // EIO: the device is down.
+            Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::IO | Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads any packet into memory of the caller's, without regard to what it is; gives its length.
+    pub fn read_packet(&self, memory: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        let start = memory.len();
+        self.read(memory).map(|header| header.map(|_| memory.len() - start))
+    }
+
+    /// Writes a whole packet of a device without offload. False: it is lost, because the device is down or its queue is full.
+    pub fn write_packet(&self, packet: &[u8]) -> io::Result<bool> {
+        match rustix::io::write(&self.device, packet) {
+            Ok(_) => Ok(true),
+            Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::IO | Errno::INTR | Errno::INVAL) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("mtu", &self.mtu).field("offload", &self.offload).finish_non_exhaustive()
+    }
+}
+
+/// The headers of a segment whose checksum the kernel completes and which it cuts, if it is a super-segment.
+fn offloaded(segment: &Segment, ecn: Ecn, header: &mut [u8; MAX_HEADER_BYTES]) -> Result<(Vnet, usize), EncodeError> {
+    let partial = encode_header_partial(segment, ecn, header)?;
+    let vnet = Vnet::partial(partial.csum_start, partial.csum_offset);
+    let vnet = match segment.segment_size {
+        Some(size) if segment.payload.len() > u32::from(size) => {
+            let reduces_window = segment.flags.contains(Flags::CWR);
+            vnet.cut(segment.src.is_ipv4(), partial.len as u16, size, reduces_window)
+        }
+        _ => vnet,
+    };
+    Ok((vnet, partial.len))
+}

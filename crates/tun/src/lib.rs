@@ -1,0 +1,26 @@
+//! The engine with real packets, on Linux: TUN devices, and measurements against the kernel's Multipath TCP.
+//!
+//! [`Tunnels`] is the device of one host: each of its addresses has a TUN device, through which the machine that it runs on is
+//! its neighbour. [`run`] is the loop around it. The same engine and the same driver run in the simulator.
+//!
+//! [`perf`] measures what a connection carries: between two of our engines, two kernels, or one of each.
+//!
+//! Everything here needs the rights to make network devices (root, or `CAP_NET_ADMIN` in a network namespace).
+#![cfg(target_os = "linux")]
+
+mod capture;
+mod clock;
+mod device;
+mod interface;
+mod memory;
+pub mod perf;
+mod run;
+mod tunnels;
+mod vnet;
+
+pub use capture::Capture;
+pub use clock::Clock;
+pub use device::Device;
+pub use interface::{Interface, ip};
+pub use run::{Io, run, secrets};
+pub use tunnels::{Counters, Tunnels};

@@ -1,0 +1,490 @@
+//! Our engine as client and as server.
+
+use super::stream::totals;
+use super::{Interval, Outcome, Processor, Request, Sink, Source, SubflowFigures, Totals};
+use crate::{Capture, Clock, Interface, Io, Tunnels, run, secrets};
+use bytes::Bytes;
+use pathweave_driver::{Applications, Driver, Observed};
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::connection::SubflowSnapshot;
+use pathweave_proto::{
+    ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, ReadError, WriteError,
+};
+use pathweave_units::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+const HOST: usize = 0;
+/// How often figures are taken.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the last acknowledgements may take once all data is there.
+const LONGEST_CLOSE: Duration = Duration::from_secs(5);
+/// Pieces that are read with one call.
+const READ_PIECES: usize = 64;
+
+/// Where and how the engine runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its addresses and their devices.
+    pub interfaces: Vec<Interface>,
+    /// Whether devices give and take super-segments.
+    pub offload: bool,
+    /// Settings of the connections.
+    pub config: ConnectionConfig,
+    /// Where a capture is written to.
+    pub pcap: Option<PathBuf>,
+}
+
+/// What one side does with a connection.
+#[derive(Debug)]
+struct Flow {
+    source: Source,
+    sink: Sink,
+    /// Written before anything else of the source.
+    pending: Vec<Bytes>,
+    /// All that arrives is sent back.
+    echo: bool,
+    peer_has_ended: bool,
+    closed: bool,
+    error: Option<String>,
+}
+
+impl Flow {
+    fn new(source: Source, sink: Sink) -> Self {
+        Flow { source, sink, pending: Vec::new(), echo: false, peer_has_ended: false, closed: false, error: None }
+    }
+
+    /// Writes as much as there is room for. True: all is written, and the source has ended.
+    fn write(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) -> bool {
+        loop {
+            if self.pending.is_empty() {
+                match self.source.next(now) {
+                    Some(piece) => self.pending.push(piece),
+                    None => return true,
+                }
+            }
+            match endpoint.write_chunks(now, connection, &mut self.pending) {
+                Ok(taken) => drop(self.pending.drain(..taken.chunks)),
+                Err(WriteError::Blocked) => return false,
+                Err(error) => {
+                    self.error.get_or_insert_with(|| format!("writing: {error}"));
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Reads all that is there.
+    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
+        let mut pieces = [const { Bytes::new() }; READ_PIECES];
+        let end = loop {
+            match endpoint.read_chunks(now, connection, u64::MAX, &mut pieces) {
+                Ok(read) => {
+                    for piece in &mut pieces[..read.chunks] {
+                        let piece = std::mem::take(piece);
+                        self.sink.take(now, &piece);
+                        if self.echo {
+                            self.pending.push(piece);
+                        }
+                    }
+                }
+                Err(end) => break end,
+            }
+        };
+        match end {
+            ReadError::Blocked => {}
+            ReadError::Finished => self.peer_has_ended = true,
+            error => {
+                self.error.get_or_insert_with(|| format!("reading: {error}"));
+            }
+        }
+    }
+
+    fn close(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
+        if !std::mem::replace(&mut self.closed, true) {
+            let _ = endpoint.close(now, connection);
+        }
+    }
+}
+
+/// An endpoint on its TUN devices.
+fn host<A: Applications>(options: &Options, applications: A) -> io::Result<Driver<Io, A>> {
+    let device = Tunnels::create(&options.interfaces, options.offload)?;
+    let capture = options.pcap.as_ref().map(|path| Capture::create(path, &options.interfaces)).transpose()?;
+    let endpoint = Endpoint::new(secrets()?);
+    Ok(Driver::new(vec![endpoint], Observed { device, observer: capture }, applications))
+}
+
+fn addresses(options: &Options) -> Vec<LocalAddress> {
+    options.interfaces.iter().map(|i| LocalAddress { address: i.ours, meta: Default::default() }).collect()
+}
+
+fn finish_capture(io: &mut Io) -> io::Result<()> {
+    io.observer.as_mut().map_or(Ok(()), Capture::finish)
+}
+
+struct Client {
+    flow: Flow,
+    connection: Option<ConnectionHandle>,
+    /// Size of an echo's messages, how many are left, and when the last one left.
+    echo: Option<(usize, u64)>,
+    asked_at: Instant,
+    round_trips: Vec<Duration>,
+    connected: Option<Instant>,
+    /// The end of a timed direction has come.
+    time_is_over: bool,
+    finished: bool,
+    failed: Option<ConnectionError>,
+}
+
+impl Client {
+    /// Sends the next message of an echo once the last one is back.
+    fn ask(&mut self, now: Instant) {
+        let Some((size, left)) = &mut self.echo else { return };
+        let back = self.flow.sink.received + self.flow.sink.tail().len() as u64;
+        if back < self.flow.source.sent || !self.flow.pending.is_empty() {
+            return;
+        }
+        if self.flow.source.sent > 0 {
+            self.round_trips.push(now.since(self.asked_at));
+        }
+        if *left > 0 {
+            *left -= 1;
+            self.flow.pending.push(vec![7; *size].into());
+            self.flow.source.sent += *size as u64;
+            self.asked_at = now;
+        } else {
+            self.echo = None;
+        }
+    }
+
+    fn go_on(&mut self, now: Instant, endpoint: &mut Endpoint) {
+        let Some(connection) = self.connection.filter(|_| self.connected.is_some()) else { return };
+        while self.flow.write(now, endpoint, connection) {
+            self.ask(now);
+            if self.echo.is_none() {
+                self.flow.close(now, endpoint, connection);
+            }
+            if self.flow.pending.is_empty() {
+                break;
+            }
+        }
+    }
+}
+
+impl Applications for Client {
+    fn serve(&mut self, now: Instant, _host: usize, endpoint: &mut Endpoint) -> bool {
+        let mut acted = false;
+        while let Some((connection, event)) = endpoint.poll_event() {
+            acted = true;
+            match event {
+                ConnectionEvent::Connected => self.connected = Some(now),
+                ConnectionEvent::Writable => {}
+                ConnectionEvent::Readable => self.flow.read(now, endpoint, connection),
+                ConnectionEvent::Closed => self.finished = true,
+                ConnectionEvent::Failed(error) => self.failed = Some(error),
+            }
+        }
+        if acted {
+            self.go_on(now, endpoint);
+        }
+        acted
+    }
+
+    /// A timed direction ends even where nothing is acknowledged any more.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.flow.source.until().filter(|_| self.connected.is_some() && !self.time_is_over)
+    }
+
+    fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
+        self.poll_timeout().filter(|until| *until <= now)?;
+        self.time_is_over = true;
+        self.go_on(now, &mut endpoints[HOST]);
+        Some(HOST)
+    }
+}
+
+/// Connects to a server and does what `request` says. `on_interval` is told of each second.
+///
+/// # Errors
+/// Where the devices or the connection fail, or the server does not answer as it should.
+pub fn client(
+    options: &Options,
+    remote: SocketAddr,
+    request: Request,
+    echo: Option<(usize, u64)>,
+    on_interval: &mut dyn FnMut(&Interval),
+) -> io::Result<Outcome> {
+    let Some(first) = options.interfaces.iter().find(|i| i.ours.is_ipv4() == remote.is_ipv4()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no path has an address of the server's IP version"));
+    };
+    let clock = Clock::start();
+    let source = match request.up && !request.echo {
+        true => Source::new(request.amount, request.verify, clock.now()),
+        false => Source::nothing(request.verify),
+    };
+    let mut flow = Flow::new(source, Sink::new(Totals::BYTES, request.verify));
+    flow.pending.push(Bytes::copy_from_slice(&request.bytes()));
+    let client = Client {
+        flow,
+        connection: None,
+        echo: echo.filter(|_| request.echo),
+        asked_at: clock.now(),
+        round_trips: Vec::new(),
+        connected: None,
+        time_is_over: false,
+        finished: false,
+        failed: None,
+    };
+    let mut driver = host(options, client)?;
+    let now = clock.now();
+    let connection = driver.endpoints[HOST]
+        .connect(now, SocketAddr::new(first.ours, 0), remote, options.config.clone(), &addresses(options))
+        .map_err(io::Error::other)?;
+    driver.applications.connection = Some(connection);
+    driver.drain(now, HOST)?;
+
+    let mut meter = Meter::new(now);
+    let processor = Processor::now();
+    let mut used = Duration::ZERO;
+    let mut ended_at = None;
+    run(&mut driver, &clock, |driver, now| {
+        let endpoint = &mut driver.endpoints[HOST];
+        if meter.is_due(now) {
+            meter.measure(now, endpoint, connection);
+            meter.intervals.last().into_iter().for_each(&mut *on_interval);
+        }
+        let client = &driver.applications;
+        if client.flow.peer_has_ended && ended_at.is_none() {
+            ended_at = Some(now);
+            used = Duration::from_nanos(Processor::now().nanoseconds - processor.nanoseconds);
+            meter.measure(now, endpoint, connection);
+        }
+        let waits = ended_at.is_none_or(|ended| now.since(ended) < LONGEST_CLOSE);
+        !client.finished && client.failed.is_none() && client.flow.error.is_none() && waits
+    })?;
+    finish_capture(&mut driver.io)?;
+    let client = driver.applications;
+    if let Some(error) = client.failed {
+        return Err(io::Error::other(format!("the connection failed: {error}")));
+    }
+    if let Some(error) = client.flow.error {
+        return Err(io::Error::other(error));
+    }
+    if !client.finished {
+        return Err(io::Error::other("the connection was not closed cleanly"));
+    }
+    let Some(tail) = client.flow.sink.tail().first_chunk() else {
+        return Err(io::Error::other("the server ended without its totals"));
+    };
+    let mut round_trips = client.round_trips;
+    round_trips.sort_unstable();
+    let start = client.connected.unwrap_or(now);
+    Ok(Outcome {
+        multipath: Some(meter.multipath),
+        client: totals(&client.flow.source, &client.flow.sink),
+        server: Totals::read(tail),
+        duration: ended_at.unwrap_or(start).since(start),
+        processor: used,
+        intervals: meter.intervals,
+        round_trips,
+    })
+}
+
+/// A subflow's bytes sent, bytes received and segments sent again so far, and which one it is.
+type Counts = (SocketAddr, SocketAddr, [u64; 3]);
+
+/// Takes figures of a connection every second.
+struct Meter {
+    start: Instant,
+    last: Instant,
+    /// Bytes sent and received, and the subflows' counts, at the last time.
+    before: (u64, u64, Vec<Counts>),
+    intervals: Vec<Interval>,
+    multipath: bool,
+}
+
+impl Meter {
+    fn new(start: Instant) -> Self {
+        Meter { start, last: start, before: (0, 0, Vec::new()), intervals: Vec::new(), multipath: false }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        now.since(self.last) >= INTERVAL
+    }
+
+    fn measure(&mut self, now: Instant, endpoint: &Endpoint, connection: ConnectionHandle) {
+        let Some(connection) = endpoint.connection(connection) else { return };
+        let state = connection.snapshot();
+        let (sent, received) = (state.sending.acked_bytes, state.receiving.in_order_bytes);
+        let subflows: Vec<SubflowSnapshot> = connection.subflows().collect();
+        let figures = subflows.iter().map(|subflow| self.figures(subflow)).collect();
+        self.intervals.push(Interval {
+            from: self.last.since(self.start),
+            to: now.since(self.start),
+            sent_bytes: sent.saturating_sub(self.before.0),
+            received_bytes: received.saturating_sub(self.before.1),
+            subflows: figures,
+        });
+        self.before = (sent, received, subflows.iter().map(|s| (s.local, s.remote, counts(s))).collect());
+        self.last = now;
+        self.multipath = state.multipath;
+    }
+
+    fn figures(&self, subflow: &SubflowSnapshot) -> SubflowFigures {
+        let same = |b: &&Counts| (b.0, b.1) == (subflow.local, subflow.remote);
+        let before = self.before.2.iter().find(same).map_or([0; 3], |b| b.2);
+        let now = counts(subflow);
+        SubflowFigures {
+            local: subflow.local,
+            remote: subflow.remote,
+            sent_bytes: now[0].saturating_sub(before[0]),
+            received_bytes: now[1].saturating_sub(before[1]),
+            retransmitted_segments: now[2].saturating_sub(before[2]),
+            window_bytes: u64::from(subflow.window.cwnd) * u64::from(subflow.mss),
+            round_trip: subflow.rtt.smoothed_or_zero(),
+        }
+    }
+}
+
+fn counts(subflow: &SubflowSnapshot) -> [u64; 3] {
+    [subflow.counters.data_bytes_sent, subflow.first_bytes, subflow.counters.retransmitted_segments]
+}
+
+/// A connection that the server serves.
+struct Session {
+    /// What is there of the request, until it is whole.
+    request: Option<Vec<u8>>,
+    flow: Flow,
+    said_totals: bool,
+}
+
+struct Server<'a> {
+    sessions: BTreeMap<ConnectionHandle, Session>,
+    served: u64,
+    on_served: &'a mut dyn FnMut(&Totals, Option<&str>),
+}
+
+impl Session {
+    fn new() -> Self {
+        let flow = Flow::new(Source::nothing(false), Sink::new(0, false));
+        Session { request: Some(Vec::new()), flow, said_totals: false }
+    }
+
+    /// Reads the request, with nothing of what follows.
+    fn read_request(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
+        let Some(bytes) = &mut self.request else { return };
+        while bytes.len() < Request::BYTES {
+            match endpoint.read(now, connection, (Request::BYTES - bytes.len()) as u64) {
+                Ok(payload) => bytes.extend(payload.to_vec()),
+                Err(ReadError::Blocked) => return,
+                Err(error) => {
+                    self.flow.error = Some(format!("no request: {error}"));
+                    return;
+                }
+            }
+        }
+        let Some(request) = bytes.first_chunk().and_then(Request::read) else {
+            self.flow.error = Some("the client's first bytes are no request".into());
+            let _ = endpoint.abort(now, connection);
+            return;
+        };
+        let source = match request.down && !request.echo {
+            true => Source::new(request.amount, request.verify, now),
+            false => Source::nothing(request.verify),
+        };
+        self.flow = Flow { echo: request.echo, ..Flow::new(source, Sink::new(0, request.verify)) };
+        self.request = None;
+    }
+
+    fn go_on(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
+        self.read_request(now, endpoint, connection);
+        if self.request.is_some() || self.flow.error.is_some() {
+            return;
+        }
+        if !self.flow.peer_has_ended {
+            self.flow.read(now, endpoint, connection);
+        }
+        while self.flow.write(now, endpoint, connection) && self.flow.peer_has_ended && !self.flow.closed {
+            if self.said_totals {
+                self.flow.close(now, endpoint, connection);
+            } else {
+                self.said_totals = true;
+                let totals = self.totals().bytes();
+                self.flow.pending.push(Bytes::copy_from_slice(&totals));
+            }
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = totals(&self.flow.source, &self.flow.sink);
+        if self.flow.echo {
+            totals.sent = totals.received;
+        }
+        totals
+    }
+}
+
+impl Applications for Server<'_> {
+    fn serve(&mut self, now: Instant, _host: usize, endpoint: &mut Endpoint) -> bool {
+        let mut acted = false;
+        while let Some(accepted) = endpoint.poll_accept() {
+            acted = true;
+            self.sessions.insert(accepted.connection, Session::new());
+        }
+        while let Some((connection, event)) = endpoint.poll_event() {
+            acted = true;
+            let Some(session) = self.sessions.get_mut(&connection) else { continue };
+            let ended = match event {
+                ConnectionEvent::Closed => true,
+                ConnectionEvent::Failed(error) => {
+                    session.flow.error.get_or_insert_with(|| error.to_string());
+                    true
+                }
+                _ => {
+                    session.go_on(now, endpoint, connection);
+                    false
+                }
+            };
+            if ended && let Some(session) = self.sessions.remove(&connection) {
+                self.served += 1;
+                (self.on_served)(&session.totals(), session.flow.error.as_deref());
+            }
+        }
+        acted
+    }
+}
+
+/// Serves clients on `port` at all addresses, until so many were served; `on_served` is told of each, with what went wrong.
+///
+/// # Errors
+/// Where a device fails.
+pub fn server(
+    options: &Options,
+    port: u16,
+    most: Option<u64>,
+    on_served: &mut dyn FnMut(&Totals, Option<&str>),
+    on_ready: &mut dyn FnMut(),
+) -> io::Result<()> {
+    let mut driver = host(options, Server { sessions: BTreeMap::new(), served: 0, on_served })?;
+    let any: IpAddr = match options.interfaces.iter().all(|i| i.ours.is_ipv4()) {
+        true => Ipv4Addr::UNSPECIFIED.into(),
+        false => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    driver.endpoints[HOST]
+        .listen_and_accept(SocketAddr::new(any, port), options.config.clone(), &addresses(options))
+        .map_err(io::Error::other)?;
+    on_ready();
+    let clock = Clock::start();
+    let mut all_served_at = None;
+    run(&mut driver, &clock, |driver, now| {
+        if most.is_some_and(|most| driver.applications.served >= most) {
+            all_served_at.get_or_insert(now);
+        }
+        // The last acknowledgement may be lost: for some time the server still answers.
+        all_served_at.is_none_or(|at| now.since(at) < Duration::from_millis(500))
+    })?;
+    finish_capture(&mut driver.io)
+}

@@ -1,0 +1,20 @@
+//! Measures what a connection carries, as iperf3 does.
+//!
+//! The client says what it wants in the first bytes of the connection ([`Request`]): data up, down or both ways, an amount or a
+//! time. The server does its part and ends its stream with what it saw ([`Totals`]); with `verify` that includes
+//! hashes of all data, which the client compares.
+//!
+//! Either side is our engine over TUN devices ([`engine`]) or the kernel's Multipath TCP ([`kernel`]).
+
+pub mod engine;
+pub mod kernel;
+mod outcome;
+mod request;
+mod stream;
+
+pub use outcome::{Interval, Outcome, Processor, SubflowFigures, rate};
+pub use request::{Amount, Request, Totals};
+pub use stream::{Sink, Source};
+
+/// The port of a server, where none is given. iperf3 has 5201.
+pub const PORT: u16 = 5210;

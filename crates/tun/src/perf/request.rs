@@ -1,0 +1,155 @@
+//! What client and server tell each other beside the data.
+
+use pathweave_units::Duration;
+
+/// The first bytes of a connection: what it is for, in which version.
+const MAGIC: [u8; 8] = *b"pwperf01";
+const UP: u8 = 1;
+const DOWN: u8 = 2;
+const VERIFY: u8 = 4;
+const ECHO: u8 = 8;
+/// Stands for an amount that time limits.
+const UNTIL_TIME: u64 = u64::MAX;
+
+/// How much is sent in a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So many bytes.
+    Bytes(u64),
+    /// As much as goes in this time.
+    Time(Duration),
+}
+
+/// What a client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The client sends.
+    pub up: bool,
+    /// The server sends.
+    pub down: bool,
+    /// All data is made and hashed, so that each byte is known to have arrived as it was.
+    pub verify: bool,
+    /// The server sends back whatever comes.
+    pub echo: bool,
+    /// How much, each way.
+    pub amount: Amount,
+}
+
+impl Request {
+    /// Its length on the wire, bytes.
+    pub const BYTES: usize = 32;
+
+    /// As the client sends it.
+    pub fn bytes(&self) -> [u8; Self::BYTES] {
+        let mut out = [0; Self::BYTES];
+        out[..8].copy_from_slice(&MAGIC);
+        for (flag, is_set) in [(UP, self.up), (DOWN, self.down), (VERIFY, self.verify), (ECHO, self.echo)] {
+            out[8] |= if is_set { flag } else { 0 };
+        }
+        let (bytes, time) = match self.amount {
+            Amount::Bytes(bytes) => (bytes, Duration::ZERO),
+            Amount::Time(time) => (UNTIL_TIME, time),
+        };
+        out[16..24].copy_from_slice(&bytes.to_be_bytes());
+        out[24..].copy_from_slice(&time.as_nanos().to_be_bytes());
+        out
+    }
+
+    /// What a client sent; nothing where that is no request.
+    pub fn read(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let (magic, rest) = bytes.split_first_chunk::<8>()?;
+        let (flags, rest) = rest.split_first_chunk::<8>()?;
+        let (amount, time) = rest.split_first_chunk::<8>()?;
+        let time = u64::from_be_bytes(*time.first_chunk()?);
+        let amount = match u64::from_be_bytes(*amount) {
+            UNTIL_TIME => Amount::Time(Duration::from_nanos(time)),
+            bytes => Amount::Bytes(bytes),
+        };
+        let has = |flag| flags[0] & flag != 0;
+        (*magic == MAGIC).then_some(Request {
+            up: has(UP),
+            down: has(DOWN),
+            verify: has(VERIFY),
+            echo: has(ECHO),
+            amount,
+        })
+    }
+}
+
+/// What one side sent and received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes received.
+    pub received: u64,
+    /// Bytes sent.
+    pub sent: u64,
+    /// From the first byte received to the last, or of sending where nothing was received; nanoseconds.
+    pub nanoseconds: u64,
+    /// SHA-256 of all that was received; zeros without `verify`.
+    pub received_hash: [u8; 32],
+    /// SHA-256 of all that was sent; zeros without `verify`.
+    pub sent_hash: [u8; 32],
+}
+
+impl Totals {
+    /// Their length on the wire, bytes.
+    pub const BYTES: usize = 88;
+
+    /// As the server sends them.
+    pub fn bytes(&self) -> [u8; Self::BYTES] {
+        let mut out = [0; Self::BYTES];
+        for (i, number) in [self.received, self.sent, self.nanoseconds].into_iter().enumerate() {
+            out[8 * i..8 * (i + 1)].copy_from_slice(&number.to_be_bytes());
+        }
+        out[24..56].copy_from_slice(&self.received_hash);
+        out[56..].copy_from_slice(&self.sent_hash);
+        out
+    }
+
+    /// What a server sent.
+    pub fn read(bytes: &[u8; Self::BYTES]) -> Self {
+        let number = |i: usize| bytes[8 * i..].first_chunk().map_or(0, |n| u64::from_be_bytes(*n));
+        let hash = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
+        Totals {
+            received: number(0),
+            sent: number(1),
+            nanoseconds: number(2),
+            received_hash: hash(24),
+            sent_hash: hash(56),
+        }
+    }
+
+    /// Whether all that one side sent is what the other received, both ways.
+    pub fn agree_with(&self, other: &Totals) -> bool {
+        (self.sent, self.sent_hash) == (other.received, other.received_hash)
+            && (self.received, self.received_hash) == (other.sent, other.sent_hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_totals_survive_as_bytes() {
+        let request = Request { up: true, down: false, verify: true, echo: false, amount: Amount::Bytes(7) };
+        assert_eq!(Request::read(&request.bytes()), Some(request));
+        let timed =
+            Request { up: false, down: true, verify: false, echo: true, amount: Amount::Time(Duration::from_secs(3)) };
+        assert_eq!(Request::read(&timed.bytes()), Some(timed));
+        let mut other = timed.bytes();
+        other[0] = b'x';
+        assert_eq!(Request::read(&other), None);
+        let totals = Totals { received: 1, sent: 2, nanoseconds: 3, received_hash: [4; 32], sent_hash: [5; 32] };
+        assert_eq!(Totals::read(&totals.bytes()), totals);
+    }
+
+    #[test]
+    fn a_changed_byte_is_noticed() {
+        let client = Totals { received: 1, sent: 2, received_hash: [1; 32], sent_hash: [2; 32], ..Totals::default() };
+        let server = Totals { received: 2, sent: 1, received_hash: [2; 32], sent_hash: [1; 32], ..Totals::default() };
+        assert!(client.agree_with(&server));
+        assert!(!client.agree_with(&Totals { received_hash: [3; 32], ..server }));
+        assert!(!client.agree_with(&Totals { sent: 2, ..server }));
+    }
+}

@@ -1,0 +1,196 @@
+//! The two ends of a direction's data, whatever carries it.
+
+use super::{Amount, Totals};
+use bytes::Bytes;
+use pathweave_units::Instant;
+use sha2::{Digest, Sha256};
+
+/// Data is made in pieces of so many bytes.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Makes the data of one direction, and ends it with a few bytes of its own.
+#[derive(Debug)]
+pub struct Source {
+    /// Bytes that are left, or until when.
+    left: u64,
+    until: Option<Instant>,
+    /// The same piece again and again, where nobody verifies.
+    piece: Bytes,
+    hash: Option<Sha256>,
+    /// Bytes of data so far.
+    pub sent: u64,
+}
+
+impl Source {
+    /// Begins at `now`.
+    pub fn new(amount: Amount, verify: bool, now: Instant) -> Self {
+        let (left, until) = match amount {
+            Amount::Bytes(bytes) => (bytes, None),
+            Amount::Time(time) => (u64::MAX, Some(now + time)),
+        };
+        let hash = verify.then(Sha256::new);
+        Source { left, until, piece: piece_from(0), hash, sent: 0 }
+    }
+
+    /// Nothing to send.
+    pub fn nothing(verify: bool) -> Self {
+        Source { left: 0, until: None, piece: Bytes::new(), hash: verify.then(Sha256::new), sent: 0 }
+    }
+
+    /// The next piece; `None` at the end.
+    pub fn next(&mut self, now: Instant) -> Option<Bytes> {
+        if self.left == 0 || self.until.is_some_and(|until| until <= now) {
+            return None;
+        }
+        if self.hash.is_some() {
+            self.piece = piece_from(self.sent);
+        }
+        let piece = self.piece.slice(..self.piece.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
+        self.left -= piece.len() as u64;
+        self.sent += piece.len() as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(&piece);
+        }
+        Some(piece)
+    }
+
+    /// When it ends, where that is known.
+    pub fn until(&self) -> Option<Instant> {
+        self.until.filter(|_| self.left > 0)
+    }
+
+    /// What its data hashes to; zeros where nobody verifies.
+    pub fn hash(&self) -> [u8; 32] {
+        self.hash.clone().map_or([0; 32], |hash| hash.finalize().into())
+    }
+}
+
+/// Bytes that are different at every place of the stream (SplitMix64 of their place).
+fn piece_from(start: u64) -> Bytes {
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    for i in 0..PIECE_BYTES as u64 / 8 {
+        let mut word = (start + 8 * i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        piece.extend_from_slice(&(word ^ (word >> 31)).to_be_bytes());
+    }
+    piece.into()
+}
+
+/// Takes what arrives. It holds the last bytes back until it is known whether they are data.
+#[derive(Debug, Default)]
+pub struct Sink {
+    /// How many bytes at the end are no data.
+    tail_bytes: usize,
+    tail: Vec<u8>,
+    hash: Option<Sha256>,
+    /// Bytes of data so far, without those at the end that may be none.
+    pub received: u64,
+    /// When the first bytes came, and the last.
+    pub first: Option<Instant>,
+    /// When the last bytes came.
+    pub last: Option<Instant>,
+}
+
+impl Sink {
+    /// The last `tail_bytes` are no data.
+    pub fn new(tail_bytes: usize, verify: bool) -> Self {
+        Sink { tail_bytes, hash: verify.then(Sha256::new), ..Sink::default() }
+    }
+
+    /// Takes bytes.
+    pub fn take(&mut self, now: Instant, bytes: &[u8]) {
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        let data = match bytes.len().checked_sub(self.tail_bytes) {
+            Some(data) => {
+                let tail = std::mem::take(&mut self.tail);
+                self.count(&tail);
+                self.count(&bytes[..data]);
+                self.tail = tail;
+                self.tail.clear();
+                &bytes[data..]
+            }
+            None => {
+                let surplus = (self.tail.len() + bytes.len()).saturating_sub(self.tail_bytes);
+                let before: Vec<u8> = self.tail.drain(..surplus).collect();
+                self.count(&before);
+                bytes
+            }
+        };
+        self.tail.extend_from_slice(data);
+    }
+
+    fn count(&mut self, data: &[u8]) {
+        self.received += data.len() as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(data);
+        }
+    }
+
+    /// The bytes at the end that are no data, once all is there.
+    pub fn tail(&self) -> &[u8] {
+        &self.tail
+    }
+
+    /// What its data hashes to; zeros where nobody verifies.
+    pub fn hash(&self) -> [u8; 32] {
+        self.hash.clone().map_or([0; 32], |hash| hash.finalize().into())
+    }
+
+    /// From the first bytes to the last, nanoseconds.
+    pub fn nanoseconds(&self) -> u64 {
+        self.first.zip(self.last).map_or(0, |(first, last)| last.since(first).as_nanos())
+    }
+}
+
+/// What both directions of one side come to.
+pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
+    Totals {
+        received: sink.received,
+        sent: source.sent,
+        nanoseconds: sink.nanoseconds(),
+        received_hash: sink.hash(),
+        sent_hash: source.hash(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_units::Duration;
+
+    const NOW: Instant = Instant::from_nanos(5);
+
+    #[test]
+    fn what_a_source_makes_a_sink_verifies_in_pieces_of_any_length() {
+        for piece in [1, 7, 88, 1000, 1 << 20] {
+            let mut source = Source::new(Amount::Bytes(600_001), true, NOW);
+            let mut all = Vec::new();
+            while let Some(bytes) = source.next(NOW) {
+                all.extend_from_slice(&bytes);
+            }
+            assert_eq!(all.len(), 600_001);
+            all.extend([9; 88]);
+            let mut sink = Sink::new(88, true);
+            all.chunks(piece).for_each(|bytes| sink.take(NOW, bytes));
+            assert_eq!((sink.received, sink.hash()), (600_001, source.hash()), "pieces of {piece}");
+            assert_eq!(sink.tail(), [9; 88]);
+        }
+    }
+
+    #[test]
+    fn a_source_ends_when_its_time_is_over() {
+        let mut source = Source::new(Amount::Time(Duration::from_secs(1)), false, NOW);
+        assert!(source.next(NOW).is_some());
+        assert_eq!(source.until(), Some(NOW + Duration::from_secs(1)));
+        assert_eq!(source.next(NOW + Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn no_two_places_of_the_stream_have_the_same_bytes() {
+        let (a, b) = (piece_from(0), piece_from(PIECE_BYTES as u64));
+        assert_ne!(a, b);
+        assert_ne!(a[..64], a[64..128]);
+    }
+}

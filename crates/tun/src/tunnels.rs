@@ -1,0 +1,232 @@
+//! TUN devices as the device of one host.
+
+use crate::memory::Memory;
+use crate::vnet::Vnet;
+use crate::{Device, Interface};
+use bytes::Bytes;
+use pathweave_driver::{PacketIo, Received};
+use pathweave_units::Instant;
+use pathweave_wire::codec::{decode_into, decode_unverified_into};
+use pathweave_wire::{Ecn, Segment};
+use std::io;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Packets that are read over all devices before applications act.
+const BATCH_PACKETS: usize = 64;
+/// Memory of a batch, bytes: for super-segments, and for packets of 1500 bytes.
+const BLOCK_WITH_OFFLOAD: usize = 512 << 10;
+const BLOCK_WITHOUT: usize = 128 << 10;
+/// Segments in a packet of 64 KiB, at least of 1 KiB each. The engine also counts bytes.
+const MAX_SEGMENTS: usize = 64;
+
+/// What passed, and what did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that were read, super-segments as one.
+    pub received: u64,
+    /// Packets that were none of ours: not TCP, damaged, or to an address that is not ours.
+    pub ignored: u64,
+    /// Packets that were written, super-segments as one.
+    pub sent: u64,
+    /// Packets that the device did not take.
+    pub lost: u64,
+}
+
+/// A packet in the batch's memory.
+struct Arrived {
+    place: Range<usize>,
+    header: Vnet,
+}
+
+/// The TUN devices of one host, one for each of its addresses.
+pub struct Tunnels {
+    devices: Vec<(Interface, Device)>,
+    /// The device that is read first, in turn.
+    first: usize,
+    memory: Memory,
+    batch: Bytes,
+    arrived: Vec<Arrived>,
+    /// How many of `arrived` were taken.
+    taken: usize,
+    /// A batch was handed out, and the applications' turn has not come since.
+    handed_out: bool,
+    segment: Segment,
+    /// Decoded, and no part of the one before.
+    next: Option<(Ecn, Segment)>,
+    /// What passed.
+    pub counters: Counters,
+}
+
+impl Tunnels {
+    /// Makes the devices and waits until they are up.
+    ///
+    /// # Errors
+    /// Where one cannot be made or set up.
+    pub fn create(interfaces: &[Interface], offload: bool) -> io::Result<Self> {
+        let mut devices = Vec::new();
+        for interface in interfaces {
+            let device = Device::create(&interface.name, interface.mtu, offload)?;
+            interface.configure()?;
+            device.wait_until_up()?;
+            devices.push((interface.clone(), device));
+        }
+        let most = devices.iter().map(|(_, device)| device.most_bytes()).max().unwrap_or(0);
+        let offload = devices.iter().any(|(_, device)| device.has_offload());
+        let block = if offload { BLOCK_WITH_OFFLOAD } else { BLOCK_WITHOUT };
+        Ok(Tunnels {
+            devices,
+            first: 0,
+            memory: Memory::new(block.max(4 * most)),
+            batch: Bytes::new(),
+            arrived: Vec::with_capacity(BATCH_PACKETS),
+            taken: 0,
+            handed_out: false,
+            segment: Segment::default(),
+            next: None,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Our addresses and the devices behind them.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.devices.iter().map(|(interface, _)| interface)
+    }
+
+    /// Whether every device gives and takes super-segments.
+    pub fn has_offload(&self) -> bool {
+        self.devices.iter().all(|(_, device)| device.has_offload())
+    }
+
+    /// What to wait for.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.devices.iter().map(|(_, device)| device.as_fd())
+    }
+
+    /// Packets were read last time, so there may be more.
+    pub(crate) fn may_have_more(&self) -> bool {
+        !self.arrived.is_empty()
+    }
+
+    /// Reads a batch.
+    fn read(&mut self) -> io::Result<()> {
+        self.arrived.clear();
+        self.taken = 0;
+        self.first = (self.first + 1) % self.devices.len().max(1);
+        'devices: for i in 0..self.devices.len() {
+            let (_, device) = &self.devices[(self.first + i) % self.devices.len()];
+            loop {
+                if self.arrived.len() == BATCH_PACKETS || self.memory.room() < device.most_bytes() {
+                    break 'devices;
+                }
+                let filling = self.memory.filling();
+                let start = filling.len() + device.prefix();
+                let Some(header) = device.read(filling)? else { break };
+                let end = filling.len();
+                self.arrived.push(Arrived { place: start.min(end)..end, header });
+            }
+        }
+        self.counters.received += self.arrived.len() as u64;
+        if !self.arrived.is_empty() {
+            self.batch = self.memory.take();
+        }
+        Ok(())
+    }
+
+    /// Decodes the next packet that is for us.
+    fn decode(&mut self) -> Option<Ecn> {
+        while let Some(Arrived { place, header }) = self.arrived.get(self.taken) {
+            self.taken += 1;
+            let (batch, place, segment) = (&self.batch, place.clone(), &mut self.segment);
+            let decoded = match header.is_verified() {
+                true => decode_unverified_into(batch, place, segment),
+                false => decode_into(batch, place, segment),
+            };
+            let is_ours = |address: IpAddr| self.devices.iter().any(|(interface, _)| interface.ours == address);
+            match decoded {
+                Ok(ecn) if is_ours(segment.dst.ip()) => {
+                    segment.segment_size = header.segment_size();
+                    return Some(ecn);
+                }
+                _ => self.counters.ignored += 1,
+            }
+        }
+        None
+    }
+
+    /// Puts the next packet into `segment`, together with those right behind it that it can be joined with.
+    fn join(&mut self) -> Option<Ecn> {
+        let ecn = match self.next.take() {
+            Some((ecn, segment)) => {
+                self.segment = segment;
+                ecn
+            }
+            None => self.decode()?,
+        };
+        if self.segment.payload.is_empty() || self.taken == self.arrived.len() {
+            return Some(ecn);
+        }
+        let mut joined = std::mem::take(&mut self.segment);
+        while let Some(next) = self.decode() {
+            if next != ecn || !joined.try_join(&self.segment) {
+                self.next = Some((next, std::mem::take(&mut self.segment)));
+                break;
+            }
+        }
+        self.segment = joined;
+        Some(ecn)
+    }
+}
+
+impl PacketIo for Tunnels {
+    type Error = io::Error;
+
+    fn receive(&mut self, _now: Instant) -> io::Result<Option<Received<'_>>> {
+        if self.next.is_none() && self.taken == self.arrived.len() {
+            if std::mem::take(&mut self.handed_out) {
+                return Ok(None);
+            }
+            self.batch = Bytes::new();
+            self.read()?;
+        }
+        let received = self.join();
+        self.handed_out = received.is_some();
+        Ok(received.map(|ecn| Received { host: 0, ecn, segment: &self.segment }))
+    }
+
+    fn send(
+        &mut self,
+        _now: Instant,
+        _host: usize,
+        fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> io::Result<bool> {
+        // A packet that waits to be handed out is in `next`, so this place is free.
+        let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
+        let from = self.segment.src.ip();
+        let taken = match self.devices.iter().find(|(interface, _)| interface.ours == from) {
+            Some((_, device)) => device.write(&self.segment, ecn)?,
+            None => false,
+        };
+        // What was sent is the connection's to keep.
+        self.segment.payload = pathweave_wire::Payload::EMPTY;
+        match taken {
+            true => self.counters.sent += 1,
+            false => self.counters.lost += 1,
+        }
+        Ok(true)
+    }
+
+    fn max_segments(&self) -> usize {
+        if self.has_offload() { MAX_SEGMENTS } else { 1 }
+    }
+}
+
+impl std::fmt::Debug for Tunnels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tunnels")
+            .field("devices", &self.devices)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
