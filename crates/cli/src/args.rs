@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Validate(ValidateOptions),
     List(ListOptions),
     NewScheduler(NewSchedulerOptions),
+    #[cfg(all(feature = "tun", target_os = "linux"))]
+    Perf(crate::real::args::PerfOptions),
     /// Writes a shell's completions to standard output.
     Completions {
         /// The shell.
@@ -301,7 +303,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
     numbers.filter(|(i, n)| (1..=*n).contains(i)).ok_or_else(|| "write I/N with I from 1 to N, such as 2/4".into())
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("write KEY=VALUE, such as connection.receive_buffer=60KB".into()),

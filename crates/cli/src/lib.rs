@@ -21,6 +21,8 @@ mod manual;
 mod new_scheduler;
 mod pcap;
 mod progress;
+#[cfg(all(feature = "tun", target_os = "linux"))]
+mod real;
 mod reproduce;
 mod shard;
 mod sweep;
@@ -53,6 +55,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
+        #[cfg(all(feature = "tun", target_os = "linux"))]
+        Command::Perf(options) => real::perf::perf(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell, &registry),
         Command::Man { folder } => manual::man(&folder),

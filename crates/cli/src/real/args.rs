@@ -1,0 +1,154 @@
+//! The arguments of commands with real packets.
+
+use clap::Args;
+use pathweave_tun::Interface;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Measures what a connection carries with real packets, as iperf3 does; needs root.
+///
+/// Each side is our engine over TUN devices (one for each --path), or with --kernel the kernel's Multipath TCP. A server runs until
+/// it is stopped. An engine's neighbour is the machine that it runs on: where the server is elsewhere, that machine has to forward packets.
+#[derive(Args, Clone, Debug)]
+#[group(skip)]
+pub(crate) struct PerfOptions {
+    /// Waits for clients.
+    #[arg(long, required_unless_present = "client", conflicts_with = "client")]
+    pub(crate) server: bool,
+
+    /// Connects to the server at this address.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) client: Option<IpAddr>,
+
+    /// The server's port.
+    #[arg(long, value_name = "PORT", default_value_t = pathweave_tun::perf::PORT)]
+    pub(crate) port: u16,
+
+    /// A path of the engine: its address, and the machine's at the other end of the TUN device that is made; can be repeated.
+    #[arg(long = "path", value_name = "OURS@MACHINES", value_parser = path, conflicts_with = "kernel")]
+    pub(crate) paths: Vec<(IpAddr, IpAddr)>,
+
+    /// Begin of the names of TUN devices; a number follows.
+    #[arg(long, value_name = "NAME", default_value = "pw")]
+    pub(crate) device: String,
+
+    /// Largest packet, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    pub(crate) mtu: u16,
+
+    /// Without super-segments and unfinished checksums.
+    #[arg(long)]
+    pub(crate) no_offload: bool,
+
+    /// Uses the kernel's Multipath TCP instead of the engine.
+    #[arg(long)]
+    pub(crate) kernel: bool,
+
+    /// Uses the kernel's plain TCP.
+    #[arg(long, requires = "kernel")]
+    pub(crate) plain: bool,
+
+    /// The engine's scheduler, with parameters after colons (see `pathweave list schedulers`).
+    #[arg(long, value_name = "NAME", default_value = "minrtt", conflicts_with = "kernel")]
+    pub(crate) scheduler: String,
+
+    /// The congestion controller, of the engine or the kernel [default: cubic].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
+
+    /// Any other setting of connections in scenarios, such as receive_buffer=8MiB or checksum=true; can be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::args::key_value, conflicts_with = "kernel")]
+    pub(crate) settings: Vec<(String, String)>,
+
+    /// Seconds to send for [default: 10].
+    #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
+    pub(crate) time: Option<f64>,
+
+    /// Sends so many bytes each way instead: 0, 4MiB, 1GB.
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "client")]
+    pub(crate) bytes: Option<u64>,
+
+    /// The server sends.
+    #[arg(long, requires = "client")]
+    pub(crate) reverse: bool,
+
+    /// Both send at the same time.
+    #[arg(long, conflicts_with = "reverse", requires = "client")]
+    pub(crate) both: bool,
+
+    /// Sends messages of so many bytes, one after the other, which the server sends back, and measures round-trip times.
+    #[arg(long, value_name = "BYTES", conflicts_with_all = ["reverse", "both", "bytes", "time"], requires = "client")]
+    pub(crate) ping: Option<usize>,
+
+    /// How many messages --ping sends.
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "ping")]
+    pub(crate) count: u64,
+
+    /// Sends data that is different everywhere, and compares the SHA-256 of what was sent and what arrived, both ways.
+    #[arg(long, requires = "client")]
+    pub(crate) verify: bool,
+
+    /// The server ends after so many clients.
+    #[arg(long, value_name = "N", requires = "server")]
+    pub(crate) clients: Option<u64>,
+
+    /// Writes a capture of the engine's packets.
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Prints JSON in the shape of iperf3's.
+    #[arg(long, requires = "client")]
+    pub(crate) json: bool,
+}
+
+impl PerfOptions {
+    /// The TUN devices.
+    pub(crate) fn interfaces(&self) -> Vec<Interface> {
+        let interface = |(i, (ours, machines)): (usize, &(IpAddr, IpAddr))| Interface {
+            name: format!("{}{i}", self.device),
+            ours: *ours,
+            machines: *machines,
+            mtu: self.mtu,
+        };
+        self.paths.iter().enumerate().map(interface).collect()
+    }
+}
+
+fn path(text: &str) -> Result<(IpAddr, IpAddr), String> {
+    let wrong = || "write OURS@MACHINES, two addresses of one IP version, such as 10.1.0.2@10.1.0.1".to_owned();
+    let (ours, machines) = text.split_once('@').ok_or_else(wrong)?;
+    let (ours, machines): (IpAddr, IpAddr) = ours.parse().ok().zip(machines.parse().ok()).ok_or_else(wrong)?;
+    if ours.is_ipv4() == machines.is_ipv4() { Ok((ours, machines)) } else { Err(wrong()) }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("KB", 1000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("", 1),
+    ];
+    let parsed = UNITS.iter().find_map(|(unit, factor)| {
+        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(*factor)
+    });
+    parsed.ok_or_else(|| "write a whole number with a unit, such as 4MiB or 1GB".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_paths() {
+        assert_eq!(size("0"), Ok(0));
+        assert_eq!(size("4MiB"), Ok(4 << 20));
+        assert_eq!(size("1 GB"), Ok(1_000_000_000));
+        assert!(size("4 parsecs").is_err() && size("99999999999GiB").is_err());
+        assert!(path("10.1.0.2@10.1.0.1").is_ok() && path("fd01::2@fd01::1").is_ok());
+        assert!(path("10.1.0.2").is_err() && path("10.1.0.2@fd01::1").is_err());
+    }
+}

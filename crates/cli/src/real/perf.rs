@@ -1,0 +1,186 @@
+//! `pathweave perf`.
+
+use super::args::PerfOptions;
+use super::{perf_json, settings};
+use pathweave_algorithms::Registry;
+use pathweave_runner::Failure;
+use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, kernel, rate};
+use pathweave_units::Duration;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+const DEFAULT_SECONDS: f64 = 10.0;
+
+/// Runs a server or a client.
+///
+/// # Errors
+/// If a setting is wrong, or devices or the connection fail.
+pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+    let engine_options = match options.kernel {
+        true => None,
+        false if options.paths.is_empty() => {
+            return Err(Failure::Input("the engine needs a --path OURS@MACHINES; --kernel needs none".into()));
+        }
+        false => Some(engine_options(options, registry)?),
+    };
+    let kernel_options = kernel::Options { plain: options.plain, congestion: options.congestion.clone() };
+    match options.client {
+        Some(address) => {
+            let remote = SocketAddr::new(address, options.port);
+            client(options, remote, engine_options.as_ref(), &kernel_options)
+        }
+        None => serve(options, engine_options.as_ref(), &kernel_options),
+    }
+}
+
+fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::Options, Failure> {
+    let mut given = options.settings.clone();
+    given.extend(options.congestion.iter().map(|name| ("congestion".to_owned(), name.clone())));
+    let mut config = settings::config(&options.scheduler, &given, registry)?;
+    config.tcp.mtu = u32::from(options.mtu);
+    if options.ping.is_some() {
+        config.nagle = false;
+    }
+    Ok(engine::Options {
+        interfaces: options.interfaces(),
+        offload: !options.no_offload,
+        config,
+        pcap: options.pcap.clone(),
+    })
+}
+
+/// What went wrong on the way is no mistake in the input.
+fn failed(error: io::Error) -> Failure {
+    Failure::Output(error.to_string())
+}
+
+fn serve(
+    options: &PerfOptions,
+    engine_options: Option<&engine::Options>,
+    kernel_options: &kernel::Options,
+) -> Result<ExitCode, Failure> {
+    let mut on_ready = || println!("waiting on port {}", options.port);
+    let on_served = |totals: &Totals, error: Option<&str>| {
+        let seconds = Duration::from_nanos(totals.nanoseconds).as_secs_f64();
+        let Totals { received, sent, .. } = *totals;
+        let end = error.map_or(String::new(), |error| format!("; {error}"));
+        println!("received {received} bytes in {seconds:.3} s, sent {sent} bytes{end}");
+    };
+    match engine_options {
+        Some(engine_options) => {
+            let mut on_served = on_served;
+            engine::server(engine_options, options.port, options.clients, &mut on_served, &mut on_ready)
+        }
+        None => kernel::server(kernel_options, options.port, options.clients, &on_served, &mut on_ready),
+    }
+    .map_err(failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn client(
+    options: &PerfOptions,
+    remote: SocketAddr,
+    engine_options: Option<&engine::Options>,
+    kernel_options: &kernel::Options,
+) -> Result<ExitCode, Failure> {
+    let amount = match options.bytes {
+        Some(bytes) => Amount::Bytes(bytes),
+        None => Amount::Time(Duration::from_secs_f64(options.time.unwrap_or(DEFAULT_SECONDS).max(0.0))),
+    };
+    let request = Request {
+        up: !options.reverse && options.ping.is_none(),
+        down: options.reverse || options.both,
+        verify: options.verify,
+        echo: options.ping.is_some(),
+        amount,
+    };
+    let echo = options.ping.map(|size| (size.max(1), options.count));
+    let mut on_interval = |interval: &Interval| {
+        if !options.json && options.ping.is_none() {
+            print!("{}", interval_text(interval));
+            let _ = io::stdout().flush();
+        }
+    };
+    let outcome = match engine_options {
+        Some(engine_options) => engine::client(engine_options, remote, request, echo, &mut on_interval),
+        None => kernel::client(kernel_options, remote, request, echo, &mut on_interval),
+    }
+    .map_err(failed)?;
+    if options.json {
+        println!("{}", perf_json::json(options, &request, &outcome));
+    } else {
+        print!("{}", summary(&request, &outcome));
+    }
+    if !outcome.client.agree_with(&outcome.server) {
+        return Err(Failure::Output("what was sent and what arrived is not the same".into()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A rate for people.
+fn shown(bits_per_second: f64) -> String {
+    match bits_per_second {
+        bits if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
+        bits => format!("{:.2} Mbit/s", bits / 1e6),
+    }
+}
+
+/// A line for the interval, and one for each subflow.
+fn interval_text(interval: &Interval) -> String {
+    let (from, to) = (interval.from.as_secs_f64(), interval.to.as_secs_f64());
+    let of = |bytes| shown(rate(bytes, to - from));
+    let mut text = format!(
+        "{from:6.2}-{to:<6.2} s  sent {:>14}  received {:>14}\n",
+        of(interval.sent_bytes),
+        of(interval.received_bytes)
+    );
+    for subflow in &interval.subflows {
+        text += &format!(
+            "    {} to {}: sent {}, received {}, {} again, window {} KB, round trip {:.2} ms\n",
+            subflow.local,
+            subflow.remote,
+            of(subflow.sent_bytes),
+            of(subflow.received_bytes),
+            subflow.retransmitted_segments,
+            subflow.window_bytes / 1000,
+            subflow.round_trip.as_secs_f64() * 1e3,
+        );
+    }
+    text
+}
+
+fn summary(request: &Request, outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let (up_seconds, down_seconds) = outcome.receiver_seconds();
+    if request.up {
+        let Totals { received, .. } = outcome.server;
+        text += &format!("upload:   {received} bytes in {up_seconds:.3} s, {}\n", shown(rate(received, up_seconds)));
+    }
+    if request.down {
+        let Totals { received, .. } = outcome.client;
+        text +=
+            &format!("download: {received} bytes in {down_seconds:.3} s, {}\n", shown(rate(received, down_seconds)));
+    }
+    if let [first, .., last] = outcome.round_trips[..] {
+        let at = |part: usize| outcome.round_trips[outcome.round_trips.len() * part / 100].as_secs_f64() * 1e6;
+        let (first, last) = (first.as_secs_f64() * 1e6, last.as_secs_f64() * 1e6);
+        text += &format!(
+            "round trips: least {first:.1} us, median {:.1}, 99th percentile {:.1}, most {last:.1}\n",
+            at(50),
+            at(99)
+        );
+    }
+    let hours = outcome.processor.as_secs_f64();
+    text += &format!("processor time of the client: {hours:.3} s");
+    text += match outcome.multipath {
+        Some(true) => "; Multipath TCP\n",
+        Some(false) => "; plain TCP\n",
+        None => "\n",
+    };
+    if request.verify {
+        let same = if outcome.client.agree_with(&outcome.server) { "the same" } else { "NOT the same" };
+        text += &format!("SHA-256 of what was sent and what arrived: {same}\n");
+    }
+    text
+}
