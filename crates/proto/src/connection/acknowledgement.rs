@@ -35,7 +35,7 @@ impl Connection {
                 (ack, ack + window)
             }
         };
-        let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent(_) | DataFin::Acked));
+        let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
         if ack > self.sender.map.written_end() + fin {
             // Beyond what was ever sent: ignored.
             return;

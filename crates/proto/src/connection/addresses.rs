@@ -17,7 +17,7 @@ impl Connection {
             return false;
         }
         let first = self.subflows.iter().find(|s| s.is_alive());
-        let ends = matches!(self.life.data_fin, DataFin::Sent(_));
+        let ends = matches!(self.life.data_fin, DataFin::Sent { .. });
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 

@@ -8,14 +8,20 @@ use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 
+/// The least time after which a DATA_FIN goes out again.
+const FIRST_DATA_FIN_WAIT: Duration = Duration::from_millis(200);
+
 /// Where our DATA_FIN is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DataFin {
     NotRequested,
     /// The application has closed; data is still unassigned.
     Requested,
-    /// Sent; sent again at this time unless it is acknowledged.
-    Sent(Instant),
+    /// Sent so many times; sent again at this time unless it is acknowledged.
+    Sent {
+        again: Instant,
+        times: u32,
+    },
     Acked,
 }
 
@@ -149,13 +155,16 @@ impl Connection {
                 subflow.health.end();
             }
         }
-        let mut rto = Duration::from_millis(200);
+        let times = if let DataFin::Sent { times, .. } = self.life.data_fin { times } else { 0 };
+        let mut rto = FIRST_DATA_FIN_WAIT;
         for subflow in self.subflows.usable_mut() {
             subflow.send_data_fin = true;
             subflow.tcp.signal();
             rto = rto.max(subflow.tcp.rto());
         }
-        self.life.data_fin = DataFin::Sent(now + rto);
+        // Twice as long each time, as data waits; a subflow's own timeouts do not double, since nothing of it is out on a subflow.
+        let wait = rto.saturating_mul(1 << times.min(16)).min(self.config.tcp.max_rto.max(rto));
+        self.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
     }
 
     /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.

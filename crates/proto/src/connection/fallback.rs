@@ -191,7 +191,7 @@ impl Connection {
         self.addresses.stop_announcing();
         self.sender.reinjection.clear();
         self.sender.stop_data_timer();
-        if let DataFin::Sent(_) | DataFin::Acked = self.life.data_fin {
+        if let DataFin::Sent { .. } | DataFin::Acked = self.life.data_fin {
             // Plain TCP's end is the FIN.
             self.life.data_fin = DataFin::Requested;
         }

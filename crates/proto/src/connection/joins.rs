@@ -31,8 +31,8 @@ impl Connection {
         };
         self.joins.answered();
         // A further subflow has no use once both directions have ended.
-        let ended =
-            matches!(self.life.data_fin, super::DataFin::Sent(_) | super::DataFin::Acked) && self.receiver.complete();
+        let ended = matches!(self.life.data_fin, super::DataFin::Sent { .. } | super::DataFin::Acked)
+            && self.receiver.complete();
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
         //= DSS option has been successfully received across the path"
         //= tests: mp_join::four_segments_join_a_subflow

@@ -125,7 +125,7 @@ impl Connection {
             return;
         }
         let first = subflow.join == Join::Initial && self.role == Role::Client && self.is_unconfirmed();
-        let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent(_));
+        let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent { .. });
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
         if first && !ends_now && self.add_capable(subflow, out, segment) {
             return;

@@ -31,7 +31,7 @@ impl Connection {
         consider(self.host.push_due());
         consider(self.sender.peer.probe.map(|(t, _)| t));
         consider(self.joins.next_timer());
-        if let DataFin::Sent(again) = self.life.data_fin {
+        if let DataFin::Sent { again, .. } = self.life.data_fin {
             consider(Some(again));
         }
         if self.life.progress_at + self.config.close_timeout < next {
@@ -55,7 +55,7 @@ impl Connection {
         let waiting = self.life.is_connected()
             && self.life.error().is_none()
             && (self.sender.map.assigned_bytes() > 0
-                || matches!(self.life.data_fin, DataFin::Sent(_))
+                || matches!(self.life.data_fin, DataFin::Sent { .. })
                 || self.sender.peer.probe.is_some()
                 || self.is_orphaned()
                 || self.is_closing());
@@ -114,7 +114,7 @@ impl Connection {
                 self.sender.probe_window(now, &mut self.subflows, times);
             }
         }
-        if let DataFin::Sent(again) = self.life.data_fin
+        if let DataFin::Sent { again, .. } = self.life.data_fin
             && again <= now
         {
             self.send_data_fin(now);

@@ -74,6 +74,22 @@ fn the_data_fin_takes_the_number_after_the_data_and_is_acknowledged_before_any_f
     }
 }
 
+#[test]
+fn a_data_fin_that_nobody_acknowledges_goes_out_again_after_twice_the_time() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 5000);
+    pair.run_for(ms(500));
+    pair.script(|p| if p.from == Server { Fate::Drop } else { Fate::Pass });
+    pair.clear_log();
+    pair.close(Client);
+    pair.run_for(secs(20));
+    let sent: Vec<_> = pair.sent(Client).filter(|p| p.is_data_fin()).map(|p| p.at).collect();
+    let waits: Vec<_> = sent.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+    assert!(waits.len() >= 5, "{waits:?}");
+    assert!(waits.windows(2).all(|pair| pair[1] == pair[0] + pair[0]), "{waits:?}");
+}
+
 /// Bad-input row 20.
 #[test]
 fn a_data_ack_beyond_what_was_sent_is_ignored() {
