@@ -75,6 +75,16 @@ impl RttHost {
         }
     }
 
+    /// Whether RACK tells by the echoed timestamp which transmission of a segment was delivered (RFC 8985 §6.2). The kernel tells it by
+    /// the shortest round trip alone.
+    pub(crate) fn tells_by_echoes(&self) -> bool {
+        match self {
+            RttHost::Rfc(_) => true,
+            #[cfg(feature = "host-linux")]
+            RttHost::Linux(_) => false,
+        }
+    }
+
     /// Whether a SACK block measures a round trip too. RFC 7323 §4.1: a measurement may be used "only if the segment
     /// advances the left edge of the send window".
     pub(crate) fn measures_sacked(&self) -> bool {

@@ -135,6 +135,7 @@ impl Tcp {
         let mut d = Delivered {
             una_advanced: ack > self.send.una,
             echoed_timestamp: segment.options.timestamps.map(|t| self.opening.own_time(t.echo)),
+            rack_echo: self.rack_echo(segment),
             congestion_echo: echo,
             ..Delivered::default()
         };
@@ -207,6 +208,13 @@ impl Tcp {
         self.update_pacing();
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
         true
+    }
+
+    /// The timestamp that the acknowledgement echoes, by our clock, where the host tells by it which transmission was delivered.
+    #[inline]
+    fn rack_echo(&self, segment: &Segment) -> Option<u32> {
+        let echo = segment.options.timestamps.map(|t| t.echo).filter(|echo| *echo != 0);
+        echo.filter(|_| self.agreed.timestamps && self.rtt.tells_by_echoes()).map(|echo| self.opening.own_time(echo))
     }
 
     /// The side that only receives: an acknowledgement that says nothing new has nothing to act on.
@@ -297,7 +305,8 @@ impl Tcp {
                     self.recovery.note_reordering();
                 }
             }
-            self.recovery.rack_delivered(&s, now, self.rtt.min());
+            // What is beyond a hole does not change the timestamp that is echoed (RFC 7323 §4.3).
+            self.recovery.rack_delivered(&s, now, self.rtt.min(), None);
             self.note_delivery(now, &s);
         }
     }
@@ -331,7 +340,7 @@ impl Tcp {
                     self.recovery.note_reordering();
                 }
             }
-            self.recovery.rack_delivered(&s, now, self.rtt.min());
+            self.recovery.rack_delivered(&s, now, self.rtt.min(), d.rack_echo);
             self.note_delivery(now, &s);
         }
         self.send.una = ack;

@@ -1,6 +1,7 @@
 //! Which segments are lost: RACK (RFC 8985) on SACK, counting SACKs (RFC 6675), NewReno (RFC 6582).
 
 use super::Tcp;
+use super::ack::timestamp;
 use super::recovery::{Delivered, Recovery, State};
 use crate::config::LossRecovery;
 use crate::send_queue::SentSegment;
@@ -35,12 +36,25 @@ impl Default for Rack {
 }
 
 impl Recovery {
-    /// A segment sent at `sent` was delivered (RFC 8985 §6.2 step 2).
-    pub(crate) fn rack_delivered(&mut self, s: &SentSegment, now: Instant, min_rtt: Option<Duration>) {
+    /// A segment was delivered (RFC 8985 §6.2 step 2). `echoed`: the time of our clock that the acknowledgement echoes, where it counts.
+    //= RFC 8985 §6.2: "To avoid spurious inferences, ignore a segment as invalid if any of its sequence range has been retransmitted
+    //= before and if either of two conditions is true"
+    //= tests: detection::an_echo_of_the_original_says_nothing_of_its_retransmission
+    pub(crate) fn rack_delivered(
+        &mut self,
+        s: &SentSegment,
+        now: Instant,
+        min_rtt: Option<Duration>,
+        echoed: Option<u32>,
+    ) {
         let rtt = now.since(s.last_sent);
-        // An acknowledgement this soon after a retransmission is for the original.
-        if s.ever_retransmitted && min_rtt.is_some_and(|min| rtt < min) {
-            return;
+        if s.ever_retransmitted {
+            // An acknowledgement this soon after a retransmission is for the original, and so is one that echoes an older timestamp.
+            let too_soon = min_rtt.is_some_and(|min| rtt < min);
+            let older = |echo: u32| (echo.wrapping_sub(timestamp(s.last_sent)) as i32) < 0;
+            if too_soon || echoed.is_some_and(older) {
+                return;
+            }
         }
         self.rack.advanced = true;
         self.rack.rtt = rtt;
@@ -137,5 +151,42 @@ impl Tcp {
                 self.lose(name);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seq::DataSeq;
+
+    #[test]
+    fn an_echo_of_the_original_says_nothing_of_its_retransmission() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let repeated = SentSegment {
+            ssn: 1,
+            len: 1000,
+            fin: false,
+            sacked: false,
+            lost: true,
+            starts_buffer: true,
+            pushed: false,
+            retransmitted: true,
+            ever_retransmitted: true,
+            dsn: DataSeq(0),
+            last_sent: at(200),
+            transmission: 7,
+            delivered: 0,
+            delivered_at: at(0),
+        };
+        let min_rtt = Some(Duration::from_millis(100));
+        // Longer after the retransmission than the shortest round trip.
+        for (echo, believed) in [(Some(at(90)), false), (Some(at(199)), false), (Some(at(200)), true), (None, true)] {
+            let mut recovery = Recovery::new();
+            recovery.rack_delivered(&repeated, at(320), min_rtt, echo.map(timestamp));
+            assert_eq!(recovery.rack.advanced, believed, "{echo:?}");
+        }
+        let mut recovery = Recovery::new();
+        recovery.rack_delivered(&repeated, at(290), min_rtt, Some(timestamp(at(200))));
+        assert!(!recovery.rack.advanced, "sooner than any round trip");
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Delivered {
     /// Where they end.
     pub(crate) duplicates_end: u64,
     pub(crate) echoed_timestamp: Option<u32>,
+    /// The same, where RACK counts it.
+    pub(crate) rack_echo: Option<u32>,
     pub(crate) congestion_echo: bool,
 }
 

@@ -57,6 +57,10 @@ impl Rtt {
     pub(crate) fn measures_sacked(&self) -> bool {
         self.host.measures_sacked()
     }
+    /// See [`RttHost::tells_by_echoes`].
+    pub(crate) fn tells_by_echoes(&self) -> bool {
+        self.host.tells_by_echoes()
+    }
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min
     }
