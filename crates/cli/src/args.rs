@@ -199,6 +199,14 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Also writes the values that figures and claims need to PAPER-ID.csv in this folder, to four digits.
+    #[arg(long, value_name = "DIR", conflicts_with = "from_tables")]
+    pub(crate) tables: Option<PathBuf>,
+
+    /// Makes no runs, but takes the values from such a folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from_tables: Option<PathBuf>,
+
     /// The folder with the experiments.
     #[arg(long, value_name = "DIR", default_value = "experiments")]
     pub(crate) from: PathBuf,

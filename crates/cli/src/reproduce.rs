@@ -7,8 +7,10 @@ use crate::sweep::problems;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::claim::{Judged, verdicts};
 use pathweave_experiments::plot;
+use pathweave_experiments::record::Record;
 use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
 use pathweave_experiments::results::Results;
+use pathweave_experiments::table;
 use pathweave_runner::{Engine, Failure};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -50,13 +52,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
     for (ready, experiment) in &ready {
         let quick = if options.quick { "-quick" } else { "" };
-        let folder = out.join(&experiment.paper).join(format!("{}{quick}", experiment.id));
-        if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs, registry, engine)? {
+        let Some(records) = records(options, ready, experiment, &out, registry, engine)? else {
             eprintln!("Stopped early; the same command goes on with what is missing.");
             return Ok(ExitCode::from(interrupt::CODE));
-        }
-        let Some(records) = ready.all_records(&folder, 1)? else {
-            return Err(Failure::Output(format!("{}: runs are missing", folder.display())));
         };
         let results = Results::new(&ready.sweep, &records);
         let over = results.over_bound(&ready.sweep, BOUND_TOLERANCE);
@@ -100,6 +98,39 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     };
     written.map_err(Failure::writing("standard output"))?;
     Ok(ExitCode::from(u8::from(failures > 0)))
+}
+
+/// The runs of an experiment, made or read; `None` after Ctrl-C.
+fn records(
+    options: &ReproduceOptions,
+    ready: &Ready,
+    experiment: &Experiment,
+    out: &Path,
+    registry: &Registry,
+    engine: &Engine,
+) -> Result<Option<Vec<Record>>, Failure> {
+    let file = format!("{}-{}.csv", experiment.paper, experiment.id);
+    if let Some(folder) = &options.from_tables {
+        let path = folder.join(file);
+        let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("{}: {e}", path.display()));
+        let text = fs::read_to_string(&path).map_err(|e| wrong(&e))?;
+        return table::read(&ready.sweep, &text).map(Some).map_err(|e| wrong(&e));
+    }
+    let quick = if options.quick { "-quick" } else { "" };
+    let folder = out.join(&experiment.paper).join(format!("{}{quick}", experiment.id));
+    if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs, registry, engine)? {
+        return Ok(None);
+    }
+    let Some(records) = ready.all_records(&folder, 1)? else {
+        return Err(Failure::Output(format!("{}: runs are missing", folder.display())));
+    };
+    let Some(folder) = &options.tables else { return Ok(Some(records)) };
+    let path = folder.join(file);
+    let text = table::write(&ready.sweep, &ready.header(1, 1), &records);
+    fs::create_dir_all(folder).and_then(|()| fs::write(&path, &text)).map_err(Failure::writing(path.display()))?;
+    // What is said of the runs is what the table says.
+    let read = table::read(&ready.sweep, &text);
+    read.map(Some).map_err(|e| Failure::Output(format!("{}: {e}", path.display())))
 }
 
 fn write_lines(out: &mut dyn Write, of: &Experiment, ready: &Ready, judged: &[Judged<'_>]) -> io::Result<()> {

@@ -93,6 +93,19 @@ impl Ready {
         Ok(Ready { sweep, files, hash, program: this_program()? })
     }
 
+    /// What the first line of a shard's file says.
+    pub(crate) fn header(&self, shard: usize, shards: usize) -> Header {
+        Header {
+            sweep_format: FORMAT,
+            plan: self.sweep.plan.name.clone(),
+            plan_hash: self.hash.clone(),
+            program: self.program.clone(),
+            shard,
+            shards,
+            runs: self.sweep.len(),
+        }
+    }
+
     /// Makes the runs of a shard that are not in `folder` yet. Returns whether all of them are there now: not so after Ctrl-C.
     pub(crate) fn run(
         &self,
@@ -105,15 +118,7 @@ impl Ready {
     ) -> Result<bool, Failure> {
         let path = folder.join(file_name(shard, shards));
         fs::create_dir_all(folder).map_err(Failure::writing(folder.display()))?;
-        let header = Header {
-            sweep_format: FORMAT,
-            plan: self.sweep.plan.name.clone(),
-            plan_hash: self.hash.clone(),
-            program: self.program.clone(),
-            shard,
-            shards,
-            runs: self.sweep.len(),
-        };
+        let header = self.header(shard, shards);
         let before = found(&path, &header, existing)?;
         let mut wanted = self.sweep.shard(shard, shards);
         if let Some(before) = &before {

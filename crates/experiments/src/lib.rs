@@ -15,3 +15,4 @@ pub mod record;
 pub mod reproduction;
 pub mod results;
 pub mod runs;
+pub mod table;

@@ -84,7 +84,13 @@ impl Results {
         let mut over = Vec::new();
         for ((scenario, point, variant), seeds) in &self.cells {
             for (seed, metrics) in seeds {
-                let Some(share) = metrics.get("bound_share").filter(|s| **s > 1.0 + tolerance) else { continue };
+                let (Some(goodput), Some(bound)) = (metrics.get("goodput_mbps"), metrics.get("bound_mbps")) else {
+                    continue;
+                };
+                let share = goodput / bound.max(f64::MIN_POSITIVE);
+                if share <= 1.0 + tolerance {
+                    continue;
+                }
                 let names = sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(sweep.plan.values(*point));
                 let point: String = names.map(|(name, value)| format!(", {name} {value}")).collect();
                 let (scenario, variant) = (&sweep.plan.scenarios[*scenario].name, &sweep.variants[*variant].name);
