@@ -5,7 +5,7 @@ use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::window::{READING, Shares};
 #[cfg(feature = "host-mptcp-org")]
-use super::mptcp_org;
+use super::mptcp_org::memory;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -63,22 +63,18 @@ impl WindowHost {
     /// The window of a SYN.
     pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
         match self {
-            WindowHost::Rfc => buffer,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.of_syn(buffer),
-            #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => mptcp_org::window::offered_of(buffer).min(u64::from(u16::MAX)),
+            _ => buffer,
         }
     }
 
     /// What a subflow may offer at first.
     pub(crate) fn first(&self, buffer: u64) -> u64 {
         match self {
-            WindowHost::Rfc => buffer,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.first(buffer),
-            #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => mptcp_org::window::offered_of(buffer),
+            _ => buffer,
         }
     }
 
@@ -105,11 +101,9 @@ impl WindowHost {
     #[inline]
     pub(crate) fn offered_of(&self, bytes: u64) -> u64 {
         match self {
-            WindowHost::Rfc => bytes,
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.offered_of(bytes),
-            #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => mptcp_org::window::offered_of(bytes),
+            _ => bytes,
         }
     }
 
@@ -142,7 +136,7 @@ impl WindowHost {
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.occupied(buffer, bytes, held, mptcp),
             #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => mptcp_org::window::occupied(bytes + held, mptcp),
+            WindowHost::MptcpOrg => memory::taken(bytes + held, mptcp),
         }
     }
 
@@ -169,11 +163,9 @@ impl WindowHost {
     /// The buffer of at most `max` bytes that is made for `wanted` bytes, and the window that subflows may open to.
     pub(crate) fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
         match self {
-            WindowHost::Rfc => (wanted, wanted),
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.grown(wanted, max),
-            #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => mptcp_org::window::grown(wanted, max),
+            _ => (wanted, wanted),
         }
     }
 

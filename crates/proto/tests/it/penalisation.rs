@@ -33,25 +33,23 @@ fn a_window_is_halved_at_most_once_per_its_round_trip() {
     assert!(penalisations <= rounds, "{penalisations} in {rounds} round trips");
 }
 
-/// The same paths with a send buffer that they hold up, and counters after two megabytes.
+/// The same paths with a send buffer that they hold up, and what went out again of two megabytes.
 #[cfg(feature = "host-mptcp-org")]
-fn with_small_send_buffer(host: Host) -> (u64, u64) {
+fn with_small_send_buffer(host: Host) -> u64 {
     let config = ConnectionConfig { host, pr: true, send_buffer: 60_000, ..config() };
     let mut pair = Pair::new(&[5, 200], config);
     pair.connect_with_subflows(2);
     pair.write(Client, 2_000_000);
     pair.run_until_received(Server, 2_000_001, secs(60));
-    let counters = pair.the(Client).snapshot().counters;
-    (counters.opportunistic_retransmissions, counters.penalisations)
+    pair.the(Client).snapshot().counters.opportunistic_retransmissions
 }
 
 #[cfg(feature = "host-mptcp-org")]
 #[test]
 fn on_an_mptcp_org_host_a_full_send_buffer_counts_as_a_full_window_does() {
     let org = Host::MptcpOrg(MptcpOrgHost::default());
-    assert_eq!(with_small_send_buffer(Host::Rfc), (0, 0));
-    let (resent, penalised) = with_small_send_buffer(org);
-    assert!(resent > 0 && penalised > 0, "{resent} sent again, {penalised} times penalised");
+    assert_eq!(with_small_send_buffer(Host::Rfc), 0);
+    assert!(with_small_send_buffer(org) > 0);
 }
 
 #[test]

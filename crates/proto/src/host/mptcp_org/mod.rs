@@ -2,13 +2,12 @@
 //! (`docs/notes/mptcp-org-kernel.md`).
 //!
 //! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
-//! penalisation are ([`penalisation`]), that both buffers are counted in memory ([`memory`], [`window`]), and when a congestion
+//! penalisation are ([`penalisation`]), what data takes of both buffers ([`memory`]), and when a congestion
 //! window may grow ([`grows`]). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
 //! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
 
 pub(crate) mod memory;
 pub(crate) mod penalisation;
-pub(crate) mod window;
 
 use super::Written;
 use pathweave_units::Duration;
@@ -40,9 +39,9 @@ impl MptcpOrgConnection {
         MptcpOrgConnection { tunes: host.send_buffer_tuning }
     }
 
-    /// The subflows' send buffers together (`mptcp_update_sndbuf`), at most `max` bytes.
+    /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory, at most `max`.
     pub(crate) fn send_buffer(&self, max: u64, subflows: impl FnOnce() -> u64) -> u64 {
-        if self.tunes { subflows().min(max) } else { max }
+        if self.tunes { (subflows() / memory::SHARES).min(max) } else { max }
     }
 
     pub(crate) fn send_memory(written: &Written) -> u64 {
@@ -91,26 +90,26 @@ mod tests {
 
     #[test]
     fn a_writer_fills_the_buffer_that_crosses_the_limit_and_waits_for_a_third() {
-        // 43 buffers of 2304 bytes are 99072, the 44th crosses the limit.
-        assert_eq!(MptcpOrgConnection::writable(&written(0), 100_000), 44 * 1424);
-        assert_eq!(MptcpOrgConnection::writable(&written(44 * 1424), 100_000), 0);
-        assert_eq!(MptcpOrgConnection::send_memory(&written(44 * 1424)), 44 * 2304);
+        // 86 segments take 99072 bytes, the 87th crosses the limit.
+        assert_eq!(MptcpOrgConnection::writable(&written(0), 100_000), 87 * 1424);
+        assert_eq!(MptcpOrgConnection::writable(&written(87 * 1424), 100_000), 0);
+        assert_eq!(MptcpOrgConnection::send_memory(&written(87 * 1424)), 87 * 1152);
         assert!(!MptcpOrgConnection::tells_writer(66_667, 100_000));
         assert!(MptcpOrgConnection::tells_writer(66_666, 100_000));
     }
 
     #[test]
     fn a_buffer_counts_as_full_from_two_thirds_on() {
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(28 * 1424), 100_000), None);
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(29 * 1424), 100_000), Some(false));
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(44 * 1424), 100_000), Some(true));
+        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(57 * 1424), 100_000), None);
+        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(58 * 1424), 100_000), Some(false));
+        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(87 * 1424), 100_000), Some(true));
     }
 
     #[test]
     fn with_tuning_the_send_buffer_is_what_the_subflows_have_together() {
         let host = |send_buffer_tuning| MptcpOrgHost { send_buffer_tuning, timer_tick: Duration::ZERO };
         let tuned = MptcpOrgConnection::new(&host(true));
-        assert_eq!((tuned.send_buffer(1000, || 700), tuned.send_buffer(500, || 700)), (700, 500));
+        assert_eq!((tuned.send_buffer(1000, || 700), tuned.send_buffer(300, || 700)), (350, 300));
         assert_eq!(MptcpOrgConnection::new(&host(false)).send_buffer(1000, || 700), 1000);
     }
 }
