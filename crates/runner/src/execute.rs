@@ -8,6 +8,7 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::aggregation_benefit;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::scenario::Variant;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -67,11 +68,13 @@ pub fn execute(
             }
         }
         plan_of.resize(runs.len(), number);
-        let is_baseline = |i: &usize| matches!(runs[*i].variant, Variant::PlainTcp(_));
-        let baselines: Vec<usize> = (start..runs.len()).filter(is_baseline).collect();
-        let of_seed =
-            |i: usize| baselines.iter().copied().filter(|b| runs[*b].seed == runs[i].seed).collect::<Vec<_>>();
-        baselines_of.extend((start..runs.len()).map(of_seed));
+        let mut baselines: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (i, run) in runs.iter().enumerate().skip(start) {
+            if matches!(run.variant, Variant::PlainTcp(_)) {
+                baselines.entry(run.seed).or_default().push(i);
+            }
+        }
+        baselines_of.extend(runs[start..].iter().map(|run| baselines.get(&run.seed).cloned().unwrap_or_default()));
     }
     // Seed by seed, so that what is finished after a stop can be compared, and plain TCP first, so that a line's aggregation benefit
     // is known when its run is done.
