@@ -1,0 +1,57 @@
+"""Multipath TCP schedulers in a deterministic simulator: compare them, write your own, sweep parameters.
+
+>>> import pathweave
+>>> results = pathweave.compare("wifi-lte", schedulers=["minrtt", "blest"], seeds=2, duration="12s")
+>>> results.verdict.split()[0] in ("minrtt", "blest", "Plain", "plain", "No")
+True
+"""
+
+from pathweave import _native
+from pathweave._errors import InputError, InternalError, Interrupted, OutputError, PathweaveError, ScenarioError
+from pathweave.comparison import algorithms, compare, run
+from pathweave.results import Results, Table
+from pathweave.scenario import Element, Elements, Scenario, builtin_scenarios
+from pathweave.schedulers import (
+    Assign,
+    Event,
+    Parameter,
+    Scheduler,
+    SubflowView,
+    View,
+    Wait,
+    register,
+    registered,
+    scheduler,
+    unregister,
+)
+
+__version__ = _native.version
+
+__all__ = [
+    "Assign",
+    "Element",
+    "Elements",
+    "Event",
+    "InputError",
+    "InternalError",
+    "Interrupted",
+    "OutputError",
+    "Parameter",
+    "PathweaveError",
+    "Results",
+    "Scenario",
+    "ScenarioError",
+    "Scheduler",
+    "SubflowView",
+    "Table",
+    "View",
+    "Wait",
+    "algorithms",
+    "builtin_scenarios",
+    "compare",
+    "register",
+    "registered",
+    "run",
+    "scheduler",
+    "unregister",
+]

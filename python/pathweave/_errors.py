@@ -1,0 +1,75 @@
+"""What can go wrong, as exceptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathweave.results import Results
+
+
+class PathweaveError(Exception):
+    """Everything that this package raises by itself."""
+
+
+class InputError(PathweaveError, ValueError):
+    """Something in a call is wrong. The text says what is allowed, as the command's does."""
+
+
+class ScenarioError(InputError):
+    """A wrong place in a scenario, in an override or in a scheduler's entry.
+
+    The text is the command's: ``FILE:LINE: key = value: allowed: ...``.
+
+    Attributes:
+        problem: ``syntax``, ``unknown-key``, ``missing`` or ``value``.
+        file: The scenario's file; ``None`` where the place is in the call itself, such as an override.
+        line: The line in the file, from 1.
+        columns: First and last column (exclusive) of the place in its line, from 1.
+        key: The setting.
+        value: The value as written; empty where there is none.
+        allowed: What is allowed there, in words.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        problem: Literal["syntax", "unknown-key", "missing", "value"] = "value",
+        file: str | None = None,
+        line: int | None = None,
+        columns: tuple[int, int] = (1, 1),
+        key: str = "",
+        value: str = "",
+        allowed: str = "",
+    ) -> None:
+        """With all that is known of the place."""
+        super().__init__(text)
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.columns = columns
+        self.key = key
+        self.value = value
+        self.allowed = allowed
+
+
+class OutputError(PathweaveError, OSError):
+    """Something could not be written."""
+
+
+class InternalError(PathweaveError, RuntimeError):
+    """A fault in Pathweave itself. The text names the file and the line."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or the notebook's stop button, while runs were made.
+
+    Attributes:
+        results: The runs that were finished. In an interactive session, ``sys.last_value.results`` is the same.
+    """
+
+    def __init__(self, text: str, results: Results) -> None:
+        """With what is finished."""
+        super().__init__(text)
+        self.results = results

@@ -1,0 +1,58 @@
+"""The bar that shows how many runs are done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Bar:
+    """Counts finished runs; with tqdm it shows them."""
+
+    def __init__(self, shown: Any, show: bool, what: str) -> None:
+        """`shown` makes the bar once the number of runs is known."""
+        self._make, self._show, self._what = shown, show, what
+        self._bar: Any = None
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """How many runs there are."""
+        return self._total
+
+    @total.setter
+    def total(self, runs: int) -> None:
+        self._total = runs
+        if self._show and self._make is not None and runs > 1:
+            self._bar = self._make(total=runs, unit=" runs", desc=self._what, leave=False)
+
+    def __call__(self, finished: int, /) -> None:
+        """So many more are finished."""
+        if self._bar is not None and finished:
+            self._bar.update(finished)
+
+    def close(self) -> None:
+        """Takes the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+@contextmanager
+def bar(wanted: bool | None, what: str) -> Iterator[Bar]:
+    """A bar; by default shown on a terminal and in a notebook, where tqdm is installed."""
+    make: Any = None
+    show = wanted if wanted is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
+    if show:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            pass
+        else:
+            make = tqdm
+    shown = Bar(make, show, what)
+    try:
+        yield shown
+    finally:
+        shown.close()

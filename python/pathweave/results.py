@@ -1,0 +1,308 @@
+"""What came out of runs: tables, the answer, and pages."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pathweave import _native
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Table:
+    """A table of columns, which other libraries take over without a copy.
+
+    It has Arrow's interface for Python, so ``polars.DataFrame(table)``, ``pyarrow.table(table)``, DuckDB and pandas read it.
+    Nothing of them is needed: `rows` and `column` give plain Python values.
+    """
+
+    def __init__(self, native: _native.Table) -> None:
+        """Made by `Results`."""
+        self._native = native
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's stream of its rows."""
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self._native)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns' names, with their units at the end."""
+        return self._native.columns
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each row as a dictionary."""
+        return self._native.rows()
+
+    def column(self, name: str) -> list[Any]:
+        """A column as a list.
+
+        Raises:
+            KeyError: If there is none of this name; the text lists all.
+        """
+        return self._native.column(name)
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a data frame of polars."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """As a data frame of pandas; pyarrow makes it."""
+        return self.to_arrow().to_pandas()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """As a table of pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def __repr__(self) -> str:
+        """Its size and its columns."""
+        return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """The first rows."""
+        return _html_table(self.columns, self.rows()[:20], len(self))
+
+
+class Results:
+    """All runs of a comparison.
+
+    >>> import pathweave
+    >>> results = pathweave.compare("wlan-3g", schedulers="minrtt,blest", seeds=2, duration="12s")
+    >>> len(results.runs)
+    8
+    >>> results.summary.columns[:3]
+    ['scenario', 'scheduler', 'same_packets_as']
+    """
+
+    def __init__(self, native: _native.RunSet) -> None:
+        """Made by `compare`."""
+        self._native = native
+
+    def __len__(self) -> int:
+        """How many runs are finished."""
+        return len(self._native)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run that was planned is finished."""
+        return len(self._native) == self._native.planned
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The names of the scenarios."""
+        return self._native.scenarios()
+
+    @property
+    def runs(self) -> Table:
+        """A row for each run: scenario, scheduler, seed, status, reason, digest and every metric.
+
+        Metrics have the names of docs/results-format.md with ``_`` in the place of dots, and units at the end. What the
+        document lists by path is a list with an element for each path. ``plain_tcp`` is the path, if the run is plain TCP on one.
+        """
+        return Table(self._native.runs())
+
+    @property
+    def series(self) -> Table:
+        """The numbers over time: a row for each run, quantity, place and step.
+
+        ``time_s`` is the step's start. ``quantity`` says what ``value`` is: ``goodput_mbps``, ``path_mbps``,
+        ``out_of_order_bytes``, ``cwnd_segments``, ``in_flight_segments``, ``srtt_ms``, ``queue_bytes``, ``capacity_mbps``, and what a
+        scheduler carries along. ``connection``, ``path`` and ``link`` say of what it is, where it is not of everything.
+        """
+        return Table(self._native.series())
+
+    def series_of(self, scheduler: str, seed: int) -> Table:
+        """`series` of one scheduler's runs with one seed."""
+        return Table(self._native.series(scheduler, seed))
+
+    @property
+    def summary(self) -> Table:
+        """A row for each scheduler of each scenario, the best first: means with 95 % intervals, and the paired difference.
+
+        ``difference`` is the goodput (Mbit/s), or the completion time (s) of transfers that have a size, minus that of
+        ``reference``, seed by seed; ``difference_low`` and ``difference_high`` are its 95 % interval.
+        """
+        return Table(self._native.summary())
+
+    def differences(self, against: str, metric: str = "goodput_mbps") -> Table:
+        """A metric of each scheduler minus that of `against`, seed by seed, with its 95 % interval (Student's t).
+
+        Args:
+            against: A scheduler or ``tcp-path0``, ... of these results.
+            metric: A column of `runs` that is a number.
+
+        >>> import pathweave
+        >>> results = pathweave.compare("wifi-lte", schedulers="minrtt,blest", seeds=3, duration="12s")
+        >>> results.differences("minrtt").column("scheduler")
+        ['blest', 'tcp-path0', 'tcp-path1']
+        """
+        return Table(self._native.differences(against, metric))
+
+    @property
+    def verdict(self) -> str:
+        """The answer in sentences; with several scenarios, a paragraph for each."""
+        answers = [(name, answer) for name, answer in self._native.verdicts() if answer]
+        if len(answers) == 1:
+            return answers[0][1]
+        return "\n\n".join(f"{name}: {answer}" for name, answer in answers)
+
+    @property
+    def problems(self) -> list[str]:
+        """A line for each run that stalled or failed, and for each warning."""
+        return self._native.problems()
+
+    def where(self, **columns: object) -> list[dict[str, Any]]:
+        """The rows of `runs` whose columns have these values, as dictionaries.
+
+        >>> import pathweave
+        >>> results = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=2, duration="12s")
+        >>> [row["seed"] for row in results.where(scheduler="minrtt")]
+        [1, 2]
+        """
+        return [row for row in self.runs.rows() if all(row[name] == value for name, value in columns.items())]
+
+    def run(self, number: int) -> dict[str, Any]:
+        """Everything that a run left behind, as in a line of docs/results-format.md.
+
+        >>> import pathweave
+        >>> results = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=1, duration="12s")
+        >>> results.run(0)["manifest"]["overrides"]
+        {'duration': '12s'}
+        """
+        found: dict[str, Any] = json.loads(self._native.json(number))
+        return found
+
+    def table(self, columns: int = 80) -> str:
+        """The answer and the ranked tables as the command prints them, this many characters wide."""
+        return self._native.text(max(columns, 80))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Writes the numbers of the tables as comma-separated values."""
+        Path(path).write_text(self._native.csv(), encoding="utf-8")
+
+    def to_jsonl(self, path: str | Path) -> None:
+        """Writes each run as a line of JSON, as the command's ``--jsonl``."""
+        self._native.write_jsonl(Path(path))
+
+    def to_html(self, path: str | Path) -> list[Path]:
+        """Writes a page that works offline, and pages with decisions beside it; the answer is all paths.
+
+        Raises:
+            OutputError: If a file cannot be written.
+        """
+        return [Path(path), *self._native.write_page(Path(path))]
+
+    def plot(self, metric: str = "goodput_mbps") -> altair.TopLevelMixin:
+        """A chart of a metric by scheduler: a point for each seed and the mean (``pip install pathweave[plot]``).
+
+        Args:
+            metric: A column of `runs` that is a number.
+        """
+        import altair
+
+        rows = [row for row in self.runs.rows() if row.get(metric) is not None]
+        kept = ("scenario", "scheduler", "seed", metric)
+        data = altair.InlineData(values=[{name: row[name] for name in kept} for row in rows])
+        order = self.summary.column("scheduler")
+        base = altair.Chart(data).encode(
+            y=altair.Y("scheduler:N", sort=order, title=None),
+            x=altair.X(f"{metric}:Q", title=metric),
+        )
+        seeds = base.mark_point(opacity=0.5).encode(tooltip=["scheduler:N", "seed:Q", f"{metric}:Q"])
+        means = base.mark_tick(thickness=3, size=16).encode(x=altair.X(f"mean({metric}):Q", title=metric))
+        chart = altair.layer(seeds, means, data=data)
+        if len(self.scenarios) > 1:
+            return chart.facet(row="scenario:N")
+        return chart.properties(title=self.scenarios[0] if self.scenarios else "")
+
+    def __str__(self) -> str:
+        """The answer and the tables."""
+        return self.table()
+
+    def __repr__(self) -> str:
+        """How many runs of what."""
+        stopped = "" if self.complete else f" (of {self._native.planned})"
+        return f"<Results of {len(self)} runs{stopped}: {', '.join(self.scenarios)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the answer, the ranked table, and bars."""
+        return summary_html(self)
+
+
+_SHOWN = {
+    "scheduler": "scheduler",
+    "goodput_mbps": "goodput, Mbit/s",
+    "completion_s": "time, s",
+    "difference": "difference",
+    "aggregation_benefit": "benefit",
+}
+
+
+def summary_html(results: Results) -> str:
+    """The answer and the ranked table of each scenario as HTML without scripts."""
+    parts = []
+    for scenario, answer in results._native.verdicts():
+        rows = [row for row in results.summary.rows() if row["scenario"] == scenario]
+        parts.append(f"<h4>{html.escape(scenario)}</h4>")
+        if answer:
+            parts.append(f"<p>{html.escape(answer)}</p>")
+        sized = any(row["completion_s"] is not None for row in rows)
+        ranked_by = "completion_s" if sized else "goodput_mbps"
+        most = max((row[ranked_by] or 0.0 for row in rows), default=0.0) or 1.0
+        head = [name for name in _SHOWN if name != "completion_s" or sized]
+        parts.append("<table><thead><tr>" + "".join(f"<th>{html.escape(_SHOWN[n])}</th>" for n in head))
+        parts.append("<th></th></tr></thead><tbody>")
+        for row in rows:
+            cells = "".join(f"<td>{html.escape(_cell(name, row))}</td>" for name in head)
+            width = round(160 * (row[ranked_by] or 0.0) / most)
+            colour = "#888" if row["plain_tcp"] else "#3b6fb6"
+            bar = f'<div style="width:{width}px;height:0.7em;background:{colour}"></div>'
+            parts.append(f"<tr>{cells}<td>{bar}</td></tr>")
+        reference = next((row["reference"] for row in rows if row["reference"]), None)
+        parts.append("</tbody></table>")
+        if reference:
+            parts.append(
+                f"<p><small>Means of {max(row['runs'] for row in rows)} seeds; difference to {html.escape(reference)} "
+                "seed by seed, with the 95&nbsp;% interval.</small></p>"
+            )
+    if not results.complete:
+        parts.append(f"<p>Stopped early: {len(results)} of {results._native.planned} runs are finished.</p>")
+    return "".join(parts)
+
+
+def _cell(name: str, row: dict[str, Any]) -> str:
+    value = row[name]
+    if name == "scheduler":
+        words = [value] + [row["same_packets_as"]] * bool(row["same_packets_as"])
+        return f"{' = '.join(words)}{' (' + row['plain_tcp'] + ')' if row['plain_tcp'] else ''}"
+    if name == "difference" and value is not None:
+        low, high = row["difference_low"], row["difference_high"]
+        margin = "" if low is None else f" ±{(high - low) / 2:.2f}{'' if row['significant'] else ' ~'}"
+        return f"{value:+.2f}{margin}"
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _html_table(columns: list[str], rows: list[dict[str, Any]], total: int) -> str:
+    def cell(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell(row[name]))}</td>" for name in columns) + "</tr>" for row in rows
+    )
+    more = f"<p><small>{len(rows)} of {total} rows</small></p>" if total > len(rows) else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"

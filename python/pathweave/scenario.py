@@ -1,0 +1,275 @@
+"""Scenarios: built-in ones, files and text, which can be changed before they are run."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pathweave import _native
+
+Setting = str | int | float | bool
+"""A setting's value: text with its unit, such as ``"60KB"``, or a number or truth value where it takes one."""
+
+
+def written(value: Setting) -> str:
+    """A value as it is written in a scenario file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+class Scenario:
+    """A network, the connections over it, and what is measured.
+
+    Settings are attributes, written as in a scenario file (docs/scenarios.md). A wrong name or value raises
+    `ScenarioError` at once, with the text that the command has.
+
+    >>> import pathweave
+    >>> scenario = pathweave.Scenario.builtin("wifi-lte")
+    >>> scenario.path["lte"].loss = "1%"
+    >>> scenario.connection.receive_buffer = "60KB"
+    >>> scenario.duration = "12s"
+    >>> scenario.path["lte"].loss
+    '1%'
+    >>> scenario.overrides
+    [('path.lte.loss', '1%'), ('connection.receive_buffer', '60KB'), ('duration', '12s')]
+    """
+
+    _document: _native.Document
+
+    def __init__(self, document: _native.Document) -> None:
+        """Use `from_file`, `from_toml` or `builtin`."""
+        object.__setattr__(self, "_document", document)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Scenario:
+        """From a scenario file. Traces that it names are looked for in its folder."""
+        # With a folder in front the name cannot be taken for a built-in scenario's.
+        path = Path(path)
+        text = str(path)
+        return cls(_native.Document.open(text if path.parent != Path() else str(Path.cwd() / path)))
+
+    @classmethod
+    def from_toml(cls, text: str, *, name: str = "scenario.toml", folder: str | Path | None = None) -> Scenario:
+        """From the text of a scenario file. Errors call it `name`; traces that it names are looked for in `folder`."""
+        return cls(_native.Document.parse(name, text, Path(folder) if folder is not None else None))
+
+    @classmethod
+    def builtin(cls, name: str) -> Scenario:
+        """A scenario that comes with Pathweave; `builtin_scenarios` lists them.
+
+        >>> import pathweave
+        >>> pathweave.Scenario.builtin("wlan-3g").name
+        'wlan-3g'
+        """
+        if name not in dict(_native.Document.builtin()):
+            from pathweave._errors import InputError
+
+            raise InputError(f"{name}: a built-in scenario is one of {', '.join(builtin_scenarios())}")
+        return cls(_native.Document.open(name))
+
+    def copy(self) -> Scenario:
+        """The same, to be changed by itself."""
+        return Scenario(self._document.copy())
+
+    @property
+    def name(self) -> str:
+        """The scenario's name; results go by it."""
+        return self._document.name()
+
+    @property
+    def overrides(self) -> list[tuple[str, str]]:
+        """What was set since it was opened, as after ``--set``."""
+        return self._document.overrides()
+
+    @property
+    def path(self) -> Elements:
+        """The paths, by name or number; an attribute of it is set for every path."""
+        return Elements(self, "path")
+
+    @property
+    def link(self) -> Elements:
+        """The links of a scenario in long form, by name or number."""
+        return Elements(self, "link")
+
+    @property
+    def connection(self) -> Elements:
+        """The connections, by name or number; an attribute of it is set for every connection, and for plain TCP."""
+        return Elements(self, "connection")
+
+    def set(self, key: str, value: Setting) -> Scenario:
+        """Sets ``key``, written as after the command's ``--set``, and returns the scenario.
+
+        >>> import pathweave
+        >>> pathweave.Scenario.builtin("wifi-lte").set("path.lte.down.rate", "2Mbps").overrides
+        [('path.lte.down.rate', '2Mbps')]
+        """
+        self._document.set(key, written(value))
+        return self
+
+    def check(self) -> None:
+        """Raises `ScenarioError` if anything in it is wrong. `compare` does the same before the first run."""
+        self._document.check()
+
+    def to_toml(self) -> str:
+        """A scenario file that says everything, defaults and overrides included."""
+        return self._document.to_toml()
+
+    def __getattr__(self, key: str) -> Any:
+        """A setting of the scenario itself."""
+        if key.startswith("_") or key not in _native.Document.settings(""):
+            raise AttributeError(f"a scenario has no setting {key}; it has {', '.join(dir(self))}")
+        tree = self._document.tree()
+        return tree[key] if key in tree else tomllib.loads(self.to_toml()).get(key)
+
+    def __setattr__(self, key: str, value: Setting) -> None:
+        """Sets a setting of the scenario itself."""
+        self._document.set(key, written(value))
+
+    def __dir__(self) -> list[str]:
+        """The settings beside the methods."""
+        return sorted({*super().__dir__(), *_native.Document.settings("")} - {"format", "node", "traffic", "scheduler"})
+
+    def __repr__(self) -> str:
+        """The name and what was changed."""
+        changes = "".join(f", {key}={value}" for key, value in self.overrides)
+        return f"<Scenario {self.name}{changes}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: its text and what was set."""
+        return {"toml": self.to_toml(), "name": self.name, "folder": self._document.folder()}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """From another process."""
+        document = _native.Document.parse(f"{state['name']}.toml", state["toml"], state["folder"])
+        object.__setattr__(self, "_document", document)
+
+
+class Elements:
+    """All paths, links or connections of a scenario: ``scenario.path["lte"]``, ``scenario.path[0]``."""
+
+    _scenario: Scenario
+    _list: str
+
+    def __init__(self, scenario: Scenario, kind: str) -> None:
+        """Of one kind."""
+        object.__setattr__(self, "_scenario", scenario)
+        object.__setattr__(self, "_list", kind)
+
+    def _tables(self) -> list[dict[str, Any]]:
+        found = self._scenario._document.tree().get(self._list, [])
+        return found if isinstance(found, list) else []
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in the scenario's order."""
+        found = tomllib.loads(self._scenario.to_toml()).get(self._list, [])
+        return [table["name"] for table in found]
+
+    def __getitem__(self, which: str | int) -> Element:
+        """One of them."""
+        if (isinstance(which, int) and not 0 <= which < len(self)) or (
+            isinstance(which, str) and which not in self.names
+        ):
+            raise KeyError(f"{which!r}; there are: {', '.join(self.names)}")
+        return Element(self._scenario, self._list, str(which))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Element]:
+        """One after the other."""
+        return (Element(self._scenario, self._list, name) for name in self.names)
+
+    def __setattr__(self, key: str, value: Setting) -> None:
+        """Sets a setting of each."""
+        self._scenario._document.set(f"{self._list}.{key}", written(value))
+
+    def __dir__(self) -> list[str]:
+        """The settings."""
+        return sorted({"names", *_native.Document.settings(self._list)})
+
+    def __repr__(self) -> str:
+        """Their names."""
+        return f"<{self._list}s {', '.join(self.names)}>"
+
+
+class Element:
+    """One path, link or connection, or a table within it such as ``down``."""
+
+    _scenario: Scenario
+    _list: str
+    _keys: str
+
+    def __init__(self, scenario: Scenario, kind: str, keys: str) -> None:
+        """At this place."""
+        object.__setattr__(self, "_scenario", scenario)
+        object.__setattr__(self, "_list", kind)
+        object.__setattr__(self, "_keys", keys)
+
+    @property
+    def up(self) -> Element:
+        """What is different on the way from the client."""
+        return Element(self._scenario, self._list, f"{self._keys}.up")
+
+    @property
+    def down(self) -> Element:
+        """What is different on the way back."""
+        return Element(self._scenario, self._list, f"{self._keys}.down")
+
+    def __getattr__(self, key: str) -> Any:
+        """A setting as it is written; where the scenario does not say it, its default."""
+        if key.startswith("_") or key not in {"name", *_native.Document.settings(self._list)}:
+            raise AttributeError(f"a {self._list} has no setting {key}; it has {', '.join(dir(self))}")
+        which, *inner = self._keys.split(".")
+        table = _named(self._scenario._document.tree().get(self._list, []), which)
+        for word in inner:
+            # What is not different there is as it is on both ways.
+            nested = table.get(word, {})
+            table = {**table, **nested} if isinstance(nested, dict) else table
+        return table[key] if key in table else self._default(which, inner, key)
+
+    def _default(self, which: str, inner: list[str], key: str) -> Any:
+        """From the scenario with everything written out."""
+        everything = tomllib.loads(self._scenario.to_toml())
+        table = _named(everything.get(self._list, []), which)
+        if key not in table and self._list == "path":
+            table = _named(everything.get("link", []), table["links"][0])
+        direction = inner[0] if inner else "up"
+        return {**table, **table.get(direction, {})}.get(key)
+
+    def __setattr__(self, key: str, value: Setting) -> None:
+        """Sets a setting."""
+        self._scenario._document.set(f"{self._list}.{self._keys}.{key}", written(value))
+
+    def __dir__(self) -> list[str]:
+        """The settings."""
+        return sorted({"name", "up", "down", *_native.Document.settings(self._list)})
+
+    def __repr__(self) -> str:
+        """Its place."""
+        return f"<{self._list} {self._keys}>"
+
+
+def _named(tables: Any, which: str) -> dict[str, Any]:
+    """The table with this name or number."""
+    if isinstance(tables, list):
+        for table in tables:
+            if table.get("name") == which:
+                return dict(table)
+        if which.isdigit() and int(which) < len(tables):
+            return dict(tables[int(which)])
+    return {}
+
+
+def builtin_scenarios() -> list[str]:
+    """The names of the scenarios that come with Pathweave; the first is the default.
+
+    >>> import pathweave
+    >>> pathweave.builtin_scenarios()[0]
+    'wifi-lte'
+    """
+    return [name for name, _ in _native.Document.builtin()]

@@ -1,0 +1,220 @@
+"""Schedulers that are written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from pathweave import _native
+from pathweave._errors import InputError
+from pathweave._native import Assign, Event, SubflowView, View, Wait
+
+__all__ = [
+    "Assign",
+    "Event",
+    "Parameter",
+    "Scheduler",
+    "SubflowView",
+    "View",
+    "Wait",
+    "register",
+    "registered",
+    "scheduler",
+    "unregister",
+]
+
+
+@runtime_checkable
+class Scheduler(Protocol):
+    """What an object must have to be a scheduler.
+
+    `decide` is called again and again until it waits: after each acknowledgement, when data is written, when a subflow comes up,
+    and when the time of a wait has come. What it answers is checked as the answers of the schedulers in Rust are: one that is
+    not possible is replaced by the default's for that time.
+
+    A class may also have
+
+    - ``on_event(event, view)``: told of what happens on the connection. A view is made for each event, which costs as much as
+      a decision;
+    - ``quantities()``: a dictionary of numbers that the rule carries along; they become series of the results;
+    - ``parameters``: a list of `Parameter`, which are arguments of the class: ``my-rule:most=3``;
+    - ``queues = True``: the rule fills subflows beyond their congestion windows by design;
+    - ``duplicates = True``: the rule sends bytes on more than one subflow by design, so it is also asked while nothing is
+      unassigned;
+    - ``sees_carried = True``: views have `View.carried`, which costs a copy of it for each decision.
+
+    There is one object for each connection of each run, and no run knows of another. An exception ends the run that it happens in; it is
+    the run's ``reason``, with its traceback.
+    """
+
+    def decide(self, view: View, /) -> SubflowView | Assign | Wait | None:
+        """What to send next: the next segment on a subflow, an `Assign`, a `Wait`, or ``None`` for a wait for more room."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a scheduler, which its class takes as an argument.
+
+    Attributes:
+        name: Its name, in scheduler entries too.
+        default: Its value if none is given; its type is the parameter's type.
+        min: The smallest number allowed.
+        max: The largest number allowed.
+        choices: The words allowed, if the default is a word.
+        unit: The unit, where it has one.
+        description: What it does, in one line.
+    """
+
+    name: str
+    default: float | int | bool | str
+    min: float = 0.0
+    max: float = 1e9
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class _NativeParameter:
+    """A parameter as the native module reads it."""
+
+    name: str
+    kind: str
+    min: float
+    max: float
+    choices: str
+    unit: str
+    default: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """A scheduler as the native module reads it."""
+
+    name: str
+    factory: Callable[..., Any]
+    source: str
+    summary: str
+    parameters: tuple[_NativeParameter, ...]
+    queues: bool
+    duplicates: bool
+    sees_carried: bool
+
+
+_registered: dict[str, Description] = {}
+
+T = TypeVar("T", bound=type)
+
+
+def scheduler(name: str) -> Callable[[T], T]:
+    """Registers a class as the scheduler `name`.
+
+    >>> import pathweave
+    >>> @pathweave.scheduler("shortest-rtt")
+    ... class ShortestRtt:
+    ...     def decide(self, view):
+    ...         free = [s for s in view.candidates if s.has_space]
+    ...         return min(free, key=lambda s: s.srtt_ms, default=None)
+    >>> results = pathweave.compare("wifi-lte", schedulers=["shortest-rtt", "minrtt"], seeds=1, duration="12s")
+    >>> mine, minrtt = (results.where(scheduler=name)[0]["goodput_mbps"] for name in ("shortest-rtt", "minrtt"))
+    >>> abs(mine - minrtt) < 2
+    True
+    """
+
+    def add(cls: T) -> T:
+        register(cls, name)
+        return cls
+
+    return add
+
+
+def register(cls: Callable[..., Any], name: str) -> None:
+    """Registers a class, or anything that makes a scheduler, under a name; one registered before under this name is replaced.
+
+    Raises:
+        InputError: If the name is a built-in scheduler's or no name at all, or there is no method ``decide``.
+    """
+    _registered[name] = describe(cls, name)
+
+
+def unregister(name: str) -> None:
+    """Forgets a registered scheduler."""
+    _registered.pop(name, None)
+
+
+def registered() -> list[str]:
+    """The names of the registered schedulers."""
+    return list(_registered)
+
+
+def describe(cls: Callable[..., Any], name: str) -> Description:
+    """What the native module needs to know of a class."""
+    if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
+        raise InputError(f"scheduler {name!r}: allowed: letters, digits, - and _")
+    if (
+        name == "all"
+        or name.startswith("tcp-path")
+        or any(name == one["name"] for one in _native.listing("schedulers"))
+    ):
+        raise InputError(f"scheduler {name!r}: a built-in one has this name; choose another")
+    if not callable(getattr(cls, "decide", None)):
+        raise InputError(f"scheduler {name!r}: a class with a method decide(self, view) is needed")
+    about = (cls.__doc__ or "").strip().splitlines()
+    return Description(
+        name=name,
+        factory=cls,
+        source=f"Python: {getattr(cls, '__module__', '')}",
+        summary=about[0] if about else "A scheduler in Python",
+        parameters=tuple(_parameter(name, one) for one in getattr(cls, "parameters", ())),
+        queues=bool(getattr(cls, "queues", False)),
+        duplicates=bool(getattr(cls, "duplicates", False)),
+        sees_carried=bool(getattr(cls, "sees_carried", False)),
+    )
+
+
+def _parameter(scheduler: str, one: Any) -> _NativeParameter:
+    if not isinstance(one, Parameter):
+        raise InputError(f"scheduler {scheduler!r}: parameters is a list of pathweave.Parameter")
+    default = one.default
+    if isinstance(default, bool):
+        kind, text = "bool", "true" if default else "false"
+    elif isinstance(default, int):
+        kind, text = "integer", str(default)
+    elif isinstance(default, float):
+        kind, text = "number", repr(default)
+    else:
+        kind, text = ("choice" if one.choices else "text"), default
+    return _NativeParameter(one.name, kind, one.min, one.max, " ".join(one.choices), one.unit, text, one.description)
+
+
+def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> tuple[str | None, list[Description]]:
+    """Scheduler entries as the command has them, and the descriptions of those in Python."""
+    own = dict(_registered)
+    if wanted is None or isinstance(wanted, str):
+        return wanted, list(own.values())
+    if isinstance(wanted, type):
+        wanted = [wanted]
+    if isinstance(wanted, Mapping):
+        own |= {name: describe(cls, name) for name, cls in wanted.items()}
+        return ",".join(wanted), list(own.values())
+    names = []
+    for entry in wanted:
+        if isinstance(entry, str):
+            names.append(entry)
+            continue
+        known = [name for name, description in own.items() if description.factory is entry]
+        if not known:
+            name = _name_of(entry)
+            own[name] = describe(entry, name)
+            known = [name]
+        names.append(known[0])
+    return ",".join(names), list(own.values())
+
+
+def _name_of(cls: type) -> str:
+    """``ShortestRtt`` is ``shortest-rtt``."""
+    name = getattr(cls, "__name__", type(cls).__name__)
+    return "".join(f"-{c.lower()}" if c.isupper() and i > 0 else c.lower() for i, c in enumerate(name))

@@ -1,0 +1,65 @@
+//! Errors as exceptions of `pathweave._errors`.
+
+use pathweave_lab::scenario::{Problem, ScenarioError};
+use pathweave_runner::{Failure, caught};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Makes an exception of `pathweave._errors`.
+fn exception(py: Python<'_>, class: &str, text: &str, details: Option<&Bound<'_, PyDict>>) -> PyErr {
+    let made =
+        || -> PyResult<Bound<'_, PyAny>> { py.import("pathweave._errors")?.getattr(class)?.call((text,), details) };
+    made().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// What is wrong, and where.
+pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    let details = || -> PyResult<Bound<'_, PyDict>> {
+        let details = PyDict::new(py);
+        let problem = match error.problem {
+            Problem::Syntax => "syntax",
+            Problem::UnknownKey => "unknown-key",
+            Problem::Missing => "missing",
+            Problem::Value => "value",
+        };
+        // Words of the caller's are no file.
+        let in_file = !error.file.starts_with("--");
+        details.set_item("problem", problem)?;
+        details.set_item("file", in_file.then_some(&*error.file))?;
+        details.set_item("line", in_file.then(|| error.line()))?;
+        details.set_item("columns", (error.columns().start, error.columns().end))?;
+        details.set_item("key", &*error.key)?;
+        details.set_item("value", &*error.value)?;
+        details.set_item("allowed", &*error.allowed)?;
+        Ok(details)
+    };
+    match details() {
+        Ok(details) => exception(py, "ScenarioError", &error.to_string(), Some(&details)),
+        Err(error) => error,
+    }
+}
+
+/// The exception for a reason to end early.
+pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
+    match failure {
+        Failure::Scenario(error) => scenario_error(py, error),
+        Failure::Input(text) => exception(py, "InputError", text, None),
+        Failure::Output(text) => exception(py, "OutputError", text, None),
+        Failure::Closed => exception(py, "OutputError", "the reader is gone", None),
+    }
+}
+
+/// An input that is wrong for a reason that only Python's side knows.
+pub(crate) fn input(py: Python<'_>, text: &str) -> PyErr {
+    exception(py, "InputError", text, None)
+}
+
+/// Does `work` without the interpreter's lock. A panic becomes an exception of its own.
+pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    py.detach(|| caught("", work)).map_err(|fault| exception(py, "InternalError", &fault, None))
+}
+
+/// A fault in Pathweave itself.
+pub(crate) fn internal(py: Python<'_>, fault: &str) -> PyErr {
+    exception(py, "InternalError", fault, None)
+}

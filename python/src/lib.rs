@@ -1,0 +1,34 @@
+//! The native module of the Python package. It translates; what is translated is in the other crates. The package's Python files
+//! document what users see.
+
+mod error;
+mod results;
+mod run;
+mod scenario;
+mod scheduler;
+mod table;
+mod view;
+
+use pyo3::prelude::*;
+
+/// The native part of pathweave.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::results::RunSet;
+    #[pymodule_export]
+    use crate::run::{compare, default_schedulers, listing};
+    #[pymodule_export]
+    use crate::scenario::Document;
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::view::{Assign, Event, SubflowView, View, Wait};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        pathweave_runner::remember_places();
+        module.add("version", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,179 @@
+"""Scenarios as objects, and what is said of mistakes in them."""
+
+import pickle
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import pathweave
+from pathweave import Scenario, ScenarioError
+
+ROOT = Path(__file__).parents[2]
+SMALL = """format = 1
+name = "small"
+duration = "2s"
+
+[[path]]
+name = "one"
+rate = "8Mbps"
+delay = "20ms"
+
+[[path]]
+rate = "4Mbps"
+delay = "30ms"
+down = { rate = "1Mbps" }
+"""
+
+
+def test_settings_are_attributes():
+    scenario = Scenario.from_toml(SMALL)
+    assert scenario.name == "small"
+    assert scenario.path.names[0] == "one"
+    scenario.path["one"].loss = "1%"
+    scenario.path[1].down.rate = "2Mbps"
+    scenario.path.queue = "50packets"
+    scenario.connection.receive_buffer = "60KB"
+    scenario.connection.pr = True
+    scenario.duration = "1s"
+    assert scenario.path["one"].loss == "1%"
+    assert scenario.path[1].down.rate == "2Mbps"
+    assert scenario.path[1].rate == "4Mbps"
+    assert scenario.path[0].queue == "50packets"
+    assert scenario.duration == "1s"
+    assert dict(scenario.overrides)["connection.pr"] == "true"
+    scenario.check()
+
+
+def test_what_a_file_does_not_say_is_its_default():
+    scenario = Scenario.from_toml(SMALL)
+    assert scenario.path["one"].overhead == 14
+    assert scenario.path["one"].loss in ("0", "0%", 0)
+    assert scenario.path["one"].backup is False
+    assert scenario.connection[0].receive_buffer == "auto 128KiB..6MiB"
+    assert scenario.trace_start == "seeded"
+    assert "receive_buffer" in dir(scenario.connection[0])
+
+
+def test_a_copy_is_its_own():
+    one = Scenario.builtin("wifi-lte")
+    other = one.copy()
+    other.duration = "1s"
+    assert one.overrides == []
+    results = pathweave.compare(one, schedulers="minrtt", seeds=1, duration="1s", measure_from="0s")
+    assert one.overrides == []
+    assert results.run(0)["manifest"]["overrides"] == {"duration": "1s", "measure_from": "0s"}
+
+
+def test_written_out_it_is_the_same_scenario():
+    scenario = Scenario.builtin("wlan-3g").set("duration", "1s").set("measure_from", "0s")
+    again = Scenario.from_toml(scenario.to_toml())
+    digests = [pathweave.run(one)["digest"] for one in (scenario, again, pickle.loads(pickle.dumps(scenario)))]
+    assert len(set(digests)) == 1
+
+
+def test_a_file_and_its_traces(tmp_path):
+    examples = ROOT / "scenarios/examples"
+    for file in sorted(examples.glob("*.toml")):
+        scenario = Scenario.from_file(file)
+        scenario.check()
+    copied = pickle.loads(pickle.dumps(scenario))
+    assert copied.name == scenario.name
+
+
+def test_a_file_without_a_folder_is_no_built_in_scenario(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("wifi-lte").write_text(SMALL)
+    assert Scenario.from_file("wifi-lte").name == "small"
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "value"),
+    [
+        ({"path.one.loss": "200%"}, "loss", "200%"),
+        ({"path.one.los": "1%"}, "los", "1%"),
+        ({"connection.receive_buffer": "60 parsecs"}, "receive_buffer", "60 parsecs"),
+        ({"path.two.loss": "1%"}, "path.two.loss", "1%"),
+        ({"duration": "0s"}, "duration", "0s"),
+    ],
+)
+def test_a_wrong_override_is_said_as_the_command_says_it(change, key, value, command, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    [(name, text)] = change.items()
+    with pytest.raises(ScenarioError) as wrong:
+        Scenario.from_file(file).set(name, text)
+    shown = subprocess.run([command, "compare", str(file), "--set", f"{name}={text}"], capture_output=True, text=True)
+    assert shown.returncode == 2
+    assert shown.stderr == f"error: {wrong.value}\n"
+    assert (wrong.value.key, wrong.value.value) == (key, value)
+    assert wrong.value.file is None
+    assert wrong.value.allowed
+    with pytest.raises(ScenarioError, match=re.escape(str(wrong.value))):
+        pathweave.compare(file, schedulers="minrtt", set=change)
+
+
+def test_a_wrong_file_is_said_with_its_line(command, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL.replace('"20ms"', '"20 parsecs"'))
+    with pytest.raises(ScenarioError) as wrong:
+        pathweave.compare(file, schedulers="minrtt", seeds=1)
+    shown = subprocess.run([command, "compare", str(file)], capture_output=True, text=True)
+    assert shown.stderr == f"error: {wrong.value}\n"
+    error = wrong.value
+    assert (error.file, error.line, error.key, error.value) == (str(file), 8, "delay", "20 parsecs")
+    assert error.problem == "value"
+    assert SMALL.replace("20ms", "20 parsecs").splitlines()[7][error.columns[0] - 1 : error.columns[1] - 1] in (
+        '"20 parsecs"',
+        "20 parsecs",
+    )
+    assert "a time" in error.allowed
+
+
+def test_text_that_is_no_toml():
+    with pytest.raises(ScenarioError) as wrong:
+        Scenario.from_toml("format = ", name="mine.toml")
+    assert (wrong.value.problem, wrong.value.file, wrong.value.line) == ("syntax", "mine.toml", 1)
+
+
+@pytest.mark.parametrize("name", ["nowhere.toml", "wifi-3g"])
+def test_a_scenario_that_is_not_there(name, command):
+    with pytest.raises(pathweave.InputError) as wrong:
+        pathweave.compare(name)
+    shown = subprocess.run([command, "compare", name], capture_output=True, text=True)
+    assert shown.stderr == f"error: {wrong.value}\n"
+    with pytest.raises(pathweave.InputError, match="wifi-lte"):
+        Scenario.builtin(name)
+
+
+@pytest.mark.parametrize("schedulers", ["minrtt,fastest", "blest:delta=7", "blest:gamma=1", "minrtt:loss=1%", "", ","])
+def test_a_wrong_scheduler_is_said_as_the_command_says_it(schedulers, command):
+    with pytest.raises(pathweave.InputError) as wrong:
+        pathweave.compare("wifi-lte", schedulers=schedulers)
+    shown = subprocess.run([command, "compare", "wifi-lte", "--schedulers", schedulers], capture_output=True, text=True)
+    assert shown.returncode == 2
+    assert shown.stderr == f"error: {wrong.value}\n"
+
+
+def test_attributes_that_are_no_settings():
+    scenario = Scenario.builtin("wifi-lte")
+    with pytest.raises(AttributeError, match="duration"):
+        _ = scenario.length
+    with pytest.raises(AttributeError, match="delay"):
+        _ = scenario.path["lte"].latency
+    with pytest.raises(ScenarioError, match="latency is not a setting"):
+        scenario.path["lte"].latency = "1ms"
+    with pytest.raises(KeyError, match="wifi, lte"):
+        _ = scenario.path["3g"]
+    with pytest.raises(KeyError):
+        _ = scenario.path[2]
+
+
+def test_a_value_that_is_put_right_before_the_run():
+    scenario = Scenario.builtin("wifi-lte")
+    before = scenario.overrides
+    with pytest.raises(ScenarioError):
+        scenario.path["lte"].loss = "often"
+    assert scenario.overrides == before
+    scenario.check()
