@@ -97,10 +97,10 @@ impl SendQueue {
     pub(crate) fn open_buffer(&self) -> Option<u32> {
         (self.last_buffer >= self.first + self.sent as u64 && self.unsent() > 0).then_some(self.last_buffer_segments)
     }
-    /// The last segment, which is unsent, takes more data; not where one of both is virtual and the other is not.
-    pub(crate) fn extend_last(&mut self, more: &Payload) -> bool {
+    /// The last segment, which is unsent, takes more data, which `append` puts behind its own, unless it cannot.
+    pub(crate) fn extend_last(&mut self, more: &Payload, append: impl FnOnce(&mut Payload, &Payload) -> bool) -> bool {
         let (Some(last), Some(payload)) = (self.segments.back_mut(), self.payloads.back_mut()) else { return false };
-        if !payload.try_append(more) {
+        if !append(payload, more) {
             return false;
         }
         last.len += more.len();

@@ -25,6 +25,25 @@ impl Chunks {
         self.len == 0
     }
 
+    /// Takes all pieces out. What the list of them has allocated serves again, where no other chunks share it.
+    pub fn clear(&mut self) {
+        match Arc::get_mut(&mut self.pieces) {
+            Some(pieces) => pieces.clear(),
+            None => self.pieces = Arc::default(),
+        }
+        (self.start, self.len) = (0, 0);
+    }
+
+    /// Whether other chunks share the list of pieces: what was cloned from these or sliced, or these from them.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.pieces) > 1
+    }
+
+    /// How many pieces the list has, with those of which nothing is meant.
+    pub fn piece_count(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// The pieces, each with the part of it that is meant.
     fn parts(&self) -> impl Iterator<Item = (&Bytes, core::ops::Range<usize>)> + '_ {
         let (mut skip, mut left) = (self.start as usize, self.len as usize);

@@ -230,14 +230,14 @@ impl Connection {
 
     /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
     #[inline(never)]
-    fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &Arrival) -> Result<u64, MappingError> {
+    fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
         let Some(keys) = self.mode.keys() else { return Ok(0) };
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         self.receiver.learn(&keys, &mut subflow.mappings, arrival);
         let unmapped = !subflow.mappings.failed && !subflow.mappings.covers(arrival.ssn);
         if unmapped && self.may_fall_back(id, arrival.ssn) {
             self.fall_back(now, id)?;
-            return self.insert_plain(arrival.ssn, arrival.payload.clone());
+            return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         }
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         let mappings = &mut subflow.mappings;

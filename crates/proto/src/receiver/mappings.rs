@@ -64,6 +64,8 @@ pub(crate) struct Mappings {
     waiting: VecDeque<(u64, Payload)>,
     waiting_bytes: u64,
     waits_since: Option<Instant>,
+    /// The empty list of pieces of a mapping that is complete, for the next one.
+    spare: Vec<Payload>,
     /// A checksum was wrong on the only subflow: everything waits until the peer has agreed to plain TCP.
     pub(crate) failed: bool,
     /// The mapping of a DATA_FIN was among those that were complete.
@@ -140,7 +142,8 @@ impl Mappings {
             return;
         }
         let sum = DataChecksum::default();
-        self.known.insert(i, Known { ssn, len, dsn, option, data_fin, sum, pieces: Vec::new(), taken: 0 });
+        let pieces = core::mem::take(&mut self.spare);
+        self.known.insert(i, Known { ssn, len, dsn, option, data_fin, sum, pieces, taken: 0 });
     }
 
     /// The known mapping of the subflow's byte `at`, or where the next one starts.
@@ -153,6 +156,15 @@ impl Mappings {
             Some(k) if k.ssn <= at => Ok(k),
             Some(k) => Err(k.ssn),
             None => Err(u64::MAX),
+        }
+    }
+
+    /// All before this byte of the subflow has come: mappings are kept of what is beyond, and of what waits.
+    fn forget_before(&mut self, end: u64) {
+        let first = self.waiting.front().map_or(end, |w| w.0.min(end));
+        while let Some(known) = self.known.pop_front_if(|k| k.end() <= first) {
+            self.spare = known.pieces;
+            self.spare.clear();
         }
     }
 
@@ -196,7 +208,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment's data whose mapping is not one with its segment, after [`Receiver::learn`]. Returns how many bytes are
+    /// Takes a segment's data out of it, whose mapping is not one with its segment, after [`Receiver::learn`]. Returns how many bytes are
     /// new.
     pub(crate) fn take_mapped(
         &mut self,
@@ -204,14 +216,16 @@ impl Receiver {
         keys: &Keys,
         checksums: bool,
         mappings: &mut Mappings,
-        arrival: &Arrival,
+        arrival: &mut Arrival,
     ) -> Result<u64, MappingError> {
         let mut new = 0;
+        let (ssn, payload) = (arrival.ssn, core::mem::take(&mut arrival.payload));
+        let end = ssn + u64::from(payload.len());
         if mappings.failed {
-            mappings.wait(now, arrival.ssn, arrival.payload.clone());
+            mappings.wait(now, ssn, payload);
         } else {
-            let mut pending = VecDeque::from([(arrival.ssn, arrival.payload.clone())]);
-            new = self.map_pieces(now, keys, checksums, mappings, &mut pending)?;
+            new = self.map_piece(now, keys, checksums, mappings, (ssn, payload))?;
+            mappings.forget_before(end);
         }
         self.limit_waiting(mappings).map(|()| new)
     }
@@ -235,45 +249,55 @@ impl Receiver {
         }
         let since = mappings.waits_since.take();
         mappings.waiting_bytes = 0;
-        let mut pending = core::mem::take(&mut mappings.waiting);
-        let result = self.map_pieces(now, keys, checksums, mappings, &mut pending);
+        let mut result = Ok(0);
+        // What still waits goes to the end of the queue again, in order.
+        for _ in 0..mappings.waiting.len() {
+            let Some((at, payload)) = mappings.waiting.pop_front() else { break };
+            match &mut result {
+                Ok(new) => match self.map_piece(now, keys, checksums, mappings, (at, payload)) {
+                    Ok(more) => *new += more,
+                    Err(error) => result = Err(error),
+                },
+                Err(_) => mappings.wait(now, at, payload),
+            }
+        }
+        if result.is_ok() {
+            mappings.forget_before(range.1);
+        }
         if mappings.has_waiting() {
             mappings.waits_since = since;
         }
         result
     }
 
-    /// Delivers what known mappings cover of `pending`; the rest waits.
-    fn map_pieces(
+    /// Delivers what known mappings cover of a piece of the subflow's data; the rest waits.
+    fn map_piece(
         &mut self,
         now: Instant,
         keys: &Keys,
         checksums: bool,
         mappings: &mut Mappings,
-        pending: &mut VecDeque<(u64, Payload)>,
+        (start, payload): (u64, Payload),
     ) -> Result<u64, MappingError> {
-        let (mut new, mut end) = (0, 0);
-        while let Some((at, payload)) = pending.pop_front() {
-            let len = u64::from(payload.len());
-            end = at + len;
+        let (mut new, mut at) = (0, start);
+        let end = start + u64::from(payload.len());
+        let part = |from: u64, to: u64| payload.slice((from - start) as u32, (to - from) as u32);
+        while at < end {
             let next = self.next();
-            let piece_end = match mappings.covering(at) {
+            let part_end = match mappings.covering(at) {
                 Ok(known) => known.end().min(end),
                 Err(start) => start.min(end),
             };
-            let take = (piece_end - at) as u32;
-            if piece_end < end {
-                pending.push_front((piece_end, payload.slice(take, (end - piece_end) as u32)));
-            }
-            let piece = payload.slice(0, take);
+            let piece = part(at, part_end);
+            let from = core::mem::replace(&mut at, part_end);
             // With checksums, a mapping whose start has gone cannot be verified: as good as none.
-            let known = mappings.covering(at).ok().filter(|k| !checksums || k.ssn + k.taken == at);
+            let known = mappings.covering(from).ok().filter(|k| !checksums || k.ssn + k.taken == from);
             let Some(known) = known else {
-                mappings.wait(now, at, piece);
+                mappings.wait(now, from, piece);
                 continue;
             };
             if !checksums {
-                let dsn = known.dsn.wrapping_add(at - known.ssn);
+                let dsn = known.dsn.wrapping_add(from - known.ssn);
                 if let Some(place) = keys.peer_position(DataNumber::Long(dsn), next) {
                     new += self.insert(place, piece, true);
                 }
@@ -281,20 +305,20 @@ impl Receiver {
             }
             known.sum.add_payload(&piece);
             known.pieces.push(piece);
-            known.taken += u64::from(take);
+            known.taken += part_end - from;
             if known.taken < known.len {
                 continue;
             }
-            match self.finish_mapping(now, keys, mappings, at) {
+            match self.finish_mapping(now, keys, mappings, from) {
                 Ok(delivered) => new += delivered,
                 Err(error) => {
-                    pending.drain(..).for_each(|(at, rest)| mappings.wait(now, at, rest));
+                    if at < end {
+                        mappings.wait(now, at, part(at, end));
+                    }
                     return Err(error);
                 }
             }
         }
-        let first = mappings.waiting.front().map_or(end, |w| w.0);
-        mappings.known.retain(|k| k.end() > first.min(end));
         Ok(new)
     }
 
@@ -307,8 +331,8 @@ impl Receiver {
         at: u64,
     ) -> Result<u64, MappingError> {
         let next = self.next();
-        let Some(i) = mappings.known.iter().position(|k| k.ssn <= at && at < k.end()) else { return Ok(0) };
-        let Some(known) = mappings.known.remove(i) else { return Ok(0) };
+        let i = mappings.known.partition_point(|k| k.end() <= at);
+        let Some(mut known) = mappings.known.remove(i) else { return Ok(0) };
         let Known { option, dsn, ssn, .. } = known;
         let right = option.checksum.is_some_and(|c| known.sum.matches(dsn, option.ssn, option.len, c));
         if !right {
@@ -322,13 +346,14 @@ impl Receiver {
             return Err(MappingError::Checksum { dsn, ssn });
         }
         let (mut new, mut offset) = (0, 0);
-        for piece in known.pieces {
+        for piece in known.pieces.drain(..) {
             let len = u64::from(piece.len());
             if let Some(place) = keys.peer_position(DataNumber::Long(dsn.wrapping_add(offset)), next) {
                 new += self.insert(place, piece, true);
             }
             offset += len;
         }
+        mappings.spare = known.pieces;
         if known.data_fin {
             mappings.data_fin_taken |= self.take_data_fin(keys, Mapping { dsn: DataNumber::Long(dsn), ..option });
         }

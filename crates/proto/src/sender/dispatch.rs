@@ -143,7 +143,8 @@ impl Sender {
                 clipped_by = Some(ClippedBy::Data);
                 break;
             }
-            subflow.tcp.queue_segment(piece.start, self.buffer.get(piece.clone()));
+            let payload = self.buffer.get(piece.clone());
+            subflow.tcp.queue_segment(piece.start, payload, &mut self.buffer);
             view.queue.unsent += u32::from(room == 0);
             let len = piece.end.since(piece.start);
             view.queue.bytes += len;

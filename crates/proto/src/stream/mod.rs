@@ -2,5 +2,6 @@
 //! (`messages`). Schedulers see it, and the sender gives it to subflows.
 
 pub(crate) mod messages;
+mod piece_lists;
 pub(crate) mod send_buffer;
 pub(crate) mod send_map;

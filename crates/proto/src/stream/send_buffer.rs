@@ -1,9 +1,10 @@
 //! The application's data until it is acknowledged.
 
+use super::piece_lists::PieceLists;
 use crate::seq::DataSeq;
 use bytes::Bytes;
 use core::ops::Range;
-use pathweave_wire::{Chunks, Payload};
+use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
 /// Written data from the first unacknowledged byte on.
@@ -17,8 +18,9 @@ pub(crate) enum SendBuffer {
     Unused,
     /// The stream's numbers say all.
     Virtual,
-    /// The pieces that were written, each with the place of its first byte. None is empty.
-    Bytes(VecDeque<(DataSeq, Bytes)>),
+    /// The pieces that were written, each with the place of its first byte, none of them empty; and the lists of those
+    /// segments that span several.
+    Bytes(VecDeque<(DataSeq, Bytes)>, PieceLists),
 }
 
 impl SendBuffer {
@@ -34,7 +36,7 @@ impl SendBuffer {
                 assert_eq!(start, at.0, "a virtual payload starts where the stream ends");
                 *self = SendBuffer::Virtual;
             }
-            (SendBuffer::Bytes(_), Payload::Virtual { .. }) => {
+            (SendBuffer::Bytes(..), Payload::Virtual { .. }) => {
                 panic!("a virtual payload is written to a connection whose first write was of bytes")
             }
             (_, Payload::Bytes(bytes)) => self.append_bytes(at, bytes),
@@ -54,27 +56,39 @@ impl SendBuffer {
     /// When what was written before is virtual.
     pub(crate) fn append_bytes(&mut self, at: DataSeq, bytes: Bytes) {
         if let SendBuffer::Unused = self {
-            *self = SendBuffer::Bytes(VecDeque::new());
+            *self = SendBuffer::Bytes(VecDeque::new(), PieceLists::default());
         }
-        let SendBuffer::Bytes(pieces) = self else {
+        let SendBuffer::Bytes(pieces, _) = self else {
             panic!("bytes are written to a connection whose first write was virtual");
         };
         pieces.push_back((at, bytes));
     }
 
+    /// Puts `more` of the stream behind `first`, as [`Payload::try_append`] does.
+    pub(crate) fn append_to(&mut self, first: &mut Payload, more: &Payload) -> bool {
+        match self {
+            SendBuffer::Bytes(_, lists) if !first.is_virtual() && !more.is_virtual() => {
+                *first = Payload::Chunks(lists.list(first.chunks().chain(more.chunks())));
+                true
+            }
+            _ => first.try_append(more),
+        }
+    }
+
     pub(crate) fn acknowledge(&mut self, to: DataSeq) {
-        let SendBuffer::Bytes(pieces) = self else { return };
+        let SendBuffer::Bytes(pieces, lists) = self else { return };
         while let Some((start, bytes)) = pieces.front()
             && *start + bytes.len() as u64 <= to
         {
             pieces.pop_front();
         }
+        lists.reclaim();
     }
 
     /// The data of `range`, which was written and is not acknowledged. Bytes are shared.
-    pub(crate) fn get(&self, range: Range<DataSeq>) -> Payload {
+    pub(crate) fn get(&mut self, range: Range<DataSeq>) -> Payload {
         let len = range.end.since(range.start) as u32;
-        let SendBuffer::Bytes(pieces) = self else { return Payload::Virtual { start: range.start.0, len } };
+        let SendBuffer::Bytes(pieces, lists) = self else { return Payload::Virtual { start: range.start.0, len } };
         let i = pieces.partition_point(|(start, bytes)| *start + bytes.len() as u64 <= range.start);
         let part = |(start, bytes): &(DataSeq, Bytes)| {
             let from = range.start.since(*start) as usize;
@@ -86,7 +100,7 @@ impl SendBuffer {
             Some(piece) if range.end <= piece.0 + piece.1.len() as u64 => Payload::Bytes(part(piece)),
             Some(_) => {
                 let parts = pieces.range(i..).take_while(|(start, _)| *start < range.end).map(part);
-                Payload::Chunks(parts.collect::<Chunks>())
+                Payload::Chunks(lists.list(parts))
             }
             None => Payload::EMPTY,
         };

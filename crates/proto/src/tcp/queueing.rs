@@ -3,6 +3,7 @@
 use super::{State, Tcp};
 use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
+use crate::stream::send_buffer::SendBuffer;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
@@ -34,11 +35,12 @@ impl Tcp {
 
     /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as
     /// [`Tcp::room_in_last`] says.
-    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload) {
+    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, buffer: &mut SendBuffer) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = payload.len();
         self.host.look_again();
-        if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload) {
+        if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload, |last, more| buffer.append_to(last, more))
+        {
             self.send.queued_end += u64::from(len);
             return;
         }

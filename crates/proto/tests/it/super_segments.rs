@@ -2,8 +2,8 @@
 //! bytes that come out are the same.
 
 use crate::pair::*;
-use pathweave_proto::config::ConnectionConfig;
-use pathweave_units::Instant;
+use pathweave_proto::config::{ConnectionConfig, Pacing, PathMtuDiscovery, TcpConfig};
+use pathweave_units::{Bitrate, Duration, Instant};
 use pathweave_wire::codec;
 
 /// What becomes of packets and what the applications do.
@@ -101,6 +101,45 @@ fn what_arrives_as_one_is_taken_as_several_are() {
             assert_eq!(several == 0, config.checksum, "configuration {i}, {plan:?}");
             let server = pair.the(Server);
             assert_eq!(server.error(), None);
+        }
+    }
+}
+
+/// The same where segments leave at their own times, and where a larger one is tried now and then: ten minutes later on a path
+/// that was narrow, or still is. What is paced leaves by itself, and so does a probe; what leaves around it goes together.
+#[test]
+fn with_pacing_and_probes_as_well() {
+    let pacing = Pacing::On { limit: Some(Bitrate::from_mbps(20)), horizon: Duration::ZERO };
+    let of = |pacing, path_mtu_discovery| TcpConfig { pacing, path_mtu_discovery, ..TcpConfig::default() };
+    for (pacing, base, opens) in [Pacing::Off, pacing]
+        .into_iter()
+        .flat_map(|pacing| [config(), tcp_config()].map(|base| (pacing, base)))
+        .flat_map(|(pacing, base)| [true, false].map(|opens| (pacing, base.clone(), opens)))
+    {
+        let config = ConnectionConfig { tcp: of(pacing, PathMtuDiscovery::Probing), ..base };
+        let run = |most: usize| {
+            let mut pair = Pair::new(&[10, 25], config.clone());
+            pair.driver.io.max_segments = most;
+            pair.driver.io.paths[0].narrow = Some((1300, Says::Message));
+            pair.connect();
+            pair.write(Client, 300_000);
+            pair.run_until_received(Server, 300_000, secs(60));
+            pair.run_for(secs(601));
+            // After so long an idle time the window has to grow before anything is tried.
+            pair.driver.io.paths[0].narrow = (!opens).then_some((1300, Says::Nothing));
+            let before = pair.driver.io.log.len();
+            pair.write(Client, 400_000);
+            pair.run_until_received(Server, 700_000, secs(60));
+            let probes = |p: &&Packet| p.path == 0 && p.number >= before && p.segment.ip_len() > 1300;
+            assert!(pair.sent(Client).filter(probes).count() > 0, "a larger segment was tried");
+            assert_eq!(pair.subflow(Client, 0).path_mtu, if opens { 1500 } else { 1300 });
+            pair
+        };
+        let expected = packets(&run(1));
+        for most in [2, 64] {
+            let pair = run(most);
+            assert!(packets(&pair) == expected, "at most {most} segments, {pacing:?}, opens: {opens}");
+            assert_eq!(pair.driver.io.several_sent == 0, pacing != Pacing::Off, "what is paced leaves alone");
         }
     }
 }

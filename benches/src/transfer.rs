@@ -1,13 +1,12 @@
-//! Real bytes through the engine and the codec, in memory, both ends on one core: `bytes [GIGABYTES [ROUNDS]]`.
+//! Real bytes through the engine and the codec, in memory, both ends on one core.
 //!
 //! Two subflows, segments for IP packets of 1500 bytes, TCP checksums made and checked, DSS checksums off, delayed
 //! acknowledgements. Every packet is written to memory with its headers and read from there: one segment in each, or
-//! up to 64 KiB of segments that leave and arrive as one, as through a device with segmentation offload. A first run of each compares every
-//! byte of the stream; then both are timed in turn.
+//! up to 64 KiB of segments that leave and arrive as one, as through a device with segmentation offload.
 
+use crate::minrtt_and_reno;
 use bytes::{Bytes, BytesMut};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use pathweave_benches::{cpu_seconds, minrtt_and_reno};
 use pathweave_driver::{Applications, Driver, PacketIo, Received};
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, Secrets};
@@ -24,12 +23,36 @@ const DELAY: Duration = Duration::from_micros(25);
 /// The stream repeats these bytes; a prime number of them and more than the buffers hold, so that a segment out of place shows.
 const PATTERN: usize = 262_147;
 
-/// Segments that leave as one: as many as a packet has room for.
-const SEVERAL: usize = 64;
-
 /// The client, which writes, and the server, which reads.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
+
+/// How bytes are written and carried.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferSetup {
+    /// Segments that leave as one at most: 1, or 64, for which a packet has room.
+    pub max_segments: usize,
+    /// What leaves as one is cut by the device, which copies options as they are, and arrives one by one.
+    pub cuts: bool,
+    /// The application writes pieces of so many bytes.
+    pub write_bytes: usize,
+    /// DSS checksums are in use.
+    pub checksums: bool,
+    /// Every byte of the stream is compared with what was written.
+    pub compares: bool,
+}
+
+impl TransferSetup {
+    /// One segment in each packet; pieces of 256 KiB.
+    pub fn one_by_one() -> TransferSetup {
+        TransferSetup { max_segments: 1, cuts: false, write_bytes: PATTERN, checksums: false, compares: false }
+    }
+
+    /// Up to 64 KiB of segments that leave and arrive as one packet.
+    pub fn several_as_one() -> TransferSetup {
+        TransferSetup { max_segments: 64, ..TransferSetup::one_by_one() }
+    }
+}
 
 /// Packets to one host, one after the other in one piece of memory.
 #[derive(Default)]
@@ -44,6 +67,15 @@ struct Wire {
 }
 
 impl Wire {
+    fn put(&mut self, segment: &Segment, ecn: Ecn) -> Result<(), EncodeError> {
+        let mut header = [0; MAX_HEADER_BYTES];
+        let len = encode_header(segment, ecn, &mut header)?;
+        self.sent.extend_from_slice(&header[..len]);
+        segment.payload.slices().for_each(|slice| self.sent.extend_from_slice(slice));
+        self.ends.push((self.sent.len(), segment.segment_size));
+        Ok(())
+    }
+
     /// All that was sent arrives.
     fn deliver(&mut self) {
         // The memory of what arrived before serves again, unless some of it still waits for the reader.
@@ -60,11 +92,11 @@ impl Wire {
 struct Wires {
     to: [Wire; 2],
     max_segments: usize,
+    cuts: bool,
     segment: Segment,
-    /// Segments with data that have arrived, the packets that they were in, and packets without data.
+    /// Segments with data that have arrived, the packets that they were in.
     segments: u64,
     packets: u64,
-    acknowledgements: u64,
 }
 
 impl PacketIo for Wires {
@@ -77,9 +109,7 @@ impl PacketIo for Wires {
             let segment = &mut self.segment;
             let ecn = decode_into(&wire.arrived, packet, segment).unwrap_or_else(|e| panic!("{e}"));
             segment.segment_size = segment_size;
-            if segment.payload.is_empty() {
-                self.acknowledgements += 1;
-            } else {
+            if !segment.payload.is_empty() {
                 self.packets += 1;
                 self.segments += u64::from(segment.part_count());
             }
@@ -95,12 +125,15 @@ impl PacketIo for Wires {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, EncodeError> {
         let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
-        let mut header = [0; MAX_HEADER_BYTES];
-        let len = encode_header(&self.segment, ecn, &mut header)?;
-        let Wire { sent, ends, .. } = &mut self.to[1 - host];
-        sent.extend_from_slice(&header[..len]);
-        self.segment.payload.slices().for_each(|slice| sent.extend_from_slice(slice));
-        ends.push((sent.len(), self.segment.segment_size));
+        let wire = &mut self.to[1 - host];
+        if !self.cuts || self.segment.segment_size.is_none() {
+            return wire.put(&self.segment, ecn).map(|()| true);
+        }
+        for mut part in self.segment.parts() {
+            // A network card knows nothing of mappings: each part names the whole one.
+            part.options.dss = self.segment.options.dss;
+            wire.put(&part, ecn)?;
+        }
         Ok(true)
     }
 
@@ -112,6 +145,7 @@ impl PacketIo for Wires {
 /// The applications of both ends.
 struct Stream {
     pattern: Bytes,
+    write_bytes: usize,
     written: u64,
     received: u64,
     compares: bool,
@@ -138,8 +172,13 @@ impl Applications for Stream {
 impl Stream {
     fn write(&mut self, now: Instant, endpoint: &mut Endpoint, handle: ConnectionHandle) {
         loop {
-            let at = (self.written % PATTERN as u64) as usize;
-            let mut pieces = [self.pattern.slice(at..), self.pattern.clone()];
+            let mut at = (self.written % PATTERN as u64) as usize;
+            let mut pieces = [const { Bytes::new() }; 4];
+            for piece in &mut pieces {
+                let end = PATTERN.min(at + self.write_bytes);
+                *piece = self.pattern.slice(at..end);
+                at = end % PATTERN;
+            }
             let Ok(taken) = endpoint.write_chunks(now, handle, &mut pieces) else { break };
             self.written += taken.bytes;
             if taken.chunks < pieces.len() {
@@ -171,7 +210,8 @@ impl Stream {
     }
 }
 
-struct Transfer {
+/// A transfer under way.
+pub struct Transfer {
     now: Instant,
     driver: Driver<Wires, Stream>,
 }
@@ -181,9 +221,12 @@ fn address(path: u8, end: u8) -> IpAddr {
 }
 
 impl Transfer {
-    fn new(max_segments: usize, compares: bool) -> Transfer {
+    /// Opens the connection.
+    pub fn new(setup: TransferSetup) -> Transfer {
+        let TransferSetup { max_segments, cuts, write_bytes, checksums, compares } = setup;
         let (scheduler, congestion) = minrtt_and_reno();
         let config = ConnectionConfig {
+            checksum: checksums,
             send_buffer: BUFFER,
             receive_buffer: ReceiveBuffer::Fixed(BUFFER),
             ..ConnectionConfig::new(scheduler, congestion)
@@ -199,53 +242,45 @@ impl Transfer {
         let now = Instant::ZERO;
         endpoints[CLIENT].connect(now, from, to, config, &local(0)).unwrap_or_else(|e| panic!("{e}"));
         let pattern = (0..PATTERN).map(|i| (i * 7 + i / 251) as u8).collect();
-        let stream = Stream { pattern, written: 0, received: 0, compares };
-        let mut driver = Driver::new(endpoints.into(), Wires { max_segments, ..Wires::default() }, stream);
+        let stream = Stream { pattern, write_bytes, written: 0, received: 0, compares };
+        let mut driver = Driver::new(endpoints.into(), Wires { max_segments, cuts, ..Wires::default() }, stream);
         driver.drain(now, CLIENT).unwrap_or_else(|e| panic!("{e}"));
         Transfer { now, driver }
     }
 
-    fn run(&mut self, bytes: u64) {
-        while self.driver.applications.received < bytes {
-            for host in [SERVER, CLIENT] {
-                self.now += DELAY;
-                // The last segment that was read shares the memory that serves again.
-                self.driver.io.segment.payload = Payload::EMPTY;
-                self.driver.io.to[host].deliver();
-                self.driver.settle(self.now).unwrap_or_else(|e| panic!("{e}"));
-            }
+    /// Goes on until so many bytes have been received in all.
+    pub fn run_until_received(&mut self, bytes: u64) {
+        while self.received() < bytes {
+            self.receive();
+            self.send();
         }
     }
-}
 
-/// Moves so many bytes; the answer is the rate in Gbit/s per core, where the system says how long it took.
-fn measure(name: &str, max_segments: usize, bytes: u64) -> Option<f64> {
-    let before = cpu_seconds();
-    let mut transfer = Transfer::new(max_segments, false);
-    transfer.run(bytes);
-    let (bytes, wires) = (transfer.driver.applications.received, transfer.driver.io);
-    let Wires { segments, packets, acknowledgements, .. } = wires;
-    let rate = before.zip(cpu_seconds()).map(|(before, after)| bytes as f64 * 8e-9 / (after - before));
-    print!("{name}: {bytes} bytes in {segments} segments, {packets} packets with data, {acknowledgements} without");
-    println!("{}", rate.map_or(String::new(), |rate| format!(", {rate:.1} Gbit/s per core")));
-    rate
-}
+    /// What is on its way to the receiver arrives: it is read, and acknowledged.
+    pub fn receive(&mut self) {
+        self.turn(SERVER);
+    }
 
-fn main() {
-    let argument = |n: usize, otherwise: f64| {
-        std::env::args().nth(n).map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{text}: {e}")))
-    };
-    let (bytes, rounds) = ((argument(1, 4.0) * 1e9) as u64, argument(2, 5.0) as usize);
-    for most in [1, SEVERAL] {
-        Transfer::new(most, true).run(200_000_000);
+    /// The acknowledgements arrive: more is written, and leaves.
+    pub fn send(&mut self) {
+        self.turn(CLIENT);
     }
-    let mut ratios: Vec<f64> = Vec::new();
-    for _ in 0..rounds {
-        let rates = (measure("one by one", 1, bytes), measure("several as one", SEVERAL, bytes));
-        ratios.extend(rates.0.zip(rates.1).map(|(one, several)| several / one));
+
+    fn turn(&mut self, host: usize) {
+        self.now += DELAY;
+        // The last segment that was read shares the memory that serves again.
+        self.driver.io.segment.payload = Payload::EMPTY;
+        self.driver.io.to[host].deliver();
+        self.driver.settle(self.now).unwrap_or_else(|e| panic!("{e}"));
     }
-    ratios.sort_by(f64::total_cmp);
-    if let Some(median) = ratios.get(ratios.len() / 2) {
-        println!("several as one are {median:.2} times as fast (median of {} rounds)", ratios.len());
+
+    /// Bytes that have been received.
+    pub fn received(&self) -> u64 {
+        self.driver.applications.received
+    }
+
+    /// Segments with data that have arrived, and the packets that they were in.
+    pub fn segments_and_packets(&self) -> (u64, u64) {
+        (self.driver.io.segments, self.driver.io.packets)
     }
 }
