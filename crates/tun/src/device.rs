@@ -35,7 +35,7 @@ impl Device {
     /// # Errors
     /// Where it cannot be made: most often for want of rights, or because there is one of that name.
     pub fn create(name: &str, mtu: u16, offload: bool) -> io::Result<Self> {
-        let build = |offload| DeviceBuilder::new().name(name).mtu(mtu).enable(false).offload(offload).build_sync();
+        let build = |offload| DeviceBuilder::new().name(name).mtu(mtu).offload(offload).build_sync();
         let (device, offload) = match build(offload) {
             Err(_) if offload => (build(false), false),
             device => (device, offload),

@@ -1,8 +1,15 @@
 //! The machine's side of a TUN device, which `ip` sets up.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long an address may take until it is in use, in steps.
+const ADDRESS_STEPS: u32 = 1000;
+const ADDRESS_STEP: Duration = Duration::from_millis(1);
+/// `IFA_F_TENTATIVE` of Linux's `if_addr.h`.
+const TENTATIVE: u32 = 0x40;
 
 /// A TUN device and the two addresses that it is between.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +25,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Gives the device its address and a route to ours.
+    /// Gives the device, which is up, its address and a route to ours.
     ///
     /// # Errors
     /// Where `ip` cannot.
@@ -27,8 +34,29 @@ impl Interface {
         // Without duplicate address detection: there is nobody else, and an address is not usable while that goes on.
         let nodad = if ours.is_ipv6() { " nodad" } else { "" };
         ip(&format!("address add {machines} peer {ours} dev {name}{nodad}"))?;
-        ip(&format!("link set {name} up"))
+        if let IpAddr::V6(address) = machines {
+            wait_for_address(*address)?;
+            ip(&format!("route replace {ours} dev {name}"))?;
+        }
+        Ok(())
     }
+}
+
+/// Waits until the kernel has put an address of IPv6 in use, which it does some time after it has taken it.
+fn wait_for_address(address: Ipv6Addr) -> io::Result<()> {
+    let digits: String = address.octets().iter().map(|octet| format!("{octet:02x}")).collect();
+    // Address, interface, prefix, scope, flags and name of each.
+    let is_usable = |line: &str| {
+        let flags = line.split_whitespace().nth(4).and_then(|flags| u32::from_str_radix(flags, 16).ok());
+        line.starts_with(&digits) && flags.is_some_and(|flags| flags & TENTATIVE == 0)
+    };
+    for _ in 0..ADDRESS_STEPS {
+        if std::fs::read_to_string("/proc/net/if_inet6")?.lines().any(is_usable) {
+            return Ok(());
+        }
+        std::thread::sleep(ADDRESS_STEP);
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("the address {address} does not come into use")))
 }
 
 /// Runs `ip`.

@@ -68,8 +68,9 @@ impl Tunnels {
         let mut devices = Vec::new();
         for interface in interfaces {
             let device = Device::create(&interface.name, interface.mtu, offload)?;
-            interface.configure()?;
+            // An address of IPv6 that is set before that leaves no route.
             device.wait_until_up()?;
+            interface.configure()?;
             devices.push((interface.clone(), device));
         }
         let most = devices.iter().map(|(_, device)| device.most_bytes()).max().unwrap_or(0);

@@ -6,7 +6,7 @@ use crate::Clock;
 use pathweave_units::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
 use std::io::{self, Read, Write};
-use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -31,6 +31,20 @@ fn socket(options: &Options, ipv4: bool) -> io::Result<OwnedFd> {
     if let Some(name) = &options.congestion {
         sockopt::set_tcp_congestion(&socket, name)?;
     }
+    Ok(socket)
+}
+
+/// A socket of IPv6 also where the server's address is one of IPv4: others could not join over IPv6.
+fn connected(options: &Options, remote: SocketAddr) -> io::Result<OwnedFd> {
+    let mapped = match remote.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    let (socket, remote) = match socket(options, false) {
+        Ok(socket) => (socket, SocketAddr::new(mapped.into(), remote.port())),
+        Err(_) => (socket(options, remote.is_ipv4())?, remote),
+    };
+    rustix::net::connect(&socket, &remote)?;
     Ok(socket)
 }
 
@@ -71,8 +85,7 @@ pub fn client(
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> io::Result<Outcome> {
-    let socket = socket(options, remote.is_ipv4())?;
-    rustix::net::connect(&socket, &remote)?;
+    let socket = connected(options, remote)?;
     let mut stream = TcpStream::from(socket);
     stream.set_nodelay(true)?;
     let (clock, processor) = (Clock::start(), Processor::now());
