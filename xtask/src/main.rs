@@ -7,6 +7,7 @@ mod determinism;
 mod digests;
 mod experiments;
 mod instructions;
+mod interop;
 mod new_scheduler;
 mod page;
 mod peers;
@@ -38,6 +39,7 @@ cargo xtask fairness     two subflows and one TCP flow at a shared bottleneck: t
 cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random faulty networks, peers and middleboxes: no byte is lost or wrong; without --runs: 10,000 runs
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
+cargo xtask interop [--quick]  the engine with real packets against the kernel's Multipath TCP, in a network namespace (root)
 cargo xtask peers        data segments per second of processor time, here and in ns-3, which is installed first
 cargo xtask captures     tshark reads captures of all built-in scenarios
 cargo xtask through-bytes  all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes (not in test)
@@ -93,6 +95,18 @@ fn main() -> ExitCode {
         }
         ["instructions", "--bless"] => {
             steps.step("instructions", |_| instructions::bless());
+        }
+        ["interop"] => {
+            steps.step("interop", |counts| interop::check(false, counts));
+        }
+        ["interop", "--quick"] => {
+            steps.step("interop", |counts| interop::check(true, counts));
+        }
+        ["interop-inside"] => {
+            steps.step("rows", |_| interop::inside(false));
+        }
+        ["interop-inside", "--quick"] => {
+            steps.step("rows", |_| interop::inside(true));
         }
         ["peers"] => {
             steps.step("peers", |_| peers::compare());
@@ -223,6 +237,7 @@ fn test(steps: &mut Steps) {
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("faults", |_| faults("--runs 20000"));
+    steps.step("interop", |counts| interop::check(true, counts));
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", new_scheduler::check);
     steps.step("instructions", |_| instructions::check());

@@ -39,7 +39,7 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
 pub(crate) fn build() -> Result<(), String> {
     let packages = ["pathweave", "pathweave-digests", "pathweave-gates", "pathweave-faults"]
         .map(|name| format!("--package {name} "));
-    run(&mut cargo(&format!("build --release {} --bins", packages.concat())))
+    run(&mut cargo(&format!("build --release {} --bins --features pathweave/tun", packages.concat())))
 }
 
 /// What `pathweave compare` says, and the page that it writes.
