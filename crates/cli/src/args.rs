@@ -172,6 +172,11 @@ pub(crate) struct SweepOptions {
     #[arg(long)]
     pub(crate) quick: bool,
 
+    /// When all runs are there, writes them to runs.parquet as well.
+    #[cfg(feature = "parquet")]
+    #[arg(long)]
+    pub(crate) parquet: bool,
+
     /// How many runs at once [default: one per processor]. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub(crate) jobs: Option<NonZero<usize>>,
@@ -206,6 +211,11 @@ pub(crate) struct ReproduceOptions {
     /// Makes no runs, but takes the values from such a folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) from_tables: Option<PathBuf>,
+
+    /// For each claim that fails, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
+    /// The runs are those of --quick.
+    #[arg(long)]
+    pub(crate) ablate: bool,
 
     /// The folder with the experiments.
     #[arg(long, value_name = "DIR", default_value = "experiments")]

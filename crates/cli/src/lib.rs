@@ -11,6 +11,7 @@
 //! }
 //! ```
 
+mod ablate;
 mod args;
 mod compare;
 mod explain;
@@ -19,6 +20,8 @@ mod interrupt;
 mod list;
 mod manual;
 mod new_scheduler;
+#[cfg(feature = "parquet")]
+mod parquet_file;
 mod pcap;
 mod progress;
 #[cfg(all(feature = "tun", target_os = "linux"))]

@@ -1,10 +1,12 @@
 //! `pathweave reproduce`.
 
+use crate::ablate::{self, ablate};
 use crate::args::ReproduceOptions;
 use crate::interrupt;
 use crate::shard::{Existing, Ready};
 use crate::sweep::problems;
 use pathweave_algorithms::Registry;
+use pathweave_experiments::ablation::Tried;
 use pathweave_experiments::claim::{Judged, verdicts};
 use pathweave_experiments::plot;
 use pathweave_experiments::record::Record;
@@ -26,10 +28,10 @@ const MISSING: &str = "missing.md";
 const BOUND_TOLERANCE: f64 = 0.01;
 
 /// An experiment's file.
-struct Experiment {
-    paper: String,
-    id: String,
-    file: PathBuf,
+pub(crate) struct Experiment {
+    pub(crate) paper: String,
+    pub(crate) id: String,
+    pub(crate) file: PathBuf,
 }
 
 /// Makes the experiments that `options` name, and says of each claim whether it holds.
@@ -41,6 +43,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     for experiment in chosen {
         ready.push((Ready::read(&experiment.file, options.quick, registry)?, experiment));
     }
+    fs::create_dir_all(&out).map_err(Failure::writing(out.display()))?;
     let mut lines: Option<Box<dyn Write>> = match &options.jsonl {
         None => None,
         Some(path) if path == Path::new("-") => Some(Box::new(io::stdout())),
@@ -50,6 +53,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     interrupt::listen();
     let mut counts = [0; 3];
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
+    let (common, mut tried) = (ablate::common(options)?, ablate::kept(options)?);
     for (ready, experiment) in &ready {
         let quick = if options.quick { "-quick" } else { "" };
         let Some(records) = records(options, ready, experiment, &out, registry, engine)? else {
@@ -72,12 +76,22 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         if let Some(lines) = &mut lines {
             write_lines(lines, experiment, ready, &judged).map_err(Failure::writing("the lines of JSON"))?;
         }
+        if options.ablate {
+            let Some(new) = ablate(options, experiment, &judged, (&common, &out), registry, engine)? else {
+                eprintln!("Stopped early; the same command goes on with what is missing.");
+                return Ok(ExitCode::from(interrupt::CODE));
+            };
+            tried.retain(|t| t.paper != experiment.paper || t.id != experiment.id);
+            tried.extend(new);
+            ablate::keep(&out, &tried)?;
+        }
         if paper != experiment.paper {
             paper = experiment.paper.clone();
             document.push_str(&format!("## {}\n\n", paper.to_uppercase()));
         }
+        let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
         let pictures = pictures(&out, experiment, quick, ready, &results)?;
-        document.push_str(&(markdown(&name, &ready.sweep.plan, &judged, &pictures) + "\n"));
+        document.push_str(&(markdown(&name, &ready.sweep.plan, &judged, &pictures, &own) + "\n"));
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
         judged.iter().for_each(|j| counts[j.verdict as usize] += 1);
     }

@@ -2,7 +2,8 @@
 
 use crate::progress::Progress;
 use pathweave_algorithms::Registry;
-use pathweave_experiments::plan::{Plan, PlanFiles};
+use pathweave_experiments::ablation::needs;
+use pathweave_experiments::plan::{Ablation, Claim, Plan, PlanFiles};
 use pathweave_experiments::record::{FORMAT, Header, Record, Shard, program};
 use pathweave_experiments::runs::{OpenError, Sources, Sweep};
 use pathweave_lab::scenario::{BUILTIN, Document, builtin};
@@ -75,6 +76,34 @@ impl Ready {
         let beside = Beside(path.parent());
         let plan = Plan::parse(&file, &text, quick, &beside)?;
         let sweep = Sweep::new(plan, registry, &beside).map_err(|error| Failure::from(*error))?;
+        Ready::of(sweep, &beside, registry)
+    }
+
+    /// The same plan with one setting changed, for what these claims need. `None` where that cannot be: the plan varies the setting itself,
+    /// or has nothing that it is a setting of.
+    pub(crate) fn changed(
+        &self,
+        path: &Path,
+        change: Option<&Ablation>,
+        claims: &[&Claim],
+        registry: &Registry,
+    ) -> Result<Option<Self>, Failure> {
+        let beside = Beside(path.parent());
+        let plan = match change {
+            None => Some(self.sweep.plan.clone()),
+            Some(change) => self.sweep.plan.with(change),
+        };
+        let Some(Ok(sweep)) = plan.map(|plan| Sweep::new(plan, registry, &beside)) else { return Ok(None) };
+        let needed = needs(&sweep, claims);
+        Ready::of(sweep.only(&needed), &beside, registry).map(Some)
+    }
+
+    /// Whether both make the same runs.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+
+    fn of(sweep: Sweep, beside: &Beside<'_>, registry: &Registry) -> Result<Self, Failure> {
         let mut files = Vec::new();
         for (i, scenario) in sweep.plan.scenarios.iter().enumerate() {
             let place = beside.find(&scenario.from);

@@ -35,6 +35,10 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     let lines: String = records.iter().map(|r| r.line()).collect();
     let path = options.out.join("runs.jsonl");
     std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
+    #[cfg(feature = "parquet")]
+    if options.parquet {
+        crate::parquet_file::write(&options.out.join("runs.parquet"), &records)?;
+    }
     let results = Results::new(&ready.sweep, &records);
     let judged = verdicts(&ready.sweep, &results).map_err(Failure::Input)?;
     let page_path = options.out.join("page.html");

@@ -1,6 +1,6 @@
 //! Whether claims hold: each is made of atomic comparisons over the seeds.
 
-use crate::plan::{Claim, Comparison, Condition, Over, Plan, Relation, Side};
+use crate::plan::{Claim, Comparison, Over, Plan, Relation, Side, other_point};
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, quantile_of};
@@ -76,7 +76,11 @@ pub fn verdicts<'a>(sweep: &'a Sweep, results: &Results) -> Result<Vec<Judged<'a
     sweep.plan.claims.iter().map(|claim| judge(sweep, results, claim)).collect()
 }
 
-fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Result<Judged<'a>, String> {
+/// Decides one claim.
+///
+/// # Errors
+/// If it is about no point, or its values are missing.
+pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Result<Judged<'a>, String> {
     let mut atoms = Vec::new();
     // By the values of the open parameters: how many comparisons hold, of how many.
     let mut combinations: BTreeMap<Vec<usize>, (usize, usize)> = BTreeMap::new();
@@ -107,7 +111,7 @@ fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result
     let plan = &sweep.plan;
     let mut atoms = Vec::new();
     for scenario in 0..plan.scenarios.len() {
-        if !comparison.scenarios.is_empty() && !comparison.scenarios.contains(&scenario) {
+        if !comparison.is_in(scenario) {
             continue;
         }
         let points = (0..plan.points.len()).filter(|p| comparison.is_about(plan, *p));
@@ -137,27 +141,9 @@ fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result
     Ok(atoms)
 }
 
-impl Comparison {
-    fn is_about(&self, plan: &Plan, point: usize) -> bool {
-        let values = plan.values(point);
-        self.only.iter().all(|(parameter, condition)| condition.holds(values[*parameter]))
-    }
-}
-
 fn open_values(plan: &Plan, point: usize) -> Vec<usize> {
     let open = plan.points[point].iter().zip(&plan.parameters).filter(|(_, p)| p.open);
     open.map(|(value, _)| *value).collect()
-}
-
-/// The point with the values that a side replaces; `None` if the plan has no such point.
-fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usize> {
-    let Side::Measured { at, .. } = side else { return Some(point) };
-    let mut values = plan.points[point].clone();
-    for (parameter, value) in at {
-        let condition = Condition::OneOf(vec![value.clone()]);
-        values[*parameter] = plan.parameters[*parameter].values.iter().position(|v| condition.holds(v))?;
-    }
-    plan.points.iter().position(|p| *p == values)
 }
 
 fn atom(

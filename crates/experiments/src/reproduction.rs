@@ -1,6 +1,7 @@
 //! What a reproduction says: each claim with its verdict, as text, as a line of JSON and as a document.
 
-use crate::claim::{Atom, Judged};
+use crate::ablation::Tried;
+use crate::claim::{Atom, Judged, Verdict};
 use crate::metric;
 use crate::plan::Plan;
 use core::fmt::Write as _;
@@ -147,8 +148,14 @@ pub fn text(name: &str, plan: &Plan, judged: &[Judged<'_>]) -> String {
     out
 }
 
-/// An experiment's part of the document. `figures` are the pictures' files, with their titles.
-pub fn markdown(name: &str, plan: &Plan, judged: &[Judged<'_>], figures: &[(String, String)]) -> String {
+/// An experiment's part of the document. `figures` are the pictures' files, with their titles; `tried` is what was tried for its claims that fail.
+pub fn markdown(
+    name: &str,
+    plan: &Plan,
+    judged: &[Judged<'_>],
+    figures: &[(String, String)],
+    tried: &[&Tried],
+) -> String {
     let mut out = format!("### {name}\n\n{}. {} seeds. Source: {}.\n", plan.title, plan.seeds, plan.source);
     for (title, file) in figures {
         let _ = write!(out, "\n![{title}]({file})\n\n{title}\n");
@@ -170,6 +177,10 @@ pub fn markdown(name: &str, plan: &Plan, judged: &[Judged<'_>], figures: &[(Stri
         let mut claim = format!("{} ({})", one.claim.says, one.claim.source);
         if !one.claim.finding.is_empty() {
             let _ = write!(claim, "<br>*{}*", one.claim.finding);
+        }
+        let ablation = tried.iter().find(|t| t.claim_id == one.claim.id).filter(|_| one.verdict == Verdict::Fails);
+        if let Some(tried) = ablation {
+            let _ = write!(claim, "<br>*Ablation: {}*", tried.words());
         }
         let expected = if one.claim.expected.is_empty() { "–" } else { &one.claim.expected };
         let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");

@@ -5,6 +5,7 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{
     Document, Files, Problem, SCHEDULERS, SET, Scenario, ScenarioError, SchedulerSpec, Variant,
 };
+use std::collections::BTreeSet;
 use xxhash_rust::xxh3::Xxh3;
 
 /// What is run with each seed: a variant of a scenario at a point.
@@ -94,6 +95,18 @@ impl Sweep {
         Ok(Sweep { plan, variants, cells })
     }
 
+    /// The sweep with no more than these cells: scenario, point and variant.
+    #[must_use]
+    pub fn only(mut self, needed: &BTreeSet<(usize, usize, usize)>) -> Self {
+        self.cells.retain(|c| needed.contains(&(c.scenario, c.point, c.variant)));
+        self
+    }
+
+    /// The variants that are plain TCP.
+    pub fn plain_tcp(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.variants.len()).filter(|v| matches!(self.variants[*v].run, What::PlainTcp(_)))
+    }
+
     /// How many runs there are. They are numbered by cell, then by seed.
     pub fn len(&self) -> usize {
         self.cells.len() * self.seeds()
@@ -165,6 +178,7 @@ fn overrides(plan: &Plan, scenario: usize, point: usize) -> Vec<Override> {
     for o in &mut set {
         o.value = plan.filled(&o.value, point);
     }
+    set.extend(plan.changed.iter().flat_map(|a| a.set.iter().cloned()));
     set
 }
 

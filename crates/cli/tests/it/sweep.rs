@@ -52,6 +52,18 @@ fn shards_are_the_whole_for_any_number_and_any_threads() {
     let (one, three) = (read(folder.join("one/runs.jsonl")), read(folder.join("three/runs.jsonl")));
     assert_eq!(one.lines().count(), 16);
     assert!(one == three, "the shards together are not the whole");
+    #[cfg(feature = "parquet")]
+    for out in ["one", "three"] {
+        let shard = if out == "one" { "1/1" } else { "2/3" };
+        let output = pathweave(&folder, &["sweep", "p.toml", "--out", out, "--shard", shard, "--resume", "--parquet"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    #[cfg(feature = "parquet")]
+    {
+        let [one, three] = ["one", "three"].map(|out| fs::read(folder.join(out).join("runs.parquet")));
+        let (one, three) = (one.expect("it is there"), three.expect("it is there"));
+        assert!(one.starts_with(b"PAR1") && one == three, "Parquet depends on the number of shards");
+    }
     let page = read(folder.join("one/page.html"));
     assert!(page == read(folder.join("three/page.html")));
     for part in ["Which scheduler wins where", "The buffer needed", "redundant", "svg class=\"figure\""] {

@@ -201,12 +201,47 @@ pub struct Comparison {
     pub factor: f64,
     /// How far apart is still equal, as a part of the right side.
     pub margin: f64,
+    /// Why this factor or margin.
+    pub because: String,
     /// The points that it is about: parameter, an index, and condition.
     pub only: Vec<(usize, Condition)>,
     /// The scenarios that it is about, indices; empty: all.
     pub scenarios: Vec<usize>,
     /// All points together give one value.
     pub over: Option<Over>,
+}
+
+impl Comparison {
+    /// Whether it is about this point.
+    pub(crate) fn is_about(&self, plan: &Plan, point: usize) -> bool {
+        let values = plan.values(point);
+        self.only.iter().all(|(parameter, condition)| condition.holds(values[*parameter]))
+    }
+
+    /// Whether it is about this scenario.
+    pub(crate) fn is_in(&self, scenario: usize) -> bool {
+        self.scenarios.is_empty() || self.scenarios.contains(&scenario)
+    }
+}
+
+/// The point with the values that a side replaces; `None` if the plan has no such point.
+pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usize> {
+    let Side::Measured { at, .. } = side else { return Some(point) };
+    let mut values = plan.points[point].clone();
+    for (parameter, value) in at {
+        let condition = Condition::OneOf(vec![value.clone()]);
+        values[*parameter] = plan.parameters[*parameter].values.iter().position(|v| condition.holds(v))?;
+    }
+    plan.points.iter().position(|p| *p == values)
+}
+
+/// A setting that is tried for claims that fail.
+#[derive(Clone, Debug)]
+pub struct Ablation {
+    /// The setting, for people.
+    pub name: String,
+    /// What it sets, of every scenario and at every point.
+    pub set: Vec<Override>,
 }
 
 /// A sentence that holds, holds partly or fails.
@@ -255,6 +290,10 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// Its claims.
     pub claims: Vec<Claim>,
+    /// What is tried for those that fail, before what is tried for every plan.
+    pub ablations: Vec<Ablation>,
+    /// The ablation that is being tried.
+    pub changed: Option<Ablation>,
     pub(crate) document: Document,
 }
 
@@ -274,6 +313,19 @@ impl Plan {
     /// At the first key or value that is not allowed.
     pub fn parse(file: &str, text: &str, quick: bool, files: &dyn PlanFiles) -> Result<Self, ScenarioError> {
         read::plan(Document::parse(file, text)?, quick, files)
+    }
+
+    /// The list of `[[ablation]]`.
+    pub(crate) fn ablations(document: &Document) -> Result<Vec<Ablation>, ScenarioError> {
+        read::ablations(document)
+    }
+
+    /// The plan with one setting changed; `None` where it varies that setting itself.
+    pub fn with(&self, ablation: &Ablation) -> Option<Self> {
+        let setting = |o: &Override| o.key.rsplit('.').next().unwrap_or_default().to_owned();
+        let varied: Vec<String> = self.parameters.iter().flat_map(|p| &p.set).map(setting).collect();
+        let clashes = ablation.set.iter().any(|o| varied.contains(&setting(o)));
+        (!clashes).then(|| Plan { changed: Some(ablation.clone()), ..self.clone() })
     }
 
     /// The values of a point, by parameter.

@@ -2,7 +2,7 @@
 
 use super::claims::{claims, figures};
 use super::points;
-use super::{Design, Override, Parameter, Plan, PlanFiles, PlanScenario, PlanVariant, What};
+use super::{Ablation, Design, Override, Parameter, Plan, PlanFiles, PlanScenario, PlanVariant, What};
 use crate::metric;
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::scenario::{Data, Document, Entry, Problem, Reader, ScenarioError, Value};
@@ -28,6 +28,7 @@ const TOP: &[&str] = &[
     "quick",
     "figure",
     "claim",
+    "ablation",
 ];
 const SEEDS: u64 = 5;
 
@@ -75,11 +76,32 @@ pub(super) fn plan(document: Document, quick: bool, files: &dyn PlanFiles) -> Re
         metrics,
         figures: Vec::new(),
         claims: Vec::new(),
+        ablations: ablation_tables(&read, top)?,
+        changed: None,
         document: document.clone(),
     };
     plan.figures = figures(&read, top, &plan)?;
     plan.claims = claims(&read, top, &plan)?;
     Ok(plan)
+}
+
+/// A file that has nothing but `[[ablation]]`.
+pub(super) fn ablations(document: &Document) -> Result<Vec<Ablation>> {
+    let read = Read { reader: Reader { document } };
+    let top = document.root().entries();
+    read.reader.check_keys(top, &["ablation"])?;
+    ablation_tables(&read, top)
+}
+
+fn ablation_tables(read: &Read<'_>, top: &[Entry]) -> Result<Vec<Ablation>> {
+    let mut all = Vec::new();
+    for (value, table) in read.reader.tables(top, "ablation")? {
+        read.reader.check_keys(table, &["name", "set"])?;
+        let name = read.text(table, "name")?;
+        let name = name.ok_or_else(|| read.reader.missing(value.place, "name", "what is different, for people"))?;
+        all.push(Ablation { name, set: read.overrides(table, "set")? });
+    }
+    Ok(all)
 }
 
 fn scenarios(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanScenario>> {

@@ -137,7 +137,7 @@ pub fn svg(drawn: &Drawn) -> Option<String> {
     let mut lines: Vec<Vec<(&str, &str, f64)>> = vec![Vec::new()];
     let mut x = 14.0;
     for (class, name) in &drawn.legend {
-        let needed = 34.0 + 6.6 * name.chars().count() as f64;
+        let needed = 38.0 + 7.4 * name.chars().count() as f64;
         if x + needed > width && x > 14.0 {
             lines.push(Vec::new());
             x = 14.0;

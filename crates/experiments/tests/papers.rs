@@ -1,0 +1,72 @@
+//! What must hold of the plans in `experiments/`.
+
+use pathweave_experiments::ablation;
+use pathweave_experiments::plan::{Plan, PlanFiles};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+struct Beside(PathBuf);
+
+impl PlanFiles for Beside {
+    fn read(&self, name: &str) -> Result<String, String> {
+        fs::read_to_string(self.0.join(name)).map_err(|e| e.to_string())
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> =
+        fs::read_dir(folder).expect("the folder is there").map(|e| e.expect("an entry").path()).collect();
+    all.sort();
+    all
+}
+
+fn plans(quick: bool) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for paper in entries(&folder()).into_iter().filter(|p| p.is_dir()) {
+        for file in entries(&paper).into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
+            let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+            if name.starts_with('_') {
+                continue;
+            }
+            let text = fs::read_to_string(&file).expect("it can be read");
+            let plan = Plan::parse(&file.display().to_string(), &text, quick, &Beside(paper.clone()));
+            plans.push(plan.unwrap_or_else(|e| panic!("{}: {e}", file.display())));
+        }
+    }
+    plans
+}
+
+#[test]
+fn every_plan_has_a_figure_and_a_claim_in_full_and_in_small_runs() {
+    let (full, quick) = (plans(false), plans(true));
+    assert!(full.len() > 40, "{} plans", full.len());
+    for (full, quick) in full.iter().zip(&quick) {
+        assert!(!full.figures.is_empty() && !full.claims.is_empty(), "{}", full.name);
+        assert!(!full.source.is_empty() && full.claims.iter().all(|c| !c.source.is_empty()), "{}", full.name);
+        assert_eq!(full.claims.len(), quick.claims.len(), "{}", full.name);
+        assert!(quick.seeds <= full.seeds && quick.points.len() <= full.points.len(), "{}", full.name);
+    }
+}
+
+#[test]
+fn every_margin_and_factor_says_why() {
+    for plan in plans(false) {
+        for claim in &plan.claims {
+            for comparison in &claim.comparisons {
+                let exact = comparison.margin == 0.0 && comparison.factor == 1.0;
+                assert!(exact || !comparison.because.is_empty(), "{}: {}", plan.name, claim.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_common_ablations_can_be_read() {
+    let text = fs::read_to_string(folder().join("ablations.toml")).expect("it is there");
+    let all = ablation::list("ablations.toml", &text).expect("it can be read");
+    assert!(all.iter().all(|a| !a.set.is_empty()) && all.len() > 20);
+}
