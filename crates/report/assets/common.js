@@ -72,6 +72,49 @@ const pageTools = (() => {
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
 
+  // ---- export ----
+  function exporter(text, act) {
+    const button = make("button", { type: "button", class: "export", title: `Save as ${text}` }, text);
+    button.addEventListener("click", act);
+    return button;
+  }
+  // The drawing with its colours written into it, as they come from the style sheet here.
+  const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "text-anchor", "font-size", "font-weight", "font-family"];
+  function standalone(svg) {
+    const copy = svg.cloneNode(true);
+    const here = [svg, ...svg.querySelectorAll("*")], there = [copy, ...copy.querySelectorAll("*")];
+    here.forEach((node, i) => {
+      const style = getComputedStyle(node);
+      for (const name of STYLES) there[i].setAttribute(name, style.getPropertyValue(name));
+    });
+    copy.querySelectorAll(".hit").forEach(n => n.remove());
+    const ground = make("rect", { width: "100%", height: "100%", fill: colour("card") });
+    copy.prepend(ground);
+    const { width, height } = svg.getBoundingClientRect();
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    return new XMLSerializer().serializeToString(copy);
+  }
+  function toPng(svg, name) {
+    const { width, height } = svg.getBoundingClientRect();
+    const image = new Image();
+    image.onload = () => {
+      const canvas = make("canvas", { width: width * 2, height: height * 2 });
+      const pen = canvas.getContext("2d");
+      pen.scale(2, 2);
+      pen.drawImage(image, 0, 0, width, height);
+      canvas.toBlob(blob => download(name, "image/png", blob));
+    };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(standalone(svg));
+  }
+  // A table under these headings.
+  function csv(table, head) {
+    const cell = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    const rows = [...table.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent.trim()));
+    return [head, ...rows].map(r => r.map(cell).join(",")).join("\n") + "\n";
+  }
+
   // ---- drawing, again when the width or the theme changes ----
   // `draw` draws a box; `themed` are those whose colours are fixed when they are drawn.
   function start(boxes, draw, themed) {
@@ -121,5 +164,5 @@ const pageTools = (() => {
       });
     }, 60);
   }
-  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download, start };
+  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download, exporter, standalone, toPng, csv, start };
 })();

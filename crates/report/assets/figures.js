@@ -1,8 +1,9 @@
 "use strict";
-// A page whose plots are in its text: this counts them, and finds empty ones and words that cover each other.
+// A page whose plots are in its text: this lets them be saved, counts them, and finds empty ones and words that cover each other.
 (() => {
-  const { drawn, start } = pageTools;
-  for (const svg of document.querySelectorAll("svg.figure")) {
+  const { drawn, start, make, download, exporter, standalone, toPng, csv } = pageTools;
+  const page = document.title.split(" ")[0];
+  for (const [i, svg] of document.querySelectorAll("svg.figure").entries()) {
     const name = svg.getAttribute("aria-label");
     const values = Number(svg.dataset.values);
     drawn.plots++;
@@ -15,6 +16,14 @@
         if (wide > 1.5 && high > 3) drawn.empty.push(`${name}: ${word} covers ${other}`);
       }
     }
+    const file = `${page}-${i + 1}`;
+    svg.closest("figure")?.append(make("div", { class: "tools save" },
+      exporter("SVG", () => download(`${file}.svg`, "image/svg+xml", standalone(svg))),
+      exporter("PNG", () => toPng(svg, `${file}.png`))));
   }
+  document.querySelectorAll("table.numbers").forEach(table => {
+    const head = [...table.tHead.rows[0].cells].map(th => th.textContent.trim());
+    table.closest(".scroll")?.before(make("div", { class: "tools save" }, exporter("CSV", () => download(`${page}.csv`, "text/csv", csv(table, head)))));
+  });
   start([], () => {}, []);
 })();

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download } = pageTools;
+  const { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download, exporter, standalone, toPng, csv } = pageTools;
   // Few colours with a meaning each: the best scheduler, the one that is looked at, the reference. All others are neutral.
   const ROLES = { chosen: "chosen", best: "best", reference: "ref" };
   const states = data.scenarios.map(s => ({
@@ -121,39 +121,6 @@
     box.append(exporter("SVG", () => download(`${scenario.name}.svg`, "image/svg+xml", standalone(ranked()))),
       exporter("PNG", () => toPng(ranked(), `${scenario.name}.png`)));
     box.hidden = false;
-  }
-
-  // ---- export ----
-  function exporter(text, act) {
-    const button = make("button", { type: "button", class: "export", title: `Save as ${text}` }, text);
-    button.addEventListener("click", act);
-    return button;
-  }
-  // The drawing with its colours written into it, as they come from the style sheet here.
-  function standalone(svg) {
-    const copy = svg.cloneNode(true);
-    const here = [svg, ...svg.querySelectorAll("*")], there = [copy, ...copy.querySelectorAll("*")];
-    here.forEach((node, i) => {
-      const style = getComputedStyle(node);
-      for (const name of ["fill", "stroke", "stroke-width", "font-size", "font-weight", "font-family"]) there[i].setAttribute(name, style.getPropertyValue(name));
-    });
-    copy.querySelectorAll(".hit").forEach(n => n.remove());
-    const ground = make("rect", { width: "100%", height: "100%", fill: colour("card") });
-    copy.prepend(ground);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    return new XMLSerializer().serializeToString(copy);
-  }
-  function toPng(svg, name) {
-    const { width, height } = svg.getBoundingClientRect();
-    const image = new Image();
-    image.onload = () => {
-      const canvas = make("canvas", { width: width * 2, height: height * 2 });
-      const pen = canvas.getContext("2d");
-      pen.scale(2, 2);
-      pen.drawImage(image, 0, 0, width, height);
-      canvas.toBlob(blob => download(name, "image/png", blob));
-    };
-    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(standalone(svg));
   }
 
   // ---- where the time went ----
@@ -374,10 +341,8 @@
     const tools = table.closest(".card")?.querySelector(".tools");
     tools?.append(exporter("CSV", () => {
       const scenario = data.scenarios[Number(tools.dataset.scenario)];
-      const cell = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
       const head = order.map(th => [th.dataset.group, th.textContent.trim()].filter(Boolean).join(" "));
-      const rows = [...table.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent.trim()));
-      download(`${scenario.name}.csv`, "text/csv", [head, ...rows].map(r => r.map(cell).join(",")).join("\n") + "\n");
+      download(`${scenario.name}.csv`, "text/csv", csv(table, head));
     }));
   });
 
