@@ -1,7 +1,7 @@
-//! The papers' experiments: a smoke of two minutes for the tests, and the document with all verdicts.
+//! The papers' experiments: a smoke of two minutes for the tests.
 
 use crate::page;
-use crate::results::{self, pathweave, put};
+use crate::results::pathweave;
 use crate::run::{root, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,6 @@ const PLAN: &str = "experiments/cp/fig5.toml";
 const LINES: usize = 20;
 /// How long it may take to write them, in hundredths of a second.
 const PATIENCE: u32 = 6000;
-/// Where the document's figures are.
-const FIGURES: &str = "docs/reproduction";
 
 /// Some experiments with claims and figures; a sweep that is killed and goes on; shards; the page.
 ///
@@ -88,58 +86,11 @@ fn wait(child: &mut Child, file: &Path) -> Result<(), String> {
     Err("the sweep makes no runs".into())
 }
 
-/// Makes all experiments and writes `docs/reproduction.md` with its figures. Goes on where it was stopped.
-///
-/// # Errors
-/// If a command fails or a file cannot be written.
-pub(crate) fn write(quick: bool) -> Result<(), String> {
-    results::build()?;
-    let out = target().join("reproduction");
-    let mut command = pathweave();
-    command.arg("reproduce").arg("--out").arg(&out);
-    if quick {
-        command.arg("--quick");
-    }
-    run(command.current_dir(root()))?;
-    let text = read(&out.join("reproduction.md"))?;
-    let mut document = format!(
-        "# The papers' experiments, reproduced\n\nWritten by `cargo xtask reproduction{0}`, which runs `pathweave reproduce{0}`: the plans are in \
-         [experiments](../experiments), [experiments.md](experiments.md) says what a verdict means. Each figure is ours; a claim is the paper's, in our \
-         words. A claim that fails is a finding, and none was tuned.\n\n",
-        if quick { " --quick" } else { "" }
-    );
-    if quick {
-        document.push_str("**These are the small runs of `--quick`**: fewer values, fewer seeds, shorter.\n\n");
-    }
-    document.push_str(&verdicts(&text));
-    document.push_str(&text.replace("](", "](reproduction/"));
-    put("docs/reproduction.md", document.as_bytes())?;
-    let _ = fs::remove_dir_all(root().join(FIGURES));
-    for picture in entries(&out)?.iter().filter(|p| p.extension().is_some_and(|e| e == "svg")) {
-        let name = picture.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        if text.contains(&format!("]({name})")) {
-            put(&format!("{FIGURES}/{name}"), read(picture)?.as_bytes())?;
-        }
-    }
-    Ok(())
-}
-
-/// How many claims hold, by paper.
-fn verdicts(text: &str) -> String {
-    let mut out = String::from("| paper | holds | partly | fails |\n|---|---|---|---|\n");
-    for section in text.split("\n## ").filter(|s| s.contains("| **")) {
-        let paper = section.trim_start_matches("## ").lines().next().unwrap_or("");
-        let count = |word: &str| section.matches(&format!("| **{word}** |")).count();
-        out.push_str(&format!("| {paper} | {} | {} | {} |\n", count("holds"), count("partly"), count("fails")));
-    }
-    out + "\n"
-}
-
-fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let wrong = |e: std::io::Error| format!("{}: {e}", folder.display());
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).map_err(wrong)? {

@@ -11,6 +11,7 @@ mod interop;
 mod new_scheduler;
 mod page;
 mod peers;
+mod reproduction;
 mod results;
 mod rooms;
 mod run;
@@ -49,7 +50,8 @@ cargo xtask page FILE    opens a report page in headless Chromium, light and dar
 cargo xtask specs        updates the tables of specs/
 cargo xtask results      updates docs/results/, docs/schedulers/ and the table and picture in the README
 cargo xtask transients   checks that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
-cargo xtask reproduction [--quick]  makes the papers' experiments and writes docs/reproduction.md; goes on where it was stopped
+cargo xtask reproduction  makes the papers' experiments, goes on where it was stopped, and writes docs/reproduction.md; --from-tables makes no runs;
+                         --quick makes small runs and checks that no effect above 10 % has another sign than in docs/reproduction/tables
 cargo xtask experiments  some small experiments, a sweep that is killed and goes on, shards, and the page
 cargo xtask schedulers   updates docs/schedulers/ from the sources and docs/results/";
 
@@ -149,10 +151,13 @@ fn main() -> ExitCode {
             steps.step("decisions", |_| decisions::write());
         }
         ["reproduction"] => {
-            steps.step("reproduction", |_| experiments::write(false));
+            steps.step("reproduction", |_| reproduction::make());
         }
         ["reproduction", "--quick"] => {
-            steps.step("reproduction", |_| experiments::write(true));
+            steps.step("reproduction", |_| reproduction::quick());
+        }
+        ["reproduction", "--from-tables"] => {
+            steps.step("reproduction", |_| reproduction::write());
         }
         ["experiments"] => {
             steps.step("experiments", |_| results::build().and_then(|()| experiments::smoke()));

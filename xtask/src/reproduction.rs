@@ -1,0 +1,170 @@
+//! The document with the verdict of every claim of the papers, and the check that the small runs say the same as the full ones.
+
+use crate::experiments::{entries, read};
+use crate::results::{self, pathweave, put};
+use crate::run::{root, run, target};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Where the document's figures are.
+const FIGURES: &str = "docs/reproduction";
+/// The full runs' values, and what was tried for claims that fail.
+const TABLES: &str = "docs/reproduction/tables";
+/// An effect is the difference as a part of the larger side. Above this, its sign must be the same in small and in full runs.
+const EFFECT: f64 = 0.1;
+
+/// Makes all experiments, and then the document. Goes on where it was stopped.
+///
+/// # Errors
+/// If a command fails or a file cannot be written.
+pub(crate) fn make() -> Result<(), String> {
+    results::build()?;
+    let out = target().join("reproduction");
+    let mut command = pathweave();
+    command.args(["reproduce", "--ablate", "--tables", TABLES, "--out"]).arg(&out);
+    run(command.current_dir(root()))?;
+    let tried = read(&out.join("ablations.jsonl"))?;
+    put(&format!("{TABLES}/ablations.jsonl"), tried.as_bytes())?;
+    document()
+}
+
+/// Writes `docs/reproduction.md` and its figures from the tables.
+///
+/// # Errors
+/// If the command fails or a file cannot be written.
+pub(crate) fn write() -> Result<(), String> {
+    results::build()?;
+    document()
+}
+
+fn document() -> Result<(), String> {
+    let out = target().join("reproduction/from-tables");
+    let _ = fs::remove_dir_all(&out);
+    let mut command = pathweave();
+    command.args(["reproduce", "--from-tables", TABLES, "--out"]).arg(&out);
+    run(command.current_dir(root()))?;
+    let text = read(&out.join("reproduction.md"))?;
+    let mut document = String::from(
+        "# The papers' experiments, reproduced\n\nWritten by `cargo xtask reproduction`, which runs `pathweave reproduce`: the plans are in \
+         [experiments](../experiments), [experiments.md](experiments.md) says what a verdict means. Each figure is ours; a claim is the paper's, in our \
+         words. A claim that fails is a finding, and none was tuned. The values of all runs are in [reproduction/tables](reproduction/tables), to four digits; \
+         `cargo xtask reproduction --from-tables` writes this document from them alone.\n\n",
+    );
+    document.push_str(&verdicts(&text));
+    document.push_str(&text.replace("](", "](reproduction/"));
+    put("docs/reproduction.md", document.as_bytes())?;
+    for picture in entries(&root().join(FIGURES))?.iter().filter(|p| is_picture(p)) {
+        fs::remove_file(picture).map_err(|e| format!("{}: {e}", picture.display()))?;
+    }
+    for picture in entries(&out)?.iter().filter(|p| is_picture(p)) {
+        let name = picture.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        put(&format!("{FIGURES}/{name}"), read(picture)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn is_picture(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "svg")
+}
+
+/// Makes the small runs and compares them with the full runs' tables.
+///
+/// # Errors
+/// Each comparison of which the effect has another sign.
+pub(crate) fn quick() -> Result<(), String> {
+    results::build()?;
+    let out = target().join("reproduction");
+    let [quick, full] = ["quick.jsonl", "full.jsonl"].map(|name| out.join(name));
+    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let mut small = pathweave();
+    small.args(["reproduce", "--quick", "--out"]).arg(&out).arg("--jsonl").arg(&quick);
+    run(small.current_dir(root()))?;
+    let mut from_tables = pathweave();
+    from_tables.args(["reproduce", "--from-tables", TABLES, "--out"]).arg(out.join("from-tables"));
+    run(from_tables.arg("--jsonl").arg(&full).current_dir(root()))?;
+    let (small, full) = (effects(&read(&quick)?)?, effects(&read(&full)?)?);
+    let turned: Vec<String> = full.iter().filter_map(|(at, f)| turned(at, small.get(at)?, f)).collect();
+    let both = full.keys().filter(|at| small.contains_key(*at)).count();
+    println!("{both} comparisons are in small and in full runs; {} have another sign", turned.len());
+    if turned.is_empty() { Ok(()) } else { Err(turned.join("\n")) }
+}
+
+/// A comparison's effect, and whether its interval leaves out zero.
+#[derive(Clone, Copy, Debug)]
+struct Effect {
+    part: f64,
+    certain: bool,
+}
+
+fn turned(at: &str, small: &Effect, full: &Effect) -> Option<String> {
+    let large = |e: &Effect| e.part.abs() > EFFECT && e.certain;
+    let turned = small.part * full.part < 0.0 && (large(small) || large(full));
+    turned
+        .then(|| format!("{at}: {:+.1} % in small runs, {:+.1} % in full ones", small.part * 100.0, full.part * 100.0))
+}
+
+/// The effects of all comparisons by their places. A comparison over all points has the same place for any number of them.
+fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
+    let mut all = BTreeMap::new();
+    for line in lines.lines() {
+        let claim: Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        let text = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
+        for atom in claim["measured"].as_array().into_iter().flatten() {
+            let (Some(left), Some(right)) = (atom["left"].as_f64(), atom["right"].as_f64()) else { continue };
+            let interval = [&atom["interval"][0], &atom["interval"][1]].map(Value::as_f64);
+            let certain = matches!(interval, [Some(low), Some(high)] if low > 0.0 || high < 0.0);
+            let place = text(atom, "at");
+            let place = if place.ends_with(" points") { "all points".to_owned() } else { place };
+            let names = ["paper", "id", "claim_id"].map(|key| text(&claim, key)).join("/");
+            let at = format!("{names} {place}: {}", text(atom, "compare"));
+            let part = (left - right) / left.abs().max(right.abs()).max(f64::MIN_POSITIVE);
+            all.insert(at, Effect { part, certain });
+        }
+    }
+    Ok(all)
+}
+
+/// How many claims hold, by paper.
+fn verdicts(text: &str) -> String {
+    let mut out = String::from("| paper | holds | partly | fails |\n|---|---|---|---|\n");
+    for section in text.split("\n## ").filter(|s| s.contains("| **")) {
+        let paper = section.trim_start_matches("## ").lines().next().unwrap_or("");
+        let count = |word: &str| section.matches(&format!("| **{word}** |")).count();
+        out.push_str(&format!("| {paper} | {} | {} | {} |\n", count("holds"), count("partly"), count("fails")));
+    }
+    out + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{effects, turned};
+
+    fn line(left: f64, interval: &str, at: &str) -> String {
+        format!(
+            "{{\"paper\":\"cp\",\"id\":\"fig5\",\"claim_id\":\"c\",\"measured\":[{{\"at\":\"{at}\",\"compare\":\"a < b\",\
+             \"left\":{left},\"right\":10.0,\"interval\":{interval}}}]}}"
+        )
+    }
+
+    fn turns(small: &str, full: &str) -> usize {
+        let (small, full) = (effects(small).expect("it is JSON"), effects(full).expect("it is JSON"));
+        full.iter().filter(|(at, f)| small.get(*at).is_some_and(|s| turned(at, s, f).is_some())).count()
+    }
+
+    #[test]
+    fn an_effect_that_is_large_and_certain_may_not_turn() {
+        let [more, less, little] =
+            [line(12.0, "[1.0,3.0]", ""), line(8.0, "[-3.0,-1.0]", ""), line(9.5, "[-1.0,0.5]", "")];
+        assert_eq!(turns(&more, &less), 1);
+        assert_eq!(turns(&little, &more), 1, "the full runs are certain");
+        assert_eq!(turns(&more, &more), 0);
+        assert_eq!(turns(&little, &line(10.5, "[-1.0,2.0]", "")), 0, "both are small");
+    }
+
+    #[test]
+    fn so_many_points_are_all_points() {
+        assert_eq!(turns(&line(12.0, "[1.0,3.0]", "16 points"), &line(8.0, "[-3.0,-1.0]", "60 points")), 1);
+    }
+}
