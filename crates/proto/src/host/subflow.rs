@@ -122,7 +122,7 @@ impl SubflowHost {
             SubflowHost::Linux(linux) => {
                 let alone = Left { first: true, last: true };
                 let left = linux.bursts.as_mut().map_or(alone, Bursts::sent);
-                if let Some(memory) = &mut linux.memory {
+                if let Some(memory) = linux.memory.as_mut().or(linux.share.as_mut()) {
                     memory.sent(left.last);
                 }
                 left
@@ -240,10 +240,15 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(rfc) => rfc.acknowledged(cwnd),
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => match &mut linux.memory {
-                Some(memory) => memory.acknowledged(cwnd),
-                None => linux.plain.acknowledged(cwnd),
-            },
+            SubflowHost::Linux(linux) => {
+                match &mut linux.memory {
+                    Some(memory) => memory.acknowledged(cwnd),
+                    None => linux.plain.acknowledged(cwnd),
+                }
+                if let Some(share) = &mut linux.share {
+                    share.acknowledged(cwnd);
+                }
+            }
         }
     }
 
@@ -255,7 +260,8 @@ impl SubflowHost {
             SubflowHost::Rfc(_) => false,
             #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) => {
-                linux.memory.as_mut().is_some_and(|memory| memory.grow(writer_waits, idle, cwnd, in_flight))
+                let memory = linux.memory.as_mut().or(linux.share.as_mut());
+                memory.is_some_and(|memory| memory.grow(writer_waits, idle, cwnd, in_flight))
             }
         }
     }
@@ -270,6 +276,16 @@ impl SubflowHost {
                 Some(memory) => memory.limit(max),
                 None => linux.plain.send_buffer(max),
             },
+        }
+    }
+
+    /// What it adds to the connection's send buffer, where that follows the subflows' windows, at most `max` bytes.
+    #[inline]
+    pub(crate) fn share_of_send_buffer(&self, max: u64) -> u64 {
+        match self {
+            #[cfg(feature = "host-mptcp-org")]
+            SubflowHost::Linux(LinuxSubflow { share: Some(share), .. }) => share.limit(u64::MAX),
+            _ => self.send_buffer(max),
         }
     }
 

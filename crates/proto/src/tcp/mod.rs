@@ -283,6 +283,10 @@ impl Tcp {
         self.agreed.sack && self.config.recovery != LossRecovery::NewReno
     }
 
+    /// What it adds to the connection's send buffer, where that follows the subflows' windows, at most `max` bytes.
+    pub(crate) fn share_of_send_buffer(&self, max: u64) -> u64 {
+        self.host.share_of_send_buffer(max)
+    }
     /// What of the host's memory the queue may take, at most `max` bytes.
     pub(crate) fn send_buffer(&self, max: u64) -> u64 {
         self.host.send_buffer(max)

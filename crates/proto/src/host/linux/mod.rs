@@ -57,6 +57,8 @@ pub(crate) struct LinuxSubflow {
     pub(crate) memory: Option<SendMemory>,
     /// What takes the place of habits that the host does not have.
     pub(crate) plain: RfcSubflow,
+    /// A send buffer that bounds the connection's only, and not what may be queued here.
+    pub(crate) share: Option<SendMemory>,
     /// An idle time halves the window for each timeout in it. Without: the plain host's rule.
     pub(crate) idle_time_halves: bool,
     /// Windows grow as before Linux 3.16.
@@ -72,6 +74,7 @@ impl LinuxSubflow {
             bursts: host.kernel_windows.then(|| Bursts::new(mss)),
             memory: counts_memory.then(|| SendMemory::new(host.send_buffer_tuning, cwnd)),
             plain: RfcSubflow::new(cwnd, mss),
+            share: None,
             idle_time_halves: host.kernel_windows,
             old_growth: false,
         }
@@ -83,8 +86,9 @@ impl LinuxSubflow {
         LinuxSubflow {
             timer_tick: host.timer_tick,
             bursts: None,
-            memory: host.send_buffer_tuning.then(|| SendMemory::new(true, cwnd)),
+            memory: None,
             plain: RfcSubflow::new(cwnd, mss),
+            share: host.send_buffer_tuning.then(|| SendMemory::new(true, cwnd)),
             idle_time_halves: true,
             old_growth: true,
         }
