@@ -191,7 +191,20 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         if subflow.health.answer() {
             subflow.tcp.answered_again(now);
+            self.take_over(id);
             self.tell(now, |_| Event::SubflowUp(id));
+        }
+    }
+
+    /// `id` is alive again. Where no other is, nobody could carry what the stale ones had when their timeouts came.
+    fn take_over(&mut self, id: SubflowId) {
+        if !self.is_mptcp() || !self.fast_detection() || self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
+            return;
+        }
+        for stale in self.subflows.ids() {
+            if stale != id && self.subflows.get(stale).is_some_and(|s| s.health.is_stale()) {
+                self.sender.hand_over(&mut self.subflows, stale);
+            }
         }
     }
 

@@ -148,11 +148,15 @@ impl Tcp {
         self.queue.iter().filter(|s| s.len > 0).map(SentSegment::data)
     }
 
-    /// The data of every segment that went out at least a round trip ago and is not acknowledged, in subflow order.
+    /// The data of every segment that went out at least a round trip ago and is not acknowledged, and of those that cannot go out
+    /// because what was lost goes first, in subflow order.
     pub(crate) fn overdue_data(&self, now: Instant) -> impl Iterator<Item = Range<DataSeq>> + '_ {
         let round_trip = self.rtt.srtt().unwrap_or(Duration::ZERO);
-        let overdue = move |s: &&SentSegment| s.len > 0 && s.last_sent + round_trip <= now;
-        self.queue.iter().take(self.queue.packets_out() as usize).filter(overdue).map(SentSegment::data)
+        let segments = if self.is_repairing() { u32::MAX } else { self.queue.packets_out() };
+        let sent = self.queue.packets_out() as usize;
+        let is_overdue = move |place: usize, s: &SentSegment| place >= sent || s.last_sent + round_trip <= now;
+        let segments = self.queue.iter().enumerate().take(segments as usize);
+        segments.filter(move |(place, s)| s.len > 0 && is_overdue(*place, s)).map(|(_, s)| s.data())
     }
 
     /// Everything up to `end` of the stream was queued here, in order: the subflow's sequence is the stream's.
