@@ -11,10 +11,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Single runs with stalls over the limit, which are beyond the 99th percentile of 200 seeds or close to it, and which a few seeds
-/// cannot leave out by themselves. docs/failing-paths.md has them.
-const KNOWN: &[(&str, Kind, u64)] = &[("bas", Kind::Sack, 10), ("ecf", Kind::Each, 5), ("dems", Kind::Each, 4)];
-
 /// Schedulers against paths that go dark.
 #[derive(Debug, Parser)]
 struct Options {
@@ -91,17 +87,8 @@ fn main() -> ExitCode {
         eprintln!("{}: {e}", path.display());
         return ExitCode::FAILURE;
     }
-    let known = |summary: &Summary| -> Vec<(Kind, u64)> {
-        let of_scheduler = KNOWN.iter().filter(|(name, ..)| *name == summary.scheduler());
-        of_scheduler.map(|(_, kind, seed)| (*kind, *seed)).collect()
-    };
-    let all: Vec<String> = summaries.iter().flat_map(Summary::violations).collect();
-    let violations: Vec<String> = summaries.iter().flat_map(|s| s.without(&known(s)).violations()).collect();
+    let violations: Vec<String> = summaries.iter().flat_map(Summary::violations).collect();
     if violations.is_empty() {
-        if !all.is_empty() {
-            println!("\nKnown not to hold (docs/failing-paths.md):");
-            all.iter().for_each(|v| println!("{v}"));
-        }
         return ExitCode::SUCCESS;
     }
     println!("\nWhat does not hold:");

@@ -7,8 +7,6 @@ use pathweave_units::Duration;
 
 /// How late a timer may be: runs are sampled, and the engine's clock is rounded.
 const SLACK: Duration = Duration::from_millis(10);
-/// From the first sign of life of a path to its use, round trips.
-const REUSE_ROUND_TRIPS: f64 = 2.0;
 /// Default of `close_timeout`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many timeouts mainline waits before a subflow counts as dark (`stale_loss_cnt`).
@@ -43,17 +41,6 @@ impl Summary {
         self.runs.iter().filter(|(k, ..)| *k == kind).filter_map(|(.., o)| value(o)).collect()
     }
 
-    /// Without the runs of these kinds and seeds.
-    pub fn without(&self, cases: &[(Kind, u64)]) -> Self {
-        let runs = self.runs.iter().filter(|(kind, seed, _)| !cases.contains(&(*kind, *seed))).cloned().collect();
-        Summary { runs, ..self.clone() }
-    }
-
-    /// The scheduler.
-    pub fn scheduler(&self) -> &str {
-        &self.scheduler
-    }
-
     /// The gates that do not hold, with the numbers and the runs' seeds.
     pub fn violations(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -75,8 +62,8 @@ impl Summary {
             self.tell(&mut found, kind, "ended wrong", |o| o.broken.clone());
         }
         for kind in [Kind::One, Kind::Each] {
-            self.tell(&mut found, kind, "not offered within 2 round trips", |o| {
-                o.offered.filter(|n| *n > REUSE_ROUND_TRIPS).map(|n| format!("{n:.1} round trips"))
+            self.tell(&mut found, kind, "not offered within 2 round trips and a delayed acknowledgement", |o| {
+                o.offered.filter(|(_, share)| *share > 1.0).map(|(n, _)| format!("{n:.1} round trips"))
             });
         }
         for kind in [Kind::One, Kind::Each, Kind::All] {
@@ -150,7 +137,7 @@ pub fn table(summaries: &[Summary]) -> String {
             out,
             "{:>11}{wrong:>7}{:>8}{:>8}{:>8}{:>7}{:>7}{:>8}{:>8}{:>8}{:>8}{:>8}",
             format!("{}{mark}", shown(duplicates, 2)),
-            shown(largest(&both(|o| o.offered)), 2),
+            shown(largest(&both(|o| o.offered.map(|(n, _)| n))), 2),
             shown(percentile_99(both(|o| o.reuse)), 2),
             shown(largest(&both(|o| Some(o.probe?.as_secs_f64()))), 2),
             shown(largest(&s.of(Kind::All, |o| Some(o.error?.as_secs_f64()))), 1),

@@ -5,6 +5,7 @@ use crate::results::Status;
 use crate::scenario::{Document, NoFiles, Variant};
 use crate::sim::{HostPacket, Simulation};
 use pathweave_algorithms::Registry;
+use pathweave_proto::config::TcpConfig;
 use pathweave_proto::connection::SubflowSnapshot;
 use pathweave_proto::subflow_state::PathHealth;
 use pathweave_units::{Duration, Instant};
@@ -18,6 +19,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 /// The most that a segment carries, bytes.
 const SEGMENT: u64 = 1460;
+/// From the first sign of life of a path to its use, round trips.
+const REUSE_ROUND_TRIPS: u64 = 2;
 /// The longest time between two probes of a dark path.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -25,7 +28,8 @@ pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The longest stall of the stream against its limit, max(1 s, 3 RTO), and by itself: the one that is worst against
-    /// its limit.
+    /// its limit. RTO is the longest timeout of a usable subflow when the stall began, or of one whose path works during it, as
+    /// RFC 6298 has it without any doubling: what a path has to carry for others makes its queue and its round trips longer.
     pub stall: (f64, Duration),
     /// Data bytes that arrived more than once, over the most that all subflows together had in flight.
     pub duplicates: f64,
@@ -33,8 +37,9 @@ pub struct Outcome {
     pub broken: Option<String>,
     /// From the first sign of life of a path that was given up on to data on it, round trips; none where no path was.
     pub reuse: Option<f64>,
-    /// From then until data may be assigned to it, round trips.
-    pub offered: Option<f64>,
+    /// From then until data may be assigned to it, round trips; and that time against its limit, two round trips and the time
+    /// that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
+    pub offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
     pub probe: Option<Duration>,
     /// With everything dark: from the last sign of life to the error.
@@ -181,8 +186,12 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         }
         let works = |s: &SubflowSnapshot| paths.get(path_of(s.local.ip())).is_some_and(|p| p.works(now));
         let can_go_on = unread && subflows.iter().any(|s| s.usable && works(s));
-        let rto = subflows.iter().filter(|s| s.usable).map(|s| s.rto).max();
-        stream.look(now, sim.received_bytes(), can_go_on, rto.unwrap_or_default());
+        let usable = || subflows.iter().filter(|s| s.usable);
+        let timeouts = Timeouts {
+            in_force: usable().map(|s| s.rto).max().unwrap_or_default(),
+            of_working: usable().filter(|s| works(s)).filter_map(undoubled_rto).max().unwrap_or_default(),
+        };
+        stream.look(now, sim.received_bytes(), can_go_on, &timeouts);
         if !goes_on {
             break;
         }
@@ -198,6 +207,11 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     let window = u64::from(window) * SEGMENT;
     let round_trips =
         |p: &PathWatch, until: Instant| until.since(p.sign.unwrap_or(until)).as_secs_f64() / p.round_trip.as_secs_f64();
+    let offered = |p: &PathWatch| {
+        let time = p.offered.unwrap_or(end).since(p.sign.unwrap_or(end));
+        let limit = p.round_trip.saturating_mul(REUSE_ROUND_TRIPS) + TcpConfig::default().delayed_ack_timeout;
+        (time.as_secs_f64() / p.round_trip.as_secs_f64(), time.as_secs_f64() / limit.as_secs_f64())
+    };
     let back = || paths.iter().filter(|p| p.unused_at_sign && p.sign.is_some());
     let most = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
     Outcome {
@@ -205,7 +219,7 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         duplicates: if window > 0 { duplicates as f64 / window as f64 } else { 0.0 },
         broken: broken.then(|| format!("{:?} ({reason}), {received} of {} bytes", measured.status, case.size())),
         reuse: most(&mut back().filter_map(|p| Some(round_trips(p, p.data_after_sign?)))),
-        offered: most(&mut back().map(|p| round_trips(p, p.offered.unwrap_or(end)))),
+        offered: back().map(offered).reduce(|a, b| if b.1 > a.1 { b } else { a }),
         probe: paths.iter().filter(|p| p.probed).map(|p| p.longest_gap).max(),
         error: (case.kind == Kind::All).then(|| end.since(paths.iter().map(|p| p.last_heard).max().unwrap_or(end))),
         stale_after: most(
@@ -216,19 +230,34 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     }
 }
 
+/// RFC 6298's timeout from the present estimates.
+fn undoubled_rto(subflow: &SubflowSnapshot) -> Option<Duration> {
+    let margin = subflow.rtt.variation.saturating_mul(4).max(TcpConfig::default().min_rto);
+    Some(subflow.rtt.smoothed? + margin)
+}
+
+/// The longest timeouts at one moment.
+struct Timeouts {
+    /// Of usable subflows, doubled or not.
+    in_force: Duration,
+    /// Of those whose path works, without any doubling.
+    of_working: Duration,
+}
+
 /// The stream at its reader.
 #[derive(Debug, Default)]
 struct Stream {
     received: u64,
-    /// When it last went on, or had no way to; and the longest timeout of a subflow then.
+    /// When it last went on, or had no way to; and the longest timeout of a subflow then and since.
     since: Instant,
     rto: Duration,
     worst: (f64, Duration),
 }
 
 impl Stream {
-    fn look(&mut self, now: Instant, received: u64, can_go_on: bool, rto: Duration) {
+    fn look(&mut self, now: Instant, received: u64, can_go_on: bool, timeouts: &Timeouts) {
         let stall = now.since(self.since);
+        self.rto = self.rto.max(timeouts.of_working);
         let limit = LEAST_LIMIT.max(self.rto.saturating_mul(3));
         let ratio = stall.as_secs_f64() / limit.as_secs_f64();
         if ratio > self.worst.0 && can_go_on {
@@ -237,7 +266,7 @@ impl Stream {
         if received > self.received || !can_go_on {
             self.received = received;
             self.since = now;
-            self.rto = rto;
+            self.rto = timeouts.in_force;
         }
     }
 }
