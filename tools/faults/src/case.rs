@@ -76,7 +76,7 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
         true => ReceiveBuffer::Auto { initial: buffer, max: buffer * 8 },
         false => ReceiveBuffer::Fixed(buffer),
     };
-    let kernel_windows = d.chance(0.15);
+    let other_habits = d.chance(0.15);
     config.nagle = d.chance(0.5);
     config.pr = d.chance(0.4);
     config.failure_detection = if d.chance(0.5) { FailureDetection::Linux } else { FailureDetection::Fast };
@@ -101,7 +101,7 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
         ..default
     };
     let timer_tick = Duration::from_millis(d.one(&[0, 0, 0, 4]));
-    let linux = LinuxHost { kernel_windows, send_buffer_tuning, timer_tick };
+    let linux = LinuxHost { other_habits, send_buffer_tuning, timer_tick };
     config.host = if linux == LinuxHost::NO_HABIT { Host::Rfc } else { Host::Linux(linux) };
     config.tcp = TcpConfig {
         quick_acks: d.one(&[16, 16, 0]),

@@ -27,7 +27,7 @@ struct Settings {
     queues: bool,
     duplicates: bool,
     small_buffer: bool,
-    kernel_windows: bool,
+    other_habits: bool,
     upload: u16,
     download: u16,
     /// Each set bit loses a segment.
@@ -214,8 +214,8 @@ fn config(settings: &Settings, script: VecDeque<Scripted>) -> ConnectionConfig {
     let mut config = ConnectionConfig::new(scheduler, reno);
     config.path_manager = path_manager(settings.path_manager);
     config.pr = settings.pr;
-    if settings.kernel_windows {
-        config.host = Host::Linux(LinuxHost { kernel_windows: true, ..LinuxHost::NO_HABIT });
+    if settings.other_habits {
+        config.host = Host::Linux(LinuxHost { other_habits: true, ..LinuxHost::NO_HABIT });
     }
     config.send_buffer = 100_000;
     config.receive_buffer = ReceiveBuffer::Fixed(if settings.small_buffer { 6000 } else { 100_000 });

@@ -35,7 +35,7 @@ impl Connection {
             });
         }
         let linux = LinuxHost {
-            kernel_windows: self.host == HostModel::Linux,
+            other_habits: self.host == HostModel::Linux,
             send_buffer_tuning: self.send_buffer_tuning,
             timer_tick: self.timer_tick,
         };

@@ -34,7 +34,7 @@ impl AckHost {
         match host {
             Host::Rfc => AckHost::Rfc,
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.kernel_windows => AckHost::Linux(LinuxAcks::new(longest_delay)),
+            Host::Linux(linux) if linux.other_habits => AckHost::Linux(LinuxAcks::new(longest_delay)),
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => AckHost::Rfc,
             #[cfg(feature = "host-mptcp-org")]

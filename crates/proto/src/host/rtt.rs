@@ -19,7 +19,7 @@ impl RttHost {
         match host {
             Host::Rfc => RttHost::Rfc(Duration::ZERO),
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.kernel_windows => RttHost::Linux(MeanDeviation::default()),
+            Host::Linux(linux) if linux.other_habits => RttHost::Linux(MeanDeviation::default()),
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => RttHost::Rfc(Duration::ZERO),
             #[cfg(feature = "host-mptcp-org")]

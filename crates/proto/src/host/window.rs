@@ -52,7 +52,7 @@ impl WindowHost {
         match host {
             Host::Rfc => WindowHost::Rfc,
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.kernel_windows => WindowHost::Linux(Shares::new(setting)),
+            Host::Linux(linux) if linux.other_habits => WindowHost::Linux(Shares::new(setting)),
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => WindowHost::Rfc,
             #[cfg(feature = "host-mptcp-org")]

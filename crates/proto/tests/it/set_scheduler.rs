@@ -65,7 +65,7 @@ fn every_scheduler_takes_over_from_every_kind_of_scheduler_and_hands_over_to_it(
 #[cfg(feature = "host-linux")]
 #[test]
 fn every_scheduler_takes_over_on_a_linux_host() {
-    let host = Host::Linux(LinuxHost { kernel_windows: true, send_buffer_tuning: true, ..LinuxHost::NO_HABIT });
+    let host = Host::Linux(LinuxHost { other_habits: true, send_buffer_tuning: true, ..LinuxHost::NO_HABIT });
     for name in names() {
         for other in ["linux", "otias-kernel", "minrtt"] {
             one_swap(&name, other, host);
@@ -292,7 +292,7 @@ fn the_new_scheduler_is_asked_at_once_and_sees_what_the_old_one_has_given() {
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_pick_that_waits_for_the_end_of_the_instant_is_forgotten() {
-    let host = Host::Linux(LinuxHost { kernel_windows: true, ..LinuxHost::NO_HABIT });
+    let host = Host::Linux(LinuxHost { other_habits: true, ..LinuxHost::NO_HABIT });
     let mut pair = Pair::new(&[10, 10], with_scheduler(ConnectionConfig { host, ..config() }, "linux"));
     pair.connect_with_subflows(2);
     pair.send_all(Client, 2_000_000);

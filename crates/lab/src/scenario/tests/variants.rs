@@ -56,7 +56,7 @@ fn neither_failure_detection_nor_a_schedulers_name_changes_the_host() {
         let c = connection(text, &scheduler(entry));
         (c.host, c.config(&Registry::builtin()).expect("the registry is the same").host)
     };
-    let linux = LinuxHost { kernel_windows: true, ..LinuxHost::NO_HABIT };
+    let linux = LinuxHost { other_habits: true, ..LinuxHost::NO_HABIT };
     assert_eq!(host(&with_path(""), "linux"), (HostModel::Rfc, Host::Rfc));
     assert_eq!(host(&with_connection("failure_detection = \"linux\""), "minrtt"), (HostModel::Rfc, Host::Rfc));
     assert_eq!(host(&with_connection("host = \"linux\""), "minrtt"), (HostModel::Linux, Host::Linux(linux)));
@@ -201,7 +201,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
     assert_eq!((close_timeout, max_subflows), (Duration::from_secs(5), 3));
     assert_eq!(keep_alive, Duration::from_secs(30));
-    let linux = LinuxHost { kernel_windows: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
+    let linux = LinuxHost { other_habits: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
     assert_eq!(host, Host::Linux(linux));
     let expected = TcpConfig {
         least_window_shift: 3,

@@ -31,7 +31,7 @@ impl LinuxConnection {
     pub(crate) fn new(host: &LinuxHost) -> Self {
         LinuxConnection {
             tunes: host.send_buffer_tuning,
-            delegates: host.kernel_windows,
+            delegates: host.other_habits,
             fragments: Fragments::default(),
             delegation: Delegation::default(),
             writer_looks_again: false,

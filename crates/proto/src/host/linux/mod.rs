@@ -27,7 +27,7 @@ pub struct LinuxHost {
     /// of which some wait for the next acknowledgement, and what a scheduler queues on another subflow than the one that is
     /// being acknowledged waits for the end of the instant. Acknowledgements are compressed, their delay adapts; the variance
     /// of round trips, the slack of timers and the window after an idle time are the kernel's.
-    pub kernel_windows: bool,
+    pub other_habits: bool,
     /// The send buffer follows the subflows' windows, up to `send_buffer`, and its memory is counted as the kernel counts it.
     pub send_buffer_tuning: bool,
     /// The step of the clock that timers run on; zero: timers are exact.
@@ -37,13 +37,13 @@ pub struct LinuxHost {
 impl LinuxHost {
     /// A host that has none of them, as [`Host::Rfc`](super::Host::Rfc).
     pub const NO_HABIT: LinuxHost =
-        LinuxHost { kernel_windows: false, send_buffer_tuning: false, timer_tick: Duration::ZERO };
+        LinuxHost { other_habits: false, send_buffer_tuning: false, timer_tick: Duration::ZERO };
 }
 
 impl Default for LinuxHost {
     /// All of them, and a clock of 1000 ticks a second.
     fn default() -> Self {
-        LinuxHost { kernel_windows: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(1) }
+        LinuxHost { other_habits: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(1) }
     }
 }
 
@@ -68,14 +68,14 @@ pub(crate) struct LinuxSubflow {
 impl LinuxSubflow {
     /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
     pub(crate) fn new(host: &LinuxHost, cwnd: u32, mss: u32) -> Self {
-        let counts_memory = host.kernel_windows || host.send_buffer_tuning;
+        let counts_memory = host.other_habits || host.send_buffer_tuning;
         LinuxSubflow {
             timer_tick: host.timer_tick,
-            bursts: host.kernel_windows.then(|| Bursts::new(mss)),
+            bursts: host.other_habits.then(|| Bursts::new(mss)),
             memory: counts_memory.then(|| SendMemory::new(host.send_buffer_tuning, cwnd)),
             plain: RfcSubflow::new(cwnd, mss),
             share: None,
-            idle_time_halves: host.kernel_windows,
+            idle_time_halves: host.other_habits,
             old_growth: false,
         }
     }
