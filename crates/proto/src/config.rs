@@ -22,7 +22,7 @@ pub enum ReceiveBuffer {
 /// How a subflow finds and repairs losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRecovery {
-    /// RACK-TLP (RFC 8985) on SACK, the kernel's default. Without SACK from the peer: NewReno.
+    /// RACK-TLP (RFC 8985) on SACK, the default. Without SACK from the peer: NewReno.
     RackTlp,
     /// SACK with duplicate-acknowledgement counting (RFC 6675).
     Sack,

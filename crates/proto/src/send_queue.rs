@@ -1,7 +1,7 @@
 //! The segments of one subflow, from the first unacknowledged one to the last one queued.
 //!
 //! A segment's bounds are fixed when it is queued, unless the path turns out to take less (`divide`); with Multipath TCP it is
-//! one mapping. The counters follow the kernel's:
+//! one mapping. The counters are kept as segments change:
 //! in flight = sent − SACKed − lost + retransmitted.
 
 mod divide;

@@ -1,6 +1,6 @@
 //! Congestion controllers: how a subflow's window grows and shrinks.
 //!
-//! Windows are in segments, as in the kernel and in the papers. A controller belongs to one subflow; coupled ones (RFC
+//! Windows are in segments, as in the papers. A controller belongs to one subflow; coupled ones (RFC
 //! 6356 and its kin) also see the connection's other subflows. Loss detection and recovery are not here: the subflow
 //! calls the controller when its window may grow and when it must shrink. The controllers themselves are in the crate
 //! `pathweave-algorithms`.

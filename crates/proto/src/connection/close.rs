@@ -91,8 +91,8 @@ impl Connection {
             self.life.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
                 for subflow in self.subflows.iter_mut() {
-                    // The FIN follows the stream's tail: it waits for nothing. A DATA_FIN ends no subflow, and the
-                    // kernel's tail waits for the short segments before it all the same.
+                    // The FIN follows the stream's tail: it waits for nothing. A DATA_FIN ends no subflow: the
+                    // tail waits for the short segments before it all the same.
                     subflow.tcp.set_nagle(false);
                 }
             }
@@ -149,7 +149,7 @@ impl Connection {
             self.life.progress_at = now;
         }
         if !self.fast_detection() {
-            // As the kernel: what has not joined by now never will.
+            // What has not joined by now never will.
             for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
                 subflow.tcp.abort();
                 subflow.health.end();
@@ -335,7 +335,7 @@ impl Connection {
     }
 
     /// Without any subflow left, the connection is over; but while neither direction has ended, others may join for
-    /// `close_timeout` still, as with the kernel.
+    /// `close_timeout` still.
     //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
     //= handover between subflows"
     //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while

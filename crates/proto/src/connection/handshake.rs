@@ -45,7 +45,7 @@ const VERSION: u8 = 1;
 /// Bytes of the data sequence signal on a data segment: 4-byte DATA_ACK, 8-byte DSN (4 + 4 + 8 + 4 + 2, padded).
 pub(super) const DSS_BYTES: u32 = 24;
 
-/// A DATA_ACK as the kernel sends it: 8 bytes, but 4 beside data.
+/// A DATA_ACK: 8 bytes, which leave no doubt after a long silence; 4 beside data, whose number has 8 and which needs the room.
 pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
     if beside_data { DataNumber::Short(full as u32) } else { DataNumber::Long(full) }
 }

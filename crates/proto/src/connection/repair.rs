@@ -171,7 +171,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let was_up = subflow.health.end();
         // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
-        // came too late for its own side counts, as in the kernel.
+        // came too late for its own side counts.
         let too_late = self.role == super::Role::Client && self.closes_to_joins();
         if self.is_mptcp() && !self.fast_detection() && (was_up || too_late) {
             self.send_everything_again();

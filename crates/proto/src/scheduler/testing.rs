@@ -74,7 +74,7 @@ impl Sub {
         self.0.mss = bytes;
         self
     }
-    /// Bytes assigned and not acknowledged, as a kernel counts them.
+    /// Bytes assigned and not acknowledged, as a host that counts memory does.
     pub fn queued_memory(mut self, bytes: u64) -> Self {
         self.0.queue.memory = bytes;
         self

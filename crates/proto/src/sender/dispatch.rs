@@ -97,7 +97,7 @@ impl Sender {
         }
         let room = match assign.window {
             WindowUse::Respect => (segments * mss).min(view.queue.space.next_multiple_of(mss)),
-            // As the kernel does: what was decided goes in whole, once there is any room.
+            // What is queued waits on its subflow anyway: what was decided goes in whole, once there is any room.
             WindowUse::Queue => segments * mss,
         };
         if end.since(start) > room {
@@ -106,7 +106,7 @@ impl Sender {
             clipped_by = Some(by);
         }
         if let (WindowUse::Queue, Some(ends)) = (assign.window, terms.fragment_ends) {
-            // The kernel looks at the memory again after each fragment of the stream.
+            // A host that keeps the stream in fragments looks at its memory again after each of them.
             let limit = subflow.tcp.send_buffer(terms.send_buffer);
             let full = |border: &&DataSeq| subflow.tcp.memory_with(start, border.since(start)) >= limit;
             let borders = ends.iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
@@ -124,7 +124,7 @@ impl Sender {
             // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
             let short = piece.end.since(piece.start) < full && self.map.span_at(at).is_none();
             // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
-            // full segment of the same burst and Nagle's rule lets them go, as in the kernel. What is queued beyond the
+            // full segment of the same burst and Nagle's rule lets them go. What is queued beyond the
             // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
             //= RFC 9293 §3.8.6.2.1: "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
             //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments

@@ -175,7 +175,7 @@ impl Tcp {
     }
 
     /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is
-    /// reported as a duplicate, as the kernel does: its sender may have repeated it for nothing.
+    /// reported as a duplicate (RFC 2883 §4): its sender may have repeated it for nothing.
     #[cold]
     fn reject(&mut self, segment: &Segment, seq: u64) {
         if !segment.flags.contains(Flags::RST) {
