@@ -220,24 +220,6 @@ fn an_outage_is_no_round_trip_time() {
 }
 
 #[test]
-fn the_first_path_that_comes_back_carries_what_the_others_had_at_once() {
-    let mut pair = busy(config());
-    let out = pair.the(Client).snapshot().sending;
-    pair.kill(0);
-    pair.kill(1);
-    pair.run_for(secs(10));
-    pair.clear_log();
-    pair.run_until("a probe of the second path", secs(2), |p| p.data(Client).any(|d| d.path == 1));
-    // Long before the second path's next timeout, the first one answers.
-    pair.revive(0);
-    let segment = pair.forge(Server, 0);
-    pair.inject(Client, segment);
-    pair.run_until("the path is used again", ms(100), |p| p.subflow(Client, 0).health != PathHealth::Stale);
-    let end = out.acked_bytes + out.assigned_bytes;
-    pair.run_until("all that was out arrives", ms(500), |p| p.received(Server) >= end);
-}
-
-#[test]
 fn what_waits_behind_a_long_repair_goes_on_another_path() {
     let mut pair = Pair::new(&[10, 500], with_scheduler(config(), "roundrobin"));
     pair.connect_with_subflows(2);
