@@ -62,7 +62,7 @@ pub(crate) fn ablate(
         return Ok(Some(Vec::new()));
     }
     let small = Ready::read(&experiment.file, true, registry)?;
-    let claims: Vec<&Claim> = small.sweep.plan.claims.iter().filter(|c| failing.contains(&&*c.id)).collect();
+    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| failing.contains(&&*c.id)).collect();
     let tried = |claim: &&Claim| Tried {
         paper: experiment.paper.clone(),
         id: experiment.id.clone(),
@@ -71,13 +71,13 @@ pub(crate) fn ablate(
     };
     let mut all: Vec<Tried> = claims.iter().map(tried).collect();
     let mut open = claims;
-    let changes = [None].into_iter().chain(small.sweep.plan.ablations.iter().chain(common).map(Some));
+    let changes = [None].into_iter().chain(small.plan.sweep.plan.ablations.iter().chain(common).map(Some));
     for (number, change) in changes.enumerate() {
         if open.is_empty() {
             break;
         }
-        let Some(ready) = small.changed(&experiment.file, change, &open, registry)? else { continue };
-        let as_it_is = small.changed(&experiment.file, None, &open, registry)?;
+        let Some(ready) = small.changed(change, &open, registry)? else { continue };
+        let as_it_is = small.changed(None, &open, registry)?;
         if change.is_some() && as_it_is.is_some_and(|r| r.is_same_as(&ready)) {
             continue;
         }
@@ -86,12 +86,12 @@ pub(crate) fn ablate(
             return Ok(None);
         }
         let Some(records) = ready.all_records(&folder, 1)? else { continue };
-        let results = Results::new(&ready.sweep, &records);
+        let results = Results::new(&ready.plan.sweep, &records);
         let name = change.map_or("", |c| c.name.as_str());
         let mut still = Vec::new();
         for claim in open {
-            let Some(own) = ready.sweep.plan.claims.iter().find(|c| c.id == claim.id) else { continue };
-            let judged = judge(&ready.sweep, &results, own).map_err(Failure::Input)?;
+            let Some(own) = ready.plan.sweep.plan.claims.iter().find(|c| c.id == claim.id) else { continue };
+            let judged = judge(&ready.plan.sweep, &results, own).map_err(Failure::Input)?;
             let hold = judged.atoms.iter().filter(|a| a.holds).count();
             let trial = Trial::new(name, judged.verdict, hold, judged.atoms.len());
             eprintln!("{}/{} {}: {} with {name:?}", experiment.paper, experiment.id, claim.id, trial.verdict);

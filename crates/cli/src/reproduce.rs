@@ -60,13 +60,13 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
             eprintln!("Stopped early; the same command goes on with what is missing.");
             return Ok(ExitCode::from(interrupt::CODE));
         };
-        let results = Results::new(&ready.sweep, &records);
-        let over = results.over_bound(&ready.sweep, BOUND_TOLERANCE);
+        let results = Results::new(&ready.plan.sweep, &records);
+        let over = results.over_bound(&ready.plan.sweep, BOUND_TOLERANCE);
         over.iter().for_each(|run| eprintln!("Above the bound: {run}"));
         failures += results.failures + over.len();
-        let judged = verdicts(&ready.sweep, &results).map_err(Failure::Input)?;
+        let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
         let name = format!("{}/{}", experiment.paper, experiment.id);
-        let shown = text(&name, &ready.sweep.plan, &judged) + "\n";
+        let shown = text(&name, &ready.plan.sweep.plan, &judged) + "\n";
         let written = match lines_on_stdout {
             true => io::stderr().lock().write_all(shown.as_bytes()),
             false => io::stdout().lock().write_all(shown.as_bytes()),
@@ -91,7 +91,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         }
         let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
         let pictures = pictures(&out, experiment, quick, ready, &results)?;
-        document.push_str(&(markdown(&name, &ready.sweep.plan, &judged, &pictures, &own) + "\n"));
+        document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &pictures, &own) + "\n"));
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
         judged.iter().for_each(|j| counts[j.verdict as usize] += 1);
     }
@@ -128,7 +128,7 @@ fn records(
         let path = folder.join(file);
         let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("{}: {e}", path.display()));
         let text = fs::read_to_string(&path).map_err(|e| wrong(&e))?;
-        return table::read(&ready.sweep, &text).map(Some).map_err(|e| wrong(&e));
+        return table::read(&ready.plan.sweep, &text).map(Some).map_err(|e| wrong(&e));
     }
     let quick = if options.quick { "-quick" } else { "" };
     let folder = out.join(&experiment.paper).join(format!("{}{quick}", experiment.id));
@@ -140,16 +140,16 @@ fn records(
     };
     let Some(folder) = &options.tables else { return Ok(Some(records)) };
     let path = folder.join(file);
-    let text = table::write(&ready.sweep, &ready.header(1, 1), &records);
+    let text = table::write(&ready.plan.sweep, &ready.header(1, 1), &records);
     fs::create_dir_all(folder).and_then(|()| fs::write(&path, &text)).map_err(Failure::writing(path.display()))?;
     // What is said of the runs is what the table says.
-    let read = table::read(&ready.sweep, &text);
+    let read = table::read(&ready.plan.sweep, &text);
     read.map(Some).map_err(|e| Failure::Output(format!("{}: {e}", path.display())))
 }
 
 fn write_lines(out: &mut dyn Write, of: &Experiment, ready: &Ready, judged: &[Judged<'_>]) -> io::Result<()> {
     for one in judged {
-        out.write_all(ClaimLine::new(&of.paper, &of.id, &ready.sweep.plan, one).line().as_bytes())?;
+        out.write_all(ClaimLine::new(&of.paper, &of.id, &ready.plan.sweep.plan, one).line().as_bytes())?;
     }
     out.flush()
 }
@@ -163,8 +163,8 @@ fn pictures(
     results: &Results,
 ) -> Result<Vec<(String, String)>, Failure> {
     let mut files = Vec::new();
-    for (i, figure) in ready.sweep.plan.figures.iter().enumerate() {
-        let drawn = plot::draw(&ready.sweep, results, figure);
+    for (i, figure) in ready.plan.sweep.plan.figures.iter().enumerate() {
+        let drawn = plot::draw(&ready.plan.sweep, results, figure);
         let Some(svg) = plot::svg(&drawn) else { continue };
         let file = format!("{}-{}{quick}-{}.svg", experiment.paper, experiment.id, i + 1);
         let path = out.join(&file);

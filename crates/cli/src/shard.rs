@@ -3,23 +3,20 @@
 use crate::progress::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::needs;
-use pathweave_experiments::plan::{Ablation, Claim, Plan, PlanFiles};
+use pathweave_experiments::plan::{Ablation, Claim};
 use pathweave_experiments::record::{FORMAT, Header, Record, Shard, program};
-use pathweave_experiments::runs::{OpenError, Sources, Sweep};
-use pathweave_lab::scenario::{BUILTIN, Document, builtin};
-use pathweave_runner::{Engine, Failure, Run, Traces, Watch, caught, check, failed};
+use pathweave_experiments::runs::Sweep;
+use pathweave_runner::{Engine, Failure, ReadyPlan, Watch};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A plan that is ready to run, with the files of its scenarios.
+/// A plan that is ready to run, and the program that runs it.
 pub(crate) struct Ready {
-    pub(crate) sweep: Sweep,
-    files: Vec<Traces>,
-    hash: String,
+    pub(crate) plan: ReadyPlan,
     /// This program, which may be replaced on disk while it runs.
     program: String,
 }
@@ -35,103 +32,48 @@ pub(crate) enum Existing {
     ResumeOrReplace,
 }
 
-/// Where the plan is, and thus its files.
-struct Beside<'a>(Option<&'a Path>);
-
-impl Beside<'_> {
-    fn find(&self, name: &str) -> PathBuf {
-        let beside = self.0.map(|folder| folder.join(name)).filter(|path| path.exists());
-        beside.unwrap_or_else(|| name.into())
-    }
-}
-
-impl PlanFiles for Beside<'_> {
-    fn read(&self, name: &str) -> Result<String, String> {
-        fs::read_to_string(self.find(name)).map_err(|e| e.to_string())
-    }
-}
-
-impl Sources for Beside<'_> {
-    fn open(&self, name: &str) -> Result<Document, OpenError> {
-        if let Some(document) = builtin(name) {
-            return Ok(document);
-        }
-        let path = self.find(name);
-        match fs::read_to_string(&path) {
-            Ok(text) => Document::parse(&path.display().to_string(), &text)
-                .map_err(|error| OpenError::Scenario(Box::new(error))),
-            Err(error) => {
-                let names: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
-                Err(OpenError::Unreadable(format!("a file ({error}), or one of {}", names.join(", "))))
-            }
-        }
-    }
-}
-
 impl Ready {
     /// Reads the plan and everything that it names.
     pub(crate) fn read(path: &Path, quick: bool, registry: &Registry) -> Result<Self, Failure> {
-        let file = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-        let beside = Beside(path.parent());
-        let plan = Plan::parse(&file, &text, quick, &beside)?;
-        let sweep = Sweep::new(plan, registry, &beside).map_err(|error| Failure::from(*error))?;
-        Ready::of(sweep, &beside, registry)
+        let plan = ReadyPlan::read(path, quick, registry)?;
+        Ok(Ready { plan, program: this_program()? })
     }
 
     /// The same plan with one setting changed, for what these claims need. `None` where that cannot be: the plan varies the setting itself,
     /// or has nothing that it is a setting of.
     pub(crate) fn changed(
         &self,
-        path: &Path,
         change: Option<&Ablation>,
         claims: &[&Claim],
         registry: &Registry,
     ) -> Result<Option<Self>, Failure> {
-        let beside = Beside(path.parent());
         let plan = match change {
-            None => Some(self.sweep.plan.clone()),
-            Some(change) => self.sweep.plan.with(change),
+            None => Some(self.plan.sweep.plan.clone()),
+            Some(change) => self.plan.sweep.plan.with(change),
         };
-        let Some(Ok(sweep)) = plan.map(|plan| Sweep::new(plan, registry, &beside)) else { return Ok(None) };
-        let needed = needs(&sweep, claims);
-        Ready::of(sweep.only(&needed), &beside, registry).map(Some)
+        let needed = |sweep: Sweep| {
+            let needed = needs(&sweep, claims);
+            sweep.only(&needed)
+        };
+        let changed = self.plan.changed(plan, needed, registry)?;
+        Ok(changed.map(|plan| Ready { plan, program: self.program.clone() }))
     }
 
     /// Whether both make the same runs.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        self.hash == other.hash
-    }
-
-    fn of(sweep: Sweep, beside: &Beside<'_>, registry: &Registry) -> Result<Self, Failure> {
-        let mut files = Vec::new();
-        for (i, scenario) in sweep.plan.scenarios.iter().enumerate() {
-            let place = beside.find(&scenario.from);
-            let mut traces = Traces::new(place.parent());
-            for cell in sweep.cells.iter().filter(|c| c.scenario == i) {
-                let read = traces.load(&cell.data);
-                read.map_err(|(name, reason)| cell.document.trace_error(&name, &reason))?;
-            }
-            files.push(traces);
-        }
-        for cell in sweep.cells.iter().filter(|c| c.point == 0) {
-            check(&cell.data, &cell.document, registry, &files[cell.scenario])?;
-        }
-        let unreadable = |(name, reason)| Failure::Input(format!("{name}: {reason}"));
-        let hash = sweep.hash(&files).map_err(unreadable)?;
-        Ok(Ready { sweep, files, hash, program: this_program()? })
+        self.plan.hash == other.plan.hash
     }
 
     /// What the first line of a shard's file says.
     pub(crate) fn header(&self, shard: usize, shards: usize) -> Header {
         Header {
             sweep_format: FORMAT,
-            plan: self.sweep.plan.name.clone(),
-            plan_hash: self.hash.clone(),
+            plan: self.plan.sweep.plan.name.clone(),
+            plan_hash: self.plan.hash.clone(),
             program: self.program.clone(),
             shard,
             shards,
-            runs: self.sweep.len(),
+            runs: self.plan.sweep.len(),
         }
     }
 
@@ -149,7 +91,7 @@ impl Ready {
         fs::create_dir_all(folder).map_err(Failure::writing(folder.display()))?;
         let header = self.header(shard, shards);
         let before = found(&path, &header, existing)?;
-        let mut wanted = self.sweep.shard(shard, shards);
+        let mut wanted = self.plan.sweep.shard(shard, shards);
         if let Some(before) = &before {
             let done: Vec<usize> = before.records.iter().map(|r| r.run).collect();
             wanted.retain(|number| !done.contains(number));
@@ -193,7 +135,7 @@ impl Ready {
             while !progress.stop()
                 && let Some(number) = wanted.get(at.fetch_add(1, Ordering::SeqCst))
             {
-                let line = self.one(*number, registry, engine).line();
+                let line = self.plan.run(*number, registry, engine).line();
                 let (file, error) = &mut *out.lock().unwrap_or_else(|e| e.into_inner());
                 if error.is_some() {
                     return;
@@ -222,22 +164,6 @@ impl Ready {
         }
     }
 
-    fn one(&self, number: usize, registry: &Registry, engine: &Engine) -> Record {
-        let (cell, seed) = self.sweep.run(number);
-        let run = Run {
-            document: &cell.document,
-            scenario: &cell.data,
-            variant: &cell.run,
-            seed,
-            registry,
-            files: &self.files[cell.scenario],
-            prepare: None,
-            number,
-        };
-        let result = caught(&cell.run.label(), || engine(&run)).unwrap_or_else(|fault| failed(&run, &fault));
-        Record::new(&self.sweep, number, &result)
-    }
-
     /// The runs of all shards in `folder`; `None` while some are missing. Files of other plans are an error, as are files of two
     /// different numbers of shards.
     pub(crate) fn all_records(&self, folder: &Path, shards: usize) -> Result<Option<Vec<Record>>, Failure> {
@@ -245,14 +171,14 @@ impl Ready {
         for shard in 1..=shards {
             let path = folder.join(file_name(shard, shards));
             let Some(found) = read(&path)? else { return Ok(None) };
-            if found.header.plan_hash != self.hash || found.header.program != self.program {
-                return Err(other(&path, &found.header, &self.hash));
+            if found.header.plan_hash != self.plan.hash || found.header.program != self.program {
+                return Err(other(&path, &found.header, &self.plan.hash));
             }
             records.extend(found.records);
         }
         records.sort_by_key(|r| r.run);
         records.dedup_by_key(|r| r.run);
-        Ok((records.len() == self.sweep.len()).then_some(records))
+        Ok((records.len() == self.plan.sweep.len()).then_some(records))
     }
 }
 

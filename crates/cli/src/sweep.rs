@@ -39,13 +39,16 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     if options.parquet {
         crate::parquet_file::write(&options.out.join("runs.parquet"), &records)?;
     }
-    let results = Results::new(&ready.sweep, &records);
-    let judged = verdicts(&ready.sweep, &results).map_err(Failure::Input)?;
+    let results = Results::new(&ready.plan.sweep, &records);
+    let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
     let page_path = options.out.join("page.html");
-    let page = page(&ready.sweep, &results, &judged, env!("CARGO_PKG_VERSION"));
+    let page = page(&ready.plan.sweep, &results, &judged, env!("CARGO_PKG_VERSION"));
     std::fs::write(&page_path, page).map_err(Failure::writing(page_path.display()))?;
-    let mut text =
-        if judged.is_empty() { String::new() } else { claims(&ready.sweep.plan.name, &ready.sweep.plan, &judged) };
+    let mut text = if judged.is_empty() {
+        String::new()
+    } else {
+        claims(&ready.plan.sweep.plan.name, &ready.plan.sweep.plan, &judged)
+    };
     text.push_str(&format!("{} runs: {}\nAs a page: {}\n", results.runs, path.display(), page_path.display()));
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
     let problems = problems(&results);

@@ -1,11 +1,12 @@
 //! The trace files of a scenario, read once.
 
 use pathweave_lab::scenario::{Files, Scenario};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The files that one scenario names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Traces {
     /// Where the scenario's file is; nothing for built-in ones.
     folder: Option<PathBuf>,

@@ -10,6 +10,7 @@ mod fault;
 mod files;
 mod plan;
 mod report;
+mod sweep;
 
 pub use engine::{Engine, Prepare, Run, failed, simulate};
 pub use execute::{NoWatch, Outcome, Watch, execute, spread};
@@ -18,3 +19,4 @@ pub use fault::{SchedulerFault, caught, remember_places};
 pub use files::Traces;
 pub use plan::{DEFAULT_SCENARIO, Plan, Request, Source, TELLING, check, chosen, open, plans};
 pub use report::write_pages;
+pub use sweep::{Bundle, ReadyPlan};
