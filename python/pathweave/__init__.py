@@ -24,6 +24,7 @@ from pathweave.schedulers import (
     scheduler,
     unregister,
 )
+from pathweave.sweeps import Sweep, WorkerLostError, sweep
 
 __version__ = _native.version
 
@@ -43,9 +44,11 @@ __all__ = [
     "ScenarioError",
     "Scheduler",
     "SubflowView",
+    "Sweep",
     "Table",
     "View",
     "Wait",
+    "WorkerLostError",
     "algorithms",
     "builtin_scenarios",
     "compare",
@@ -53,5 +56,6 @@ __all__ = [
     "registered",
     "run",
     "scheduler",
+    "sweep",
     "unregister",
 ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pathweave.results import Results
+    from pathweave.sweeps import Sweep
 
 
 class PathweaveError(Exception):
@@ -66,10 +67,10 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or the notebook's stop button, while runs were made.
 
     Attributes:
-        results: The runs that were finished. In an interactive session, ``sys.last_value.results`` is the same.
+        results: The runs that were finished: `Results`, or a `Sweep`. In an interactive session, ``sys.last_value.results`` is the same.
     """
 
-    def __init__(self, text: str, results: Results) -> None:
+    def __init__(self, text: str, results: Results | Sweep) -> None:
         """With what is finished."""
         super().__init__(text)
         self.results = results

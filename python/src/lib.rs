@@ -6,6 +6,7 @@ mod results;
 mod run;
 mod scenario;
 mod scheduler;
+mod sweep;
 mod table;
 mod view;
 
@@ -20,6 +21,8 @@ mod _native {
     use crate::run::{compare, default_schedulers, listing};
     #[pymodule_export]
     use crate::scenario::Document;
+    #[pymodule_export]
+    use crate::sweep::{Plan, program_of};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

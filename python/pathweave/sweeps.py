@@ -1,0 +1,377 @@
+"""Sweeps: all runs of a plan, here, on the workers of an executor, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pathweave import _native
+from pathweave import schedulers as _schedulers
+from pathweave._errors import InputError, Interrupted, PathweaveError
+from pathweave._progress import Bar, bar
+from pathweave._work import Task, code, parquet, program, put, work, write_part
+
+if TYPE_CHECKING:
+    import polars
+    import pyarrow
+
+FORMAT = 1
+TASK_RUNS = 200
+"""So many runs are a task, unless the caller says otherwise."""
+
+
+class WorkerLostError(PathweaveError, RuntimeError):
+    """A worker died. What is finished is in the folder; the same call goes on with the rest."""
+
+
+class Sweep:
+    """The runs of a plan, in a folder.
+
+    Attributes:
+        folder: The folder. ``parts/`` has what workers wrote; ``runs.parquet`` has all runs in their order, when all are there.
+        made: How many runs this call made.
+    """
+
+    def __init__(self, plan: _native.Plan, folder: Path, made: int) -> None:
+        """Made by `sweep`."""
+        self._plan = plan
+        self.folder = folder
+        self.made = made
+
+    def __len__(self) -> int:
+        """How many runs the plan has."""
+        return len(self._plan)
+
+    @property
+    def done(self) -> int:
+        """How many of them are finished."""
+        return len(finished(self.folder))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all are finished."""
+        return (self.folder / "runs.parquet").exists()
+
+    @property
+    def path(self) -> Path:
+        """The file with all runs, for polars, DuckDB and the like.
+
+        Raises:
+            InputError: If runs are missing.
+        """
+        if not self.complete:
+            raise InputError(f"{self.folder}: {len(self) - self.done} of {len(self)} runs are missing")
+        return self.folder / "runs.parquet"
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All runs as a table of pyarrow.
+
+        The columns are ``run``, ``scenario``, ``variant``, ``seed``, ``status``, ``reason``, ``digest``, ``at_NAME`` for each
+        parameter, and every metric of docs/experiments.md that a run has.
+        """
+        table: pyarrow.Table = parquet().read_table(self.path)
+        return table
+
+    def to_polars(self) -> polars.DataFrame:
+        """All runs as a data frame of polars."""
+        import polars
+
+        return polars.read_parquet(self.path)
+
+    def claims(self) -> list[dict[str, Any]]:
+        """The plan's claims with their verdicts and every comparison, as in the lines of ``pathweave reproduce --jsonl``."""
+        lines, _ = self._plan.judge(self._records())
+        return [json.loads(line) for line in lines]
+
+    def table(self) -> str:
+        """The claims in words, as the command prints them."""
+        _, text = self._plan.judge(self._records())
+        return text
+
+    def to_html(self, path: str | Path) -> Path:
+        """Writes the sweep's page, which works offline."""
+        Path(path).write_text(self._plan.page(self._records()), encoding="utf-8")
+        return Path(path)
+
+    def _records(self) -> str:
+        """As lines of JSON, which the engine's side reads."""
+        lines = []
+        fixed = {"run", "scenario", "variant", "seed", "status", "digest"}
+        for row in self.to_arrow().to_pylist():
+            record: dict[str, Any] = {name: row[name] for name in fixed}
+            record["point"] = {name: row[f"at_{name}"] for name in self._plan.parameters}
+            if row["reason"] is not None:
+                record["reason"] = row["reason"]
+            names = set(row) - fixed - {"reason"} - {f"at_{name}" for name in self._plan.parameters}
+            record["metrics"] = {name: row[name] for name in names if row[name] is not None}
+            lines.append(json.dumps(record))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """The plan and how far it is."""
+        return f"<Sweep {self._plan.name}: {self.done} of {len(self)} runs in {self.folder}>"
+
+
+def sweep(
+    plan: str | Path,
+    *,
+    out: str | Path,
+    executor: concurrent.futures.Executor | Literal["ray"] | None = None,
+    schedulers: Iterable[str | type] | Mapping[str, type] | None = None,
+    quick: bool = False,
+    shard: tuple[int, int] = (1, 1),
+    resume: bool = True,
+    task_runs: int = TASK_RUNS,
+    in_flight: int | None = None,
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Sweep:
+    """Makes all runs of a plan (docs/experiments.md) that are not in the folder yet.
+
+    Runs are made in tasks. A worker writes the runs of a task as one Parquet file, whole or not at all, so a driver or a worker that is
+    killed loses the tasks under way and nothing else; the same call goes on with the rest. When all runs are there, ``runs.parquet``
+    has them in their order: the same bytes for any executor, number of workers, size of tasks, and after any interruption.
+
+    Args:
+        plan: The plan's file.
+        out: The folder for the results, which all workers must see; it is created if it does not exist.
+        executor: Where tasks run: any `concurrent.futures.Executor`; ``"ray"``: the cluster that ``ray.init`` connected to, or this
+            machine; without it, all cores of this process.
+        schedulers: Schedulers in Python that the plan names: classes, or names and classes. Those that are registered are known anyway.
+        quick: Whether the smaller sweep of the plan's table ``[quick]`` is made.
+        shard: ``(i, n)``: only part i of n, i from 1, for job arrays; each part has files of its own in the same folder.
+        resume: Whether runs that are in the folder count; otherwise they are an error.
+        task_runs: How many runs a task has.
+        in_flight: How many tasks are given to the executor at once (default: twice its workers).
+        jobs: How many runs at once where there is no executor (default: one per processor).
+        progress: Whether a bar with rate and remaining time is shown; by default as `compare` does.
+
+    Raises:
+        ScenarioError: If the plan, or a scenario that it names, is wrong.
+        InputError: If the folder has runs of another plan, of another version of the program or of other schedulers in Python.
+        WorkerLostError: If the executor lost a worker and does not start another one (Ray does).
+        Interrupted: If Ctrl-C came; its ``results`` are the sweep so far.
+    """
+    parquet()
+    if task_runs < 1 or (in_flight is not None and in_flight < 1):
+        raise InputError("task_runs and in_flight: allowed: whole numbers from 1")
+    if not 1 <= shard[0] <= shard[1]:
+        raise InputError(f"shard = {shard}: allowed: (i, n) with i from 1 to n")
+    _, own = _schedulers.entries(schedulers if schedulers is not None else ())
+    ready = _native.Plan.read(Path(plan), quick, own)
+    used = tuple(one for one in own if _is_used(ready, one))
+    folder = Path(out).resolve()
+    (folder / "parts").mkdir(parents=True, exist_ok=True)
+    with _alone(folder, shard):
+        _begin(folder, ready, used, resume)
+        done = finished(folder)
+        wanted = [run for run in ready.shard(*shard) if run not in done]
+        tasks = [
+            Task(folder, tuple(wanted[i : i + task_runs]), ready.hash, program(), used, 1)
+            for i in range(0, len(wanted), task_runs)
+        ]
+        made = 0
+        with bar(progress, ready.name) as shown:
+            shown.total = len(wanted)
+            try:
+                if executor is None:
+                    made = _here(ready, folder, tasks, jobs, shown)
+                elif executor == "ray":
+                    made = _on_ray(tasks, in_flight, shown)
+                else:
+                    made = _on_executor(executor, tasks, in_flight, shown)
+            except KeyboardInterrupt:
+                so_far = Sweep(ready, folder, made)
+                text = f"stopped: {so_far.done} of {len(ready)} runs are finished; the same call goes on with the rest"
+                raise Interrupted(text, so_far) from None
+        if len(finished(folder)) == len(ready):
+            _unite(folder, len(ready))
+    return Sweep(ready, folder, made)
+
+
+def finished(folder: Path) -> set[int]:
+    """The numbers of the runs that are in the parts of a folder."""
+    numbers: set[int] = set()
+    for part in sorted((folder / "parts").glob("part-*.parquet")):
+        numbers.update(parquet().read_table(part, columns=["run"]).column("run").to_pylist())
+    return numbers
+
+
+def _is_used(plan: _native.Plan, one: _schedulers.Description) -> bool:
+    """Whether the plan's text names a scheduler, so that others may change without a new sweep."""
+    return one.name in plan.pack()
+
+
+def _begin(folder: Path, plan: _native.Plan, own: Iterable[_schedulers.Description], resume: bool) -> None:
+    """Writes what the folder is of, or compares with what is there."""
+    header = {
+        "sweep_format": FORMAT,
+        "plan": plan.name,
+        "plan_hash": plan.hash,
+        "program": program(),
+        "schedulers": {one.name: code(one) for one in own},
+        "runs": len(plan),
+    }
+    file = folder / "sweep.json"
+    if not file.exists():
+        _write(folder / "plan.json", plan.pack())
+        _write(file, json.dumps(header, indent=1))
+        return
+    if not resume:
+        raise InputError(f"{file}: runs are there already; resume=True goes on with them")
+    found = json.loads(file.read_text(encoding="utf-8"))
+    reasons = {
+        "plan_hash": "the plan has changed since",
+        "schedulers": "a scheduler in Python has changed since",
+        "program": "another version of this program made them",
+    }
+    for key, reason in reasons.items():
+        if found.get(key) != header[key]:
+            raise InputError(f"{file}: these runs cannot be gone on with: {reason}; use another folder")
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
+
+
+@contextmanager
+def _alone(folder: Path, shard: tuple[int, int]) -> Iterator[None]:
+    """Only one driver works on a shard of a folder, so that nothing is run twice."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    path = folder / f"driver-{shard[0]}-of-{shard[1]}.lock"
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{path}: another driver works on this shard") from None
+        yield
+
+
+def _here(plan: _native.Plan, folder: Path, tasks: list[Task], jobs: int | None, shown: Bar) -> int:
+    """All cores of this process. What is finished when Ctrl-C comes is kept."""
+    made = 0
+    for task in tasks:
+        table, interrupted = plan.run(list(task.runs), jobs, _Steps(shown))
+        write_part(folder, table)
+        made += len(table)
+        if interrupted is not None:
+            raise interrupted
+    return made
+
+
+class _Steps:
+    """Lets several calls move one bar, whose total is that of all."""
+
+    def __init__(self, shown: Bar) -> None:
+        self._shown = shown
+        self.total = 0
+
+    def __call__(self, finished: int, /) -> None:
+        self._shown(finished)
+
+
+def _on_executor(executor: concurrent.futures.Executor, tasks: list[Task], in_flight: int | None, shown: Bar) -> int:
+    """The workers of an executor, which gets no more tasks than it can soon begin."""
+    most = in_flight or 2 * int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+    waiting: set[concurrent.futures.Future[int]] = set()
+    left = iter(tasks)
+    made = 0
+    try:
+        while True:
+            waiting.update(executor.submit(work, task) for task in _next(left, most - len(waiting)))
+            if not waiting:
+                return made
+            done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                count = future.result()
+                made += count
+                shown(count)
+    except concurrent.futures.BrokenExecutor as lost:
+        raise WorkerLostError(
+            f"a worker died: {lost}; the same call with a new executor goes on with the rest"
+        ) from lost
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _on_ray(tasks: list[Task], in_flight: int | None, shown: Bar) -> int:
+    """A Ray cluster. It begins the tasks of a worker or a node that died again elsewhere."""
+    try:
+        import ray
+    except ImportError:
+        raise InputError("Ray is not installed: pip install 'pathweave[ray]'") from None
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False)
+    remote: Callable[[Task], Any] = ray.remote(num_cpus=1, max_retries=-1)(work).remote
+    made, left = 0, iter(tasks)
+    waiting: list[Any] = []
+    try:
+        while True:
+            # More workers may have come.
+            most = in_flight or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+            waiting.extend(remote(task) for task in _next(left, most - len(waiting)))
+            if not waiting:
+                return made
+            done, waiting = ray.wait(waiting, timeout=5.0)
+            for reference in done:
+                count: int = ray.get(reference)
+                made += count
+                shown(count)
+    except ray.exceptions.RayTaskError as failed:
+        raise failed.as_instanceof_cause() from None
+    finally:
+        for reference in waiting:
+            ray.cancel(reference)
+
+
+def _next(tasks: Iterator[Task], most: int) -> Iterator[Task]:
+    for _ in range(most):
+        task = next(tasks, None)
+        if task is None:
+            return
+        yield task
+
+
+def _unite(folder: Path, runs: int) -> None:
+    """All runs in their order, each once. What it is cut into does not show."""
+    import pyarrow
+    import pyarrow.compute
+
+    path = folder / "runs.parquet"
+    if path.exists():
+        return
+    parts = sorted((folder / "parts").glob("part-*.parquet"))
+    tables = [parquet().read_table(part, partitioning=None) for part in parts]
+    plain = [_without_dictionaries(table) for table in tables]
+    rows = pyarrow.concat_tables(plain, promote_options="default").sort_by("run")
+    numbers = rows.column("run").to_numpy()
+    first = [i == 0 or numbers[i] != numbers[i - 1] for i in range(len(numbers))]
+    rows = rows.filter(pyarrow.array(first)).combine_chunks()
+    if rows.num_rows != runs:
+        raise PathweaveError(f"{folder}: there are {rows.num_rows} runs in the place of {runs}")
+    fixed = ["run", "scenario", "variant", "seed", "status", "reason", "digest"]
+    rest = sorted(name for name in rows.column_names if name not in fixed)
+    put(rows.select([*fixed, *rest]).replace_schema_metadata(None), path)
+
+
+def _without_dictionaries(table: pyarrow.Table) -> pyarrow.Table:
+    """Words as they are: parts number them differently."""
+    import pyarrow
+
+    fields = [
+        field.with_type(field.type.value_type) if pyarrow.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pyarrow.schema(fields))

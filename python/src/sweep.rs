@@ -1,0 +1,190 @@
+//! Plans of sweeps: their runs, and what becomes of their claims.
+
+use crate::error::{input, internal, raised};
+use crate::run::{Watcher, watched};
+use crate::scheduler::registry;
+use crate::table::{Column, Table};
+use pathweave_algorithms::Registry;
+use pathweave_experiments::claim::{Judged, verdicts};
+use pathweave_experiments::page::page;
+use pathweave_experiments::record::{Record, program};
+use pathweave_experiments::reproduction::{ClaimLine, text};
+use pathweave_experiments::results::Results;
+use pathweave_lab::results::Status;
+use pathweave_runner::{Bundle, Failure, ReadyPlan, Watch, simulate, spread};
+use pyo3::prelude::*;
+use std::num::NonZero;
+use std::path::PathBuf;
+
+/// A plan that is ready to run.
+#[pyclass(module = "pathweave._native", frozen)]
+pub(crate) struct Plan {
+    plan: ReadyPlan,
+    registry: Registry,
+}
+
+#[pymethods]
+impl Plan {
+    /// A plan's file, with everything that it names.
+    #[staticmethod]
+    fn read(py: Python<'_>, path: PathBuf, quick: bool, own: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+        let registry = registry(&own)?;
+        let plan = crate::error::detached(py, || ReadyPlan::read(&path, quick, &registry))?;
+        Ok(Plan { plan: plan.map_err(|failure| raised(py, &failure))?, registry })
+    }
+
+    /// A plan's text; what it names is in `folder`.
+    #[staticmethod]
+    fn parse(
+        py: Python<'_>,
+        name: &str,
+        text: &str,
+        folder: Option<PathBuf>,
+        quick: bool,
+        own: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let registry = registry(&own)?;
+        let read = || ReadyPlan::parse(name, text, folder.as_deref(), quick, &registry);
+        let plan = crate::error::detached(py, read)?;
+        Ok(Plan { plan: plan.map_err(|failure| raised(py, &failure))?, registry })
+    }
+
+    /// A plan that another process packed.
+    #[staticmethod]
+    fn unpack(py: Python<'_>, packed: &str, own: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+        let registry = registry(&own)?;
+        let bundle: Bundle = serde_json::from_str(packed).map_err(|e| input(py, &e.to_string()))?;
+        let plan = crate::error::detached(py, || ReadyPlan::unpack(&bundle, &registry))?;
+        Ok(Plan { plan: plan.map_err(|failure| raised(py, &failure))?, registry })
+    }
+
+    /// For another process.
+    fn pack(&self, py: Python<'_>) -> PyResult<String> {
+        serde_json::to_string(self.plan.bundle()).map_err(|e| internal(py, &e.to_string()))
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.plan.sweep.plan.name
+    }
+
+    /// Hash of everything that the runs depend on.
+    #[getter]
+    fn hash(&self) -> &str {
+        &self.plan.hash
+    }
+
+    /// The parameters' names.
+    #[getter]
+    fn parameters(&self) -> Vec<String> {
+        self.plan.sweep.plan.parameters.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// The number of seeds.
+    #[getter]
+    fn seeds(&self) -> u64 {
+        self.plan.sweep.plan.seeds
+    }
+
+    fn __len__(&self) -> usize {
+        self.plan.sweep.len()
+    }
+
+    /// The numbers of the runs of one shard, from 1.
+    fn shard(&self, shard: usize, shards: usize) -> Vec<usize> {
+        self.plan.sweep.shard(shard, shards)
+    }
+
+    /// Makes these runs. The answer is a row for each that is finished, and the exception that stopped the rest.
+    fn run(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<usize>,
+        jobs: Option<NonZero<usize>>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<(Table, Option<PyErr>)> {
+        if numbers.iter().any(|number| *number >= self.plan.sweep.len()) {
+            return Err(input(py, "there is no run of this number"));
+        }
+        let (records, interrupted) = watched(py, progress.as_ref(), |watcher| self.make(&numbers, jobs, watcher))?;
+        let records = records.map_err(|failure| raised(py, &failure))?;
+        Ok((self.table(&records)?, interrupted))
+    }
+
+    /// The claims with their verdicts, as lines of JSON, and in words. `records` are lines of JSON.
+    fn judge(&self, py: Python<'_>, records: &str) -> PyResult<(Vec<String>, String)> {
+        self.with_verdicts(py, records, |_, judged| {
+            let plan = &self.plan.sweep.plan;
+            let lines = judged.iter().map(|one| ClaimLine::new("", &plan.name, plan, one).line().trim_end().to_owned());
+            (lines.collect(), text(&plan.name, plan, judged))
+        })
+    }
+
+    /// The sweep's page.
+    fn page(&self, py: Python<'_>, records: &str) -> PyResult<String> {
+        self.with_verdicts(py, records, |results, judged| {
+            page(&self.plan.sweep, results, judged, env!("CARGO_PKG_VERSION"))
+        })
+    }
+}
+
+impl Plan {
+    fn make(&self, numbers: &[usize], jobs: Option<NonZero<usize>>, watcher: &Watcher) -> Result<Vec<Record>, Failure> {
+        let one = |number: &usize| (!watcher.stop()).then(|| self.plan.run(*number, &self.registry, &simulate));
+        Ok(spread(numbers, jobs, watcher, one)?.into_iter().flatten().collect())
+    }
+
+    fn table(&self, records: &[Record]) -> PyResult<Table> {
+        let word = |f: fn(&Record) -> &str| Column::Word(records.iter().map(|r| Some(f(r).to_owned())).collect());
+        let whole = |f: fn(&Record) -> u64| Column::Whole(records.iter().map(|r| Some(f(r))).collect());
+        let mut columns = vec![
+            ("run".to_owned(), whole(|r| r.run as u64)),
+            ("scenario".to_owned(), word(|r| &r.scenario)),
+            ("variant".to_owned(), word(|r| &r.variant)),
+            ("seed".to_owned(), whole(|r| r.seed)),
+            (
+                "status".to_owned(),
+                word(|r| match r.status {
+                    Status::Completed => "completed",
+                    Status::Stalled => "stalled",
+                    Status::Failed => "failed",
+                }),
+            ),
+            ("reason".to_owned(), Column::Text(records.iter().map(|r| r.reason.clone()).collect())),
+            ("digest".to_owned(), Column::Text(records.iter().map(|r| Some(r.digest.clone())).collect())),
+        ];
+        for name in self.parameters() {
+            let values = records.iter().map(|r| r.point.get(&name).cloned()).collect();
+            columns.push((format!("at_{name}"), Column::Word(values)));
+        }
+        let names: std::collections::BTreeSet<&String> = records.iter().flat_map(|r| r.metrics.keys()).collect();
+        for name in names {
+            let values = records.iter().map(|r| r.metrics.get(name).copied()).collect();
+            columns.push((name.clone(), Column::Number(values)));
+        }
+        Table::new(columns)
+    }
+
+    fn with_verdicts<R: Send>(
+        &self,
+        py: Python<'_>,
+        records: &str,
+        work: impl FnOnce(&Results, &[Judged<'_>]) -> R + Send,
+    ) -> PyResult<R> {
+        let done = crate::error::detached(py, || {
+            let lines = records.lines().map(serde_json::from_str);
+            let records = lines.collect::<Result<Vec<Record>, _>>().map_err(|e| e.to_string())?;
+            let results = Results::new(&self.plan.sweep, &records);
+            let judged = verdicts(&self.plan.sweep, &results)?;
+            Ok::<R, String>(work(&results, &judged))
+        })?;
+        done.map_err(|text| input(py, &text))
+    }
+}
+
+/// The version and the hash of a program's file.
+#[pyfunction]
+pub(crate) fn program_of(bytes: &[u8]) -> String {
+    program(env!("CARGO_PKG_VERSION"), bytes)
+}

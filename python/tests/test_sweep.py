@@ -1,0 +1,290 @@
+"""Sweeps: the same rows however they are cut and wherever they run, and after every kind of interruption."""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import polars
+import pytest
+
+import pathweave
+
+PLAN = """format = 1
+name = "small"
+scenarios = ["wifi-lte"]
+schedulers = ["minrtt", "blest"]
+seeds = 3
+set = { duration = "1s", measure_from = "0s" }
+
+[[parameter]]
+name = "buffer"
+values = [40, 400]
+set = { "connection.receive_buffer" = "{}KB" }
+
+[[claim]]
+id = "more"
+says = "More buffer is more goodput"
+source = "a test"
+[[claim.compare]]
+left = "minrtt"
+left_at = { buffer = 400 }
+is = ">"
+right = "minrtt"
+right_at = { buffer = 40 }
+where = { buffer = 400 }
+"""
+# 2 points, 2 schedulers and plain TCP on 2 paths, 3 seeds.
+RUNS = 24
+
+
+@pytest.fixture
+def plan(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    return file
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """The sweep as this process makes it."""
+    folder = tmp_path_factory.mktemp("here")
+    (folder / "plan.toml").write_text(PLAN)
+    return pathweave.sweep(folder / "plan.toml", out=folder / "out")
+
+
+def digest(sweep):
+    return hashlib.sha256(sweep.path.read_bytes()).hexdigest()
+
+
+def test_rows_are_the_commands(here, command, tmp_path, plan):
+    subprocess.run([command, "sweep", str(plan), "--out", str(tmp_path / "out")], check=True, capture_output=True)
+    theirs = [json.loads(line) for line in (tmp_path / "out/runs.jsonl").read_text().splitlines()]
+    mine = here.to_arrow().to_pylist()
+    assert len(mine) == len(theirs) == RUNS == here.made
+    for row, record in zip(mine, theirs, strict=True):
+        assert (row["run"], row["digest"]) == (record["run"], record["digest"])
+        assert row["at_buffer"] == record["point"]["buffer"]
+        # The command reads its lines again before it puts them in order, which costs the last digit of some numbers.
+        assert {name: row[name] for name in record["metrics"]} == pytest.approx(record["metrics"], rel=1e-14)
+    assert here.to_polars().height == RUNS
+    assert polars.scan_parquet(here.path).filter(polars.col("variant") == "blest").collect().height == 6
+
+
+def test_claims_are_decided(here, command, tmp_path, plan):
+    [claim] = here.claims()
+    assert (claim["claim_id"], claim["verdict"]) == ("more", "holds")
+    assert "holds  more" in here.table()
+    assert "<!doctype html>" in here.to_html(tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("task_runs", [1, 7, 1000])
+def test_how_it_is_cut_does_not_show(here, plan, tmp_path, task_runs):
+    other = pathweave.sweep(plan, out=tmp_path / "out", task_runs=task_runs, jobs=1)
+    assert digest(other) == digest(here)
+
+
+def test_executors_and_shards(here, plan, tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        assert digest(pathweave.sweep(plan, out=tmp_path / "threads", executor=threads, task_runs=5)) == digest(here)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawn()) as processes:
+        first = pathweave.sweep(plan, out=tmp_path / "cut", executor=processes, task_runs=5, shard=(1, 2))
+        assert (first.made, first.done, first.complete) == (12, 12, False)
+        with pytest.raises(pathweave.InputError, match="12 of 24 runs are missing"):
+            _ = first.path
+        second = pathweave.sweep(plan, out=tmp_path / "cut", executor=processes, task_runs=5, shard=(2, 2))
+    assert (second.made, second.complete) == (12, True)
+    assert digest(second) == digest(here)
+
+
+def spawn():
+    import multiprocessing
+
+    return multiprocessing.get_context("spawn")
+
+
+def test_what_is_there_is_not_made_again(here, plan, tmp_path):
+    first = pathweave.sweep(plan, out=tmp_path / "out", task_runs=5)
+    again = pathweave.sweep(plan, out=tmp_path / "out", task_runs=3)
+    assert (first.made, again.made) == (RUNS, 0)
+    for part in sorted((tmp_path / "out/parts").iterdir())[1:3]:
+        part.unlink()
+    (tmp_path / "out/runs.parquet").unlink()
+    assert pathweave.sweep(plan, out=tmp_path / "out").made == 10
+    assert digest(again) == digest(here)
+    with pytest.raises(pathweave.InputError, match="resume=True goes on with them"):
+        pathweave.sweep(plan, out=tmp_path / "out", resume=False)
+
+
+def test_a_changed_plan_or_program_is_refused(plan, tmp_path, monkeypatch):
+    pathweave.sweep(plan, out=tmp_path / "out")
+    plan.write_text(PLAN.replace("More buffer", "A larger buffer"))
+    assert pathweave.sweep(plan, out=tmp_path / "out").made == 0
+    plan.write_text(PLAN.replace("seeds = 3", "seeds = 4"))
+    with pytest.raises(pathweave.InputError, match="cannot be gone on with: the plan has changed since"):
+        pathweave.sweep(plan, out=tmp_path / "out")
+    plan.write_text(PLAN)
+    monkeypatch.setattr(pathweave.sweeps, "program", lambda: "another")
+    with pytest.raises(pathweave.InputError, match="another version of this program"):
+        pathweave.sweep(plan, out=tmp_path / "out")
+
+
+def test_a_wrong_plan_is_said_with_its_line(plan, tmp_path, command):
+    plan.write_text(PLAN.replace("[40, 400]", "[40, 40]"))
+    with pytest.raises(pathweave.ScenarioError) as wrong:
+        pathweave.sweep(plan, out=tmp_path / "out")
+    shown = subprocess.run([command, "sweep", str(plan), "--out", str(tmp_path / "o")], capture_output=True, text=True)
+    assert shown.stderr == f"error: {wrong.value}\n"
+    assert wrong.value.line == 10
+
+
+RULE = """
+class Shortest:
+    def decide(self, view):
+        free = [s for s in view.candidates if s.has_space]
+        return min(free, key=lambda s: s.srtt_ms, default=None)
+"""
+
+
+def test_schedulers_in_python_reach_workers_and_may_not_change(plan, tmp_path, monkeypatch):
+    plan.write_text(PLAN.replace('"blest"', '"shortest"'))
+    module = tmp_path / "my_rules.py"
+    module.write_text(RULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import my_rules
+
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawn()) as processes:
+        made = pathweave.sweep(
+            plan, out=tmp_path / "out", executor=processes, schedulers=[my_rules.Shortest], task_runs=6
+        )
+    rows = made.to_polars().filter(polars.col("variant") == "shortest")
+    assert rows["status"].unique().to_list() == ["completed"]
+    module.write_text(RULE.replace("default=None", "default=None)  # or (None"))
+    import importlib
+    import linecache
+
+    linecache.clearcache()
+    importlib.reload(my_rules)
+    with pytest.raises(pathweave.InputError, match="a scheduler in Python has changed since"):
+        pathweave.sweep(plan, out=tmp_path / "out", schedulers=[my_rules.Shortest])
+
+
+def test_a_second_driver_waits_outside(plan, tmp_path):
+    import fcntl
+
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out/driver-1-of-1.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(pathweave.InputError, match="another driver"):
+            pathweave.sweep(plan, out=tmp_path / "out")
+
+
+DRIVER = """
+import sys
+import pathweave
+made = pathweave.sweep(sys.argv[1], out=sys.argv[2], task_runs=4, progress=False)
+print(made.made)
+"""
+
+
+def many(plan, seeds):
+    plan.write_text(PLAN.replace("seeds = 3", f"seeds = {seeds}"))
+    return 8 * seeds
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_is_killed_goes_on(plan, tmp_path, how):
+    runs = many(plan, 100)
+    out = tmp_path / "out"
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(plan), str(out)], stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(list((out / "parts").glob("part-*"))) >= 5)
+    driver.send_signal(how)
+    _, said = driver.communicate(timeout=60)
+    assert driver.returncode != 0
+    if how == signal.SIGINT:
+        assert "Interrupted: stopped" in said
+    kept = len(pathweave.sweeps.finished(out))
+    assert 20 <= kept < runs
+    rest = pathweave.sweep(plan, out=out)
+    assert rest.made == runs - kept
+    whole = pathweave.sweep(plan, out=tmp_path / "whole")
+    assert digest(rest) == digest(whole)
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def test_a_worker_process_that_is_killed(plan, tmp_path):
+    runs = many(plan, 100)
+    out = tmp_path / "out"
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawn()) as processes:
+        killed = processes.submit(os.getpid).result()
+        watch = concurrent.futures.ThreadPoolExecutor(1)
+        watch.submit(lambda: (wait_for((out / "parts").exists), time.sleep(0.3), os.kill(killed, signal.SIGKILL)))
+        with pytest.raises(pathweave.WorkerLostError, match="goes on with the rest"):
+            pathweave.sweep(plan, out=out, executor=processes, task_runs=4)
+    kept = len(pathweave.sweeps.finished(out))
+    rest = pathweave.sweep(plan, out=out)
+    assert rest.made == runs - kept
+    assert rest.complete
+
+
+RAY = """
+import sys, threading, time
+from pathlib import Path
+import ray
+from ray.cluster_utils import Cluster
+import pathweave
+
+plan, out = sys.argv[1:3]
+
+class Shortest:
+    def decide(self, view):
+        free = [s for s in view.candidates if s.has_space]
+        return min(free, key=lambda s: s.srtt_ms, default=None)
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+ray.init(address=cluster.address, log_to_driver=False)
+
+killed = []
+
+def kill():
+    while len(list((Path(out) / "parts").glob("part-*"))) < 4:
+        time.sleep(0.05)
+    cluster.remove_node(nodes[0], allow_graceful=False)
+    killed.append(len(pathweave.sweeps.finished(Path(out))))
+
+threading.Thread(target=kill, daemon=True).start()
+made = pathweave.sweep(plan, out=out, executor="ray", schedulers=[Shortest], task_runs=20, progress=False)
+Path(out, "said").write_text(f"{made.made} {made.complete} {killed[0] < made.made}")
+"""
+
+
+def test_a_ray_cluster_loses_a_node(plan, tmp_path):
+    pytest.importorskip("ray")
+    runs = many(plan, 60)
+    plan.write_text(plan.read_text().replace('"blest"', '"shortest"'))
+    out = tmp_path / "out"
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", RAY, str(plan), str(out)], capture_output=True, text=True, timeout=240, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (out / "said").read_text() == f"{runs} True True"
+    namespace = {}
+    exec(textwrap.dedent(RULE), namespace)
+    here = pathweave.sweep(plan, out=tmp_path / "here", schedulers={"shortest": namespace["Shortest"]})
+    made = Path(out) / "runs.parquet"
+    assert hashlib.sha256(made.read_bytes()).hexdigest() == digest(here)
