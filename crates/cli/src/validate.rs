@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Runs the reference scenarios that `options` ask for and shows how close they are to Linux.
 pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
-    let references = references(options)?;
+    let references = references(&options.file, options.only.as_deref())?;
     if let Some(folder) = &options.scenarios {
         return write_scenarios(&references, folder);
     }
@@ -37,23 +37,6 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     Ok(if broken { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// The references in the file that were asked for.
-fn references(options: &ValidateOptions) -> Result<Vec<Reference>, Failure> {
-    let file = options.file.display().to_string();
-    let text = std::fs::read_to_string(&options.file).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-    let mut references = Reference::read(&file, &text).map_err(|e| Failure::Input(e.to_string()))?;
-    if let Some(only) = &options.only {
-        let first = references.first().map(|r| r.id.clone()).unwrap_or_default();
-        references.retain(|r| r.id.contains(only));
-        if references.is_empty() {
-            return Err(Failure::Input(format!(
-                "--only = {only}: no scenario of {file} has this in its id; the first is {first}"
-            )));
-        }
-    }
-    Ok(references)
-}
-
 /// All runs of all scenarios.
 fn compare(
     references: &[Reference],
@@ -61,7 +44,9 @@ fn compare(
     registry: &Registry,
 ) -> Result<Vec<Comparison>, Failure> {
     let as_written = [Variant::AsWritten];
-    let mut runs = runs(references.iter().collect(), &as_written, options, registry)?.into_iter();
+    let mut runs =
+        reference_runs(&references.iter().collect::<Vec<_>>(), &as_written, options.jobs, &Progress::new, registry)?
+            .into_iter();
     let of = |r: &Reference| Comparison::new(r, runs.next().unwrap_or_default());
     Ok(references.iter().map(of).collect())
 }
@@ -75,32 +60,19 @@ fn alternatives<'a>(
 ) -> Result<Vec<Alternatives<'a>>, Failure> {
     let mptcp: Vec<&Comparison> = comparisons.iter().filter(|c| c.class.mptcp).collect();
     let variants: Vec<Variant> = specs.iter().cloned().map(Variant::Scheduler).collect();
-    let mut runs = runs(mptcp.iter().map(|c| &c.reference).collect(), &variants, options, registry)?.into_iter();
+    let mut runs = reference_runs(
+        &mptcp.iter().map(|c| &c.reference).collect::<Vec<_>>(),
+        &variants,
+        options.jobs,
+        &Progress::new,
+        registry,
+    )?
+    .into_iter();
     let of = |c| {
         let one = |spec: &SchedulerSpec| (spec.text.clone(), runs.next().unwrap_or_default());
         Alternatives::new(c, specs.iter().map(one).collect())
     };
     Ok(mptcp.into_iter().map(of).collect())
-}
-
-/// The runs of each variant of each reference: by reference, then by variant.
-fn runs(
-    references: Vec<&Reference>,
-    variants: &[Variant],
-    options: &ValidateOptions,
-    registry: &Registry,
-) -> Result<Vec<Vec<OurRun>>, Failure> {
-    let sets: Vec<(&Reference, &Variant)> =
-        references.iter().flat_map(|r| variants.iter().map(move |variant| (*r, variant))).collect();
-    let all: Vec<_> = sets.iter().flat_map(|set| set.0.seeds().map(move |seed| (set.0, set.1, seed))).collect();
-    let done = spread(&all, options.jobs, &Progress::new(all.len()), |(reference, variant, seed)| {
-        match caught(&variant.label(), || validation::run_variant(reference, variant, *seed, registry)) {
-            Ok(result) => result.map_err(|e| Failure::Input(format!("{}: {e}", reference.id))),
-            Err(fault) => Ok(OurRun::failed(reference, *seed, fault)),
-        }
-    })?;
-    let mut done = done.into_iter();
-    sets.iter().map(|(reference, _)| done.by_ref().take(reference.seeds().count()).collect()).collect()
 }
 
 fn write_pictures(comparisons: &[Comparison], folder: &Path) -> Result<(), Failure> {

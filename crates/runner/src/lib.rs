@@ -5,18 +5,22 @@
 
 mod engine;
 mod execute;
+mod explain;
 mod failure;
 mod fault;
 mod files;
 mod plan;
 mod report;
 mod sweep;
+mod validation;
 
 pub use engine::{Engine, Prepare, Run, failed, simulate};
 pub use execute::{NoWatch, Outcome, Watch, execute, spread};
+pub use explain::{Explained, explanation};
 pub use failure::Failure;
 pub use fault::{SchedulerFault, caught, remember_places};
 pub use files::Traces;
 pub use plan::{DEFAULT_SCENARIO, Plan, Request, Source, TELLING, check, chosen, open, plans};
 pub use report::write_pages;
 pub use sweep::{Bundle, ReadyPlan};
+pub use validation::{reference_runs, references};

@@ -1,0 +1,99 @@
+//! The decisions of one run, of a scenario that was opened.
+
+use crate::failure::Failure;
+use crate::files::Traces;
+use crate::plan::{Source, check};
+use pathweave_algorithms::Registry;
+use pathweave_lab::explain::{Explanation, explain};
+use pathweave_lab::scenario::{Scenario, ScenarioError, SchedulerSpec, Variant};
+use pathweave_proto::parameter::parse_time;
+use pathweave_units::{Duration, Instant};
+
+/// How much is shown if no end is given.
+const DEFAULT_SPAN: Duration = Duration::from_millis(200);
+
+/// What is explained.
+#[derive(Clone, Debug)]
+pub struct Explained<'a> {
+    /// The scheduler, with parameters after colons.
+    pub scheduler: &'a str,
+    /// The run's seed.
+    pub seed: u64,
+    /// The first time, such as `2s`; without it the start of the run.
+    pub from: Option<&'a str>,
+    /// The last time; without it 200 ms after the first.
+    pub to: Option<&'a str>,
+}
+
+/// Makes the run, and gives every decision between the two times, of which there is one at least.
+///
+/// # Errors
+/// If the scheduler, the scenario or the times are wrong, or nothing was decided in between.
+pub fn explanation(source: &Source, what: &Explained<'_>, registry: &Registry) -> Result<Explanation, Failure> {
+    let spec = SchedulerSpec::parse(what.scheduler).and_then(|spec| spec.check(registry).map(|()| spec));
+    let spec = spec.map_err(|error| ScenarioError { file: "--scheduler".into(), ..error })?;
+    let variant = Variant::Scheduler(spec);
+    let Source { document, folder, .. } = source;
+    let scenario = document.scenario(registry, &variant)?;
+    let (from, to) = span(what.from, what.to, &scenario)?;
+    let mut traces = Traces::new(folder.as_deref());
+    traces.load(&scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
+    check(&scenario, document, registry, &traces)?;
+    let explanation = explain(document, &variant, what.seed, (from, to), registry, &traces)
+        .map_err(|e| Failure::Input(e.to_string()))?;
+    if !explanation.entries.iter().any(|e| e.what.is_decision()) {
+        return Err(Failure::Input(nothing(&explanation)));
+    }
+    Ok(explanation)
+}
+
+/// The times that are asked for, checked.
+fn span(from: Option<&str>, to: Option<&str>, scenario: &Scenario) -> Result<(Instant, Instant), Failure> {
+    let time = |name: &str, text: Option<&str>| match text {
+        None => Ok(None),
+        Some(text) => match parse_time(text) {
+            Some(t) => Ok(Some(Instant::ZERO + t)),
+            None => Err(Failure::Input(format!("--{name} = {text} is not a time; write 2s, 2.2s or 150ms"))),
+        },
+    };
+    let duration = scenario.duration.as_secs_f64();
+    let from = time("from", from)?.unwrap_or(Instant::ZERO);
+    let end = Instant::ZERO + scenario.duration;
+    let to = time("to", to)?;
+    let shown = |t: Instant| format!("{} s", t.as_secs_f64());
+    if from >= end {
+        return Err(Failure::Input(format!(
+            "--from = {} is too late: it must be less than {duration} s, the duration of {}",
+            shown(from),
+            scenario.name
+        )));
+    }
+    match to {
+        Some(to) if to < from => {
+            let (from, to) = (shown(from), shown(to));
+            Err(Failure::Input(format!("--from = {from} is later than --to = {to}")))
+        }
+        Some(to) if to == from => {
+            Err(Failure::Input(format!("--from and --to are both {}; choose a span that is not empty", shown(to))))
+        }
+        Some(to) if to > end => Err(Failure::Input(format!(
+            "--to = {} is too late: it may be at most {duration} s, the duration of {}",
+            shown(to),
+            scenario.name
+        ))),
+        Some(to) => Ok((from, to)),
+        None => Ok((from, (from + DEFAULT_SPAN).min(end))),
+    }
+}
+
+/// The message for a span without a decision.
+fn nothing(explanation: &Explanation) -> String {
+    let Explanation { scheduler, scenario, seed, from_s, to_s, before_s, after_s, .. } = explanation;
+    let nearest = match (before_s, after_s) {
+        (None, None) => "there are none in the whole run".into(),
+        (Some(t), None) => format!("the last one is at {t} s"),
+        (None, Some(t)) => format!("the first one is at {t} s"),
+        (Some(a), Some(b)) => format!("the nearest ones are at {a} s and {b} s"),
+    };
+    format!("{scheduler} on {scenario}, seed {seed}: there is no decision between {from_s} s and {to_s} s; {nearest}")
+}
