@@ -9,6 +9,7 @@ True
 from pathweave import _native
 from pathweave._errors import InputError, InternalError, Interrupted, OutputError, PathweaveError, ScenarioError
 from pathweave.comparison import algorithms, compare, run
+from pathweave.explanation import Explanation, Validation, explain, reproduce, validate
 from pathweave.results import Results, Table
 from pathweave.scenario import Element, Elements, Scenario, builtin_scenarios
 from pathweave.schedulers import (
@@ -33,6 +34,7 @@ __all__ = [
     "Element",
     "Elements",
     "Event",
+    "Explanation",
     "InputError",
     "InternalError",
     "Interrupted",
@@ -46,16 +48,20 @@ __all__ = [
     "SubflowView",
     "Sweep",
     "Table",
+    "Validation",
     "View",
     "Wait",
     "WorkerLostError",
     "algorithms",
     "builtin_scenarios",
     "compare",
+    "explain",
     "register",
     "registered",
+    "reproduce",
     "run",
     "scheduler",
     "sweep",
     "unregister",
+    "validate",
 ]

@@ -62,7 +62,7 @@ def compare(
     >>> sorted(set(results.runs.column("scheduler")))
     ['blest', 'minrtt', 'tcp-path0', 'tcp-path1']
     """
-    documents = [_document(one, set, settings) for one in _list(scenario)]
+    documents = [document_of(one, set, settings) for one in _list(scenario)]
     return _compared(documents, schedulers, seed_list(seeds), (against, why), checked_jobs(jobs), progress)
 
 
@@ -112,7 +112,7 @@ def run(
     >>> result["status"], result["seed"], len(result["digest"])
     ('completed', 7, 32)
     """
-    documents = [_document(scenario, set, settings)]
+    documents = [document_of(scenario, set, settings)]
     return _compared(documents, [scheduler], seed_list([seed]), (None, None), None, False).run(0)
 
 
@@ -181,9 +181,10 @@ def opened(scenario: AnyScenario) -> Scenario:
     return Scenario(_native.Document.open(scenario))
 
 
-def _document(
+def document_of(
     scenario: AnyScenario, overrides: Mapping[str, Setting] | None, settings: Mapping[str, Setting]
 ) -> _native.Document:
+    """A scenario with these settings, for the native module."""
     own = opened(scenario)
     for key, value in (overrides or {}).items():
         own.set(key, value)

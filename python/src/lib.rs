@@ -1,7 +1,9 @@
 //! The native module of the Python package. It translates; what is translated is in the other crates. The package's Python files
 //! document what users see.
 
+mod answer;
 mod error;
+mod explain;
 mod results;
 mod run;
 mod scenario;
@@ -16,6 +18,10 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::answer::{Assign, Wait};
+    #[pymodule_export]
+    use crate::explain::{Explanation, explain_run, validate};
+    #[pymodule_export]
     use crate::results::RunSet;
     #[pymodule_export]
     use crate::run::{compare, default_schedulers, listing};
@@ -26,7 +32,7 @@ mod _native {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::view::{Assign, Event, SubflowView, View, Wait};
+    use crate::view::{Event, SubflowView, View};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -1,6 +1,7 @@
 //! Schedulers that are written in Python, as factories of the registry.
 
-use crate::view::{Event, View, decision, word};
+use crate::answer::{decision, word};
+use crate::view::{Event, View};
 use pathweave_algorithms::Registry;
 use pathweave_proto::parameter::{Kind, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{

@@ -1,35 +1,14 @@
-//! What a scheduler in Python sees and answers.
+//! What a scheduler in Python sees.
 
 use pathweave_proto::congestion::{LossKind, Phase};
 use pathweave_proto::scheduler::{
-    Assign as CoreAssign, BlockedBy, ClippedBy, Decision, Event as CoreEvent, Reason, SubflowView as CoreSubflow,
-    View as CoreView, WindowUse,
+    BlockedBy, ClippedBy, Event as CoreEvent, SubflowView as CoreSubflow, View as CoreView,
 };
 use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
-
-/// So many different words of schedulers in Python are kept for the reasons of their decisions.
-const MOST_WORDS: usize = 10_000;
-
-/// A word that lives as long as the program. Reasons hold such words, because rules in Rust have no others.
-pub(crate) fn word(text: &str) -> &'static str {
-    static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = words.get(text) {
-        return known;
-    }
-    if words.len() >= MOST_WORDS {
-        return "(more different reasons than are kept; put numbers into terms)";
-    }
-    let new: &'static str = Box::leak(text.to_owned().into_boxed_str());
-    words.insert(new);
-    new
-}
 
 fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
@@ -42,79 +21,97 @@ fn ids(set: SubflowSet) -> Vec<u8> {
 /// One subflow as a scheduler sees it.
 #[pyclass(module = "pathweave._native", frozen, from_py_object)]
 #[derive(Clone)]
-pub(crate) struct SubflowView(CoreSubflow);
+pub(crate) struct SubflowView(pub(crate) CoreSubflow);
 
 #[pymethods]
 impl SubflowView {
+    /// Its number, from 0 in the order in which subflows came up.
     #[getter]
     fn id(&self) -> u8 {
         self.0.id.0
     }
+    /// Carries data only while no other subflow can.
     #[getter]
     fn backup(&self) -> bool {
         self.0.backup
     }
+    /// Shows no sign of life: no new data should go there while another subflow lives.
     #[getter]
     fn stale(&self) -> bool {
         self.0.stale
     }
+    /// Data bytes of a full segment.
     #[getter]
     fn mss_bytes(&self) -> u32 {
         self.0.mss
     }
+    /// Smoothed round-trip time, ms; infinite before the first sample.
     #[getter]
     fn srtt_ms(&self) -> f64 {
         // Before the first sample no path is known to be fast.
         self.0.rtt.smoothed.map_or(f64::INFINITY, ms)
     }
+    /// Round-trip time variation (RFC 6298), ms.
     #[getter]
     fn rtt_variation_ms(&self) -> f64 {
         ms(self.0.rtt.variation)
     }
+    /// Smallest round-trip time so far, ms; `None` before the first sample.
     #[getter]
     fn min_rtt_ms(&self) -> Option<f64> {
         self.0.rtt.min.map(ms)
     }
+    /// The latest sample, ms; `None` before the first.
     #[getter]
     fn latest_rtt_ms(&self) -> Option<f64> {
         self.0.rtt.latest.map(ms)
     }
+    /// Congestion window, segments.
     #[getter]
     fn cwnd_segments(&self) -> u32 {
         self.0.window.cwnd
     }
+    /// Slow start threshold, segments.
     #[getter]
     fn ssthresh_segments(&self) -> u32 {
         self.0.window.ssthresh
     }
+    /// Segments sent and thought to be in the network.
     #[getter]
     fn in_flight_segments(&self) -> u32 {
         self.0.window.in_flight
     }
+    /// Segments assigned and not sent yet.
     #[getter]
     fn unsent_segments(&self) -> u32 {
         self.0.queue.unsent
     }
+    /// Bytes assigned and not acknowledged, sent or not.
     #[getter]
     fn queued_bytes(&self) -> u64 {
         self.0.queue.bytes
     }
+    /// Bytes that the subflow's send buffer still takes.
     #[getter]
     fn free_bytes(&self) -> u64 {
         self.0.queue.space
     }
+    /// Segments that the congestion window lets out now, beyond those assigned already.
     #[getter]
     fn window_space(&self) -> u32 {
         self.0.window_space()
     }
+    /// Whether a segment can go out now.
     #[getter]
     fn has_space(&self) -> bool {
         self.0.has_space()
     }
+    /// The congestion window was not filled when last checked.
     #[getter]
     fn app_limited(&self) -> bool {
         self.0.window.app_limited
     }
+    /// Of congestion control: `slow-start`, `avoidance`, `recovery` or `loss` (after a timeout).
     #[getter]
     fn phase(&self) -> &'static str {
         match self.0.window.phase {
@@ -124,26 +121,32 @@ impl SubflowView {
             Phase::Loss => "loss",
         }
     }
+    /// Part of the segments that were lost, smoothed over segments, 0 to 1.
     #[getter]
     fn loss(&self) -> f64 {
         self.0.delivery.loss
     }
+    /// Rate of newly acknowledged data over the last round, Mbit/s; 0 before the first.
     #[getter]
     fn rate_mbps(&self) -> f64 {
         self.0.delivery.rate * 8.0 / 1e6
     }
+    /// The rate at which the window would be sent, Mbit/s.
     #[getter]
     fn pacing_rate_mbps(&self) -> f64 {
         self.0.delivery.pacing_rate * 8.0 / 1e6
     }
+    /// The path's priority; lower is preferred.
     #[getter]
     fn priority(&self) -> u32 {
         self.0.path.priority
     }
+    /// The price of a gigabyte on the path.
     #[getter]
     fn cost(&self) -> f64 {
         self.0.path.cost
     }
+    /// Bytes left of the path's quota, where it has one.
     #[getter]
     fn quota_left_bytes(&self) -> Option<u64> {
         self.0.path.quota_left
@@ -173,14 +176,19 @@ pub(crate) struct View {
     unassigned: u64,
     sendable: Option<Range<DataSeq>>,
     send_window_end: u64,
+    /// The whole send window that the peer offers, bytes.
     #[pyo3(get)]
     send_window_bytes: u64,
+    /// Bytes that the connection's send buffer still takes.
     #[pyo3(get)]
     send_buffer_free_bytes: u64,
+    /// The connection's send buffer, bytes.
     #[pyo3(get)]
     send_buffer_bytes: u64,
+    /// Room between the highest assigned byte and the end of the send window, bytes.
     #[pyo3(get)]
     send_window_free_bytes: u64,
+    /// The end of the message that the first unassigned byte belongs to, where there are messages.
     #[pyo3(get)]
     message_end: Option<u64>,
     spans: Option<Vec<(u64, u64, Vec<u8>)>>,
@@ -216,47 +224,58 @@ impl View {
 
 #[pymethods]
 impl View {
+    /// Now, seconds from the start of the run.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
     }
+    /// All subflows that can carry data.
     #[getter]
     fn subflows(&self) -> Vec<SubflowView> {
         self.subflows.iter().cloned().map(SubflowView).collect()
     }
+    /// The subflows that a rule should choose from: those that live and are no backups; where there is none, those that live; else all.
     #[getter]
     fn candidates(&self) -> Vec<SubflowView> {
         let all = self.subflows.iter().filter(|s| self.candidates.contains(s.id));
         all.cloned().map(SubflowView).collect()
     }
+    /// The first byte of the stream that is not acknowledged.
     #[getter]
     fn first_unacked(&self) -> u64 {
         self.first_unacked
     }
+    /// The end of what the application has written, a byte of the stream.
     #[getter]
     fn written_end(&self) -> u64 {
         self.written_end
     }
+    /// The end of what any subflow was given, a byte of the stream.
     #[getter]
     fn assigned_end(&self) -> u64 {
         self.assigned_end
     }
+    /// Bytes assigned and not acknowledged.
     #[getter]
     fn in_flight_bytes(&self) -> u64 {
         self.assigned
     }
+    /// Bytes written and not assigned.
     #[getter]
     fn unassigned_bytes(&self) -> u64 {
         self.unassigned
     }
+    /// The first unassigned range inside the send window, start and end; `None` if there is none.
     #[getter]
     fn sendable(&self) -> Option<(u64, u64)> {
         self.sendable.as_ref().map(|range| (range.start.0, range.end.0))
     }
+    /// No byte from here on may be sent: the receiver has no room for it.
     #[getter]
     fn send_window_end(&self) -> u64 {
         self.send_window_end
     }
+    /// What is assigned and not acknowledged: start, end and the subflows that carry it. Needs `sees_carried = True`.
     #[getter]
     fn carried(&self) -> PyResult<Vec<(u64, u64, Vec<u8>)>> {
         let missing = "a scheduler that looks at `carried` must have the attribute `sees_carried = True`";
@@ -264,137 +283,29 @@ impl View {
     }
 }
 
-/// Gives a part of the stream to a subflow.
-#[pyclass(module = "pathweave._native", frozen, from_py_object)]
-#[derive(Clone)]
-pub(crate) struct Assign {
-    subflow: u8,
-    segments: u32,
-    start: Option<u64>,
-    end: Option<u64>,
-    queue: bool,
-    reason: Reason,
-}
-
-#[pymethods]
-impl Assign {
-    #[new]
-    #[pyo3(signature = (subflow, segments=1, *, start=None, end=None, queue=false, reason="", terms=BTreeMap::new()))]
-    fn new(
-        subflow: &Bound<'_, PyAny>,
-        segments: u32,
-        start: Option<u64>,
-        end: Option<u64>,
-        queue: bool,
-        reason: &str,
-        terms: BTreeMap<String, f64>,
-    ) -> PyResult<Self> {
-        if start.is_some() != end.is_some() {
-            return Err(PyValueError::new_err("start and end are given together, or neither"));
-        }
-        Ok(Assign { subflow: subflow_id(subflow)?, segments, start, end, queue, reason: reason_of(reason, &terms) })
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Assign(subflow={}, reason={:?})", self.subflow, self.reason.to_string())
-    }
-}
-
-/// Gives nothing to anyone for now.
-#[pyclass(module = "pathweave._native", frozen, from_py_object)]
-#[derive(Clone)]
-pub(crate) struct Wait {
-    until_s: Option<f64>,
-    for_subflow: Option<u8>,
-    reason: Reason,
-}
-
-#[pymethods]
-impl Wait {
-    #[new]
-    #[pyo3(signature = (*, until_s=None, for_subflow=None, reason="", terms=BTreeMap::new()))]
-    fn new(
-        until_s: Option<f64>,
-        for_subflow: Option<&Bound<'_, PyAny>>,
-        reason: &str,
-        terms: BTreeMap<String, f64>,
-    ) -> PyResult<Self> {
-        if until_s.is_some_and(|time| !time.is_finite() || !(0.0..1e9).contains(&time)) {
-            return Err(PyValueError::new_err("until_s is a time in seconds from the start of the run, from 0 to 1e9"));
-        }
-        Ok(Wait { until_s, for_subflow: for_subflow.map(subflow_id).transpose()?, reason: reason_of(reason, &terms) })
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Wait(until_s={:?}, reason={:?})", self.until_s, self.reason.to_string())
-    }
-}
-
-/// A subflow, or its number.
-fn subflow_id(subflow: &Bound<'_, PyAny>) -> PyResult<u8> {
-    match subflow.cast::<SubflowView>() {
-        Ok(view) => Ok(view.get().0.id.0),
-        Err(_) => subflow.extract(),
-    }
-}
-
-fn reason_of(reason: &str, terms: &BTreeMap<String, f64>) -> Reason {
-    let rule = if reason.is_empty() { "the rule in Python says so" } else { word(reason) };
-    terms.iter().fold(Reason::new(rule), |reason, (term, value)| reason.with(word(term), *value))
-}
-
-/// What `decide` answered: `None`, a subflow, `Assign` or `Wait`.
-pub(crate) fn decision(answer: &Bound<'_, PyAny>, view: &CoreView<'_>) -> PyResult<Decision> {
-    if answer.is_none() {
-        return Ok(Decision::no_space());
-    }
-    if let Ok(subflow) = answer.cast::<SubflowView>() {
-        let reason = Reason::new("the rule in Python says so");
-        return Ok(assigned(subflow.get().0.id, 1, None, WindowUse::Respect, reason, view));
-    }
-    if let Ok(assign) = answer.cast::<Assign>() {
-        let Assign { subflow, segments, start, end, queue, reason } = assign.get().clone();
-        let range = start.zip(end).map(|(start, end)| DataSeq(start)..DataSeq(end));
-        let window = if queue { WindowUse::Queue } else { WindowUse::Respect };
-        return Ok(assigned(SubflowId(subflow), segments, range, window, reason, view));
-    }
-    if let Ok(wait) = answer.cast::<Wait>() {
-        let Wait { until_s, for_subflow, reason } = wait.get().clone();
-        let until = until_s.map(|time| Instant::ZERO + Duration::from_secs_f64(time));
-        return Ok(Decision::Wait { until, for_subflow: for_subflow.map(SubflowId), reason });
-    }
-    let class = answer.get_type().name()?;
-    Err(PyTypeError::new_err(format!("decide answers with a subflow, Assign, Wait or None, not with {class}")))
-}
-
-fn assigned(
-    subflow: SubflowId,
-    segments: u32,
-    range: Option<Range<DataSeq>>,
-    window: WindowUse,
-    reason: Reason,
-    view: &CoreView<'_>,
-) -> Decision {
-    let next = || view.subflow(subflow).map_or_else(|| view.sendable(), |s| view.next_for(s, segments));
-    match range.or_else(next) {
-        Some(range) => Decision::Assign(CoreAssign { subflow, range, window, reason }),
-        None => Decision::nothing_to_send(),
-    }
-}
-
 /// Something that happened on the connection.
 #[pyclass(module = "pathweave._native", frozen, get_all)]
 #[derive(Default)]
 pub(crate) struct Event {
+    /// What happened: `acked`, `lost`, `rtt-sample`, `window-blocked`, `window-unblocked`, `subflow-up`, `subflow-down`, `data-written` or `assigned`.
     kind: &'static str,
+    /// On which subflow, where it is of one.
     subflow: Option<u8>,
+    /// Bytes of the stream, start and end: what was acknowledged, written or assigned.
     ranges: Vec<(u64, u64)>,
+    /// The data acknowledgement that came with it.
     data_ack: Option<u64>,
+    /// Whether the acknowledgement had a SACK block.
     has_sack: bool,
+    /// The round trip that was measured, ms.
     rtt_ms: Option<f64>,
+    /// How a loss was found: `fast-recovery` or `timeout`.
     loss: Option<&'static str>,
+    /// Which is full: `send-window` or `send-buffer`.
     blocked_by: Option<&'static str>,
+    /// The subflows that carry the first unacknowledged byte.
     holders: Vec<u8>,
+    /// Why less was assigned than asked for: `congestion-window`, `send-buffer`, `send-window` or `data`.
     clipped_by: Option<&'static str>,
 }
 

@@ -11,6 +11,7 @@ mod interop;
 mod new_scheduler;
 mod page;
 mod peers;
+mod python;
 mod reproduction;
 mod results;
 mod rooms;
@@ -52,6 +53,7 @@ cargo xtask results      updates docs/results/, docs/schedulers/ and the table a
 cargo xtask transients   checks that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
 cargo xtask reproduction  makes the papers' experiments, goes on where it was stopped, and writes docs/reproduction.md; --from-tables makes no runs;
                          --quick makes small runs and checks that no effect above 10 % has another sign than in docs/reproduction/tables
+cargo xtask python       the Python package: wheel, lints, types, tests, notebooks, examples; --bless: writes docs/python-api.md
 cargo xtask experiments  some small experiments, a sweep that is killed and goes on, shards, and the page
 cargo xtask schedulers   updates docs/schedulers/ from the sources and docs/results/";
 
@@ -162,6 +164,12 @@ fn main() -> ExitCode {
         ["experiments"] => {
             steps.step("experiments", |_| results::build().and_then(|()| experiments::smoke()));
         }
+        ["python"] => {
+            steps.step("Python package", |_| python::check());
+        }
+        ["python", "--bless"] => {
+            steps.step("Python reference", |_| python::write_reference());
+        }
         ["transients"] => {
             steps.step("transients", |_| transients::write());
         }
@@ -239,6 +247,7 @@ fn test(steps: &mut Steps) {
     }
     steps.step("captures", |_| captures::check());
     steps.step("experiments", |_| experiments::smoke());
+    steps.step("Python package", |_| python::check());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("faults", |_| faults("--runs 20000"));

@@ -5,9 +5,9 @@ use crate::progress::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
 use pathweave_lab::validation::{
-    self, Alternatives, Comparison, OurRun, Reference, Summary, comparison_table, gain_table, summary_table,
+    self, Alternatives, Comparison, Reference, Summary, comparison_table, gain_table, summary_table,
 };
-use pathweave_runner::{Failure, caught, chosen, spread};
+use pathweave_runner::{Failure, chosen, reference_runs, references};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,0 +1,151 @@
+"""Why a scheduler did what it did, how close the engine is to Linux, and what the papers' experiments say."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pathweave import _native
+from pathweave import schedulers as _schedulers
+from pathweave._errors import InputError
+from pathweave.comparison import AnyScenario, checked_jobs, document_of, seed_list
+from pathweave.scenario import Setting
+from pathweave.sweeps import sweep
+
+
+class Explanation:
+    """The decisions of one run between two times."""
+
+    def __init__(self, native: _native.Explanation) -> None:
+        """Made by `explain`."""
+        self._native = native
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Scenario, scheduler, seed, times, and the paths' names."""
+        found: dict[str, Any] = json.loads(self._native.json())
+        return found
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """What happened, in the order of time: times in seconds (``time_s``), places in the stream in bytes, and ``kind`` says what."""
+        return [json.loads(line) for line in self._native.entries()]
+
+    def to_html(self, path: str | Path) -> Path:
+        """Writes a page that works offline."""
+        Path(path).write_text(self._native.page(), encoding="utf-8")
+        return Path(path)
+
+    def __str__(self) -> str:
+        """As the command prints it."""
+        return self._native.text()
+
+
+def explain(
+    scenario: AnyScenario = "wifi-lte",
+    scheduler: str | type = "minrtt",
+    *,
+    seed: int = 1,
+    start: str | None = None,
+    end: str | None = None,
+    set: Mapping[str, Setting] | None = None,
+    **settings: Setting,
+) -> Explanation:
+    """Every decision of one run between two times, with its reason.
+
+    Args:
+        scenario: As that of `compare`.
+        scheduler: A name with parameters, or a class.
+        seed: The run's seed.
+        start: The first time, such as ``"2s"`` (default: the start of the run).
+        end: The last time (default: 200 ms after the first).
+        set: Overrides, as those of `compare`.
+        **settings: Overrides by their last word, as those of `compare`.
+
+    >>> import pathweave
+    >>> explanation = pathweave.explain("wlan-3g", "blest", start="2s", end="2.1s")
+    >>> any(entry["kind"] == "decision" for entry in explanation.entries)
+    True
+    """
+    names, own = _schedulers.entries([scheduler])
+    [number] = seed_list([seed])
+    document = document_of(scenario, set, settings)
+    return Explanation(_native.explain(document, names or "", number, start, end, own))
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The engine beside measurements of Linux.
+
+    Attributes:
+        rows: For each scenario ``id``, ``linux_median``, ``ours_median`` (completion in s of sized runs, else goodput in Mbit/s),
+            ``difference`` (a fraction), ``linux_iqr``, ``unit``.
+        holds: Whether the limits hold.
+        text: The tables that the command prints.
+    """
+
+    rows: list[dict[str, Any]]
+    holds: bool
+    text: str
+
+    def __str__(self) -> str:
+        """The tables."""
+        return self.text
+
+
+def validate(file: str | Path, *, only: str | None = None, jobs: int | None = None) -> Validation:
+    """Runs the scenarios that were measured with Linux, as ``pathweave validate``.
+
+    Args:
+        file: The measurements, such as ``validation/linux-6.12.jsonl`` of the repository.
+        only: Only scenarios with this text in their id.
+        jobs: How many runs at once.
+
+    Raises:
+        InputError: If the file cannot be read, or no scenario is left.
+    """
+    lines, text, holds = _native.validate(Path(file), only, checked_jobs(jobs))
+    return Validation([json.loads(line) for line in lines], holds, text)
+
+
+def reproduce(
+    experiments: str | Iterable[str],
+    *,
+    out: str | Path = "pathweave-reproduction",
+    source: str | Path = "experiments",
+    quick: bool = False,
+    executor: concurrent.futures.Executor | Literal["ray"] | None = None,
+    progress: bool | None = None,
+) -> list[dict[str, Any]]:
+    """Makes experiments of the papers and decides their claims.
+
+    Args:
+        experiments: ``PAPER/ID``, one or several, such as ``"cp/fig5"``; ``PAPER`` for all of a paper.
+        out: The folder for the runs; each experiment is a sweep in a folder of its own, which is gone on with.
+        source: The folder with the experiments, ``experiments`` of the repository.
+        quick: Whether smaller and shorter experiments are made.
+        executor: As that of `sweep`.
+        progress: As that of `sweep`.
+
+    Returns:
+        Each claim with ``experiment``, ``verdict`` and every comparison, as in the lines of ``pathweave reproduce --jsonl``.
+
+    Raises:
+        InputError: If there is no such experiment.
+    """
+    wanted = [experiments] if isinstance(experiments, str) else list(experiments)
+    known = {f"{file.parent.name}/{file.stem}": file for file in sorted(Path(source).glob("*/[!_]*.toml"))}
+    claims = []
+    for name in wanted:
+        chosen = {one: file for one, file in known.items() if name in (one, one.split("/")[0])}
+        if not chosen:
+            raise InputError(f"{name}: there is no such paper or experiment; there are: {', '.join(known)}")
+        for one, file in chosen.items():
+            folder = Path(out) / f"{one}{'-quick' if quick else ''}"
+            made = sweep(file, out=folder, executor=executor, quick=quick, progress=progress)
+            claims += [{"experiment": one, **claim} for claim in made.claims()]
+    return claims

@@ -1,0 +1,146 @@
+//! The Python package: its wheel, its tests, its notebooks, and that users can install it.
+
+use crate::results;
+use crate::run::{cargo, root, run, target};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The largest wheel.
+const LARGEST_WHEEL_BYTES: u64 = 15_000_000;
+/// What the checks install.
+const REQUIREMENTS: &str = "python/requirements.txt";
+
+/// Builds the wheel, installs it into an environment of its own and tests it there. Without Python 3.11 or later nothing is
+/// checked, which is said.
+///
+/// # Errors
+/// What fails, or cannot be installed.
+pub(crate) fn check() -> Result<(), String> {
+    let Some(python) = interpreter() else {
+        println!("SKIPPED: there is no Python 3.11 or later, so the Python package is not checked");
+        return Ok(());
+    };
+    results::build()?;
+    let environment = Environment::new(python)?;
+    lint(&environment)?;
+    let wheel = environment.wheel()?;
+    environment.test()?;
+    clean_install(python, &wheel)
+}
+
+/// Writes `docs/python-api.md` from the docstrings.
+///
+/// # Errors
+/// If the package cannot be built, or the file cannot be written.
+pub(crate) fn write_reference() -> Result<(), String> {
+    let python = interpreter().ok_or("there is no Python 3.11 or later")?;
+    let environment = Environment::new(python)?;
+    environment.wheel()?;
+    run(environment.program("python").args(["python/reference.py", "docs/python-api.md"]))
+}
+
+/// The first of the usual names that is new enough.
+fn interpreter() -> Option<&'static str> {
+    let check = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
+    ["python3", "python3.14", "python3.13", "python3.12", "python3.11"]
+        .into_iter()
+        .find(|name| Command::new(name).args(["-c", check]).output().is_ok_and(|output| output.status.success()))
+}
+
+/// A virtual environment with what the checks need.
+struct Environment(PathBuf);
+
+impl Environment {
+    /// As `python/requirements.txt` says; one that is there already is used again.
+    fn new(python: &str) -> Result<Self, String> {
+        let folder = target().join("python-checks");
+        let environment = Environment(folder.clone());
+        let stamp = folder.join("installed.txt");
+        let wanted = std::fs::read_to_string(root().join(REQUIREMENTS)).map_err(|e| format!("{REQUIREMENTS}: {e}"))?;
+        if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(environment);
+        }
+        run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&folder))?;
+        run(environment.pip().args(["-r", REQUIREMENTS]))?;
+        std::fs::write(&stamp, wanted).map_err(|e| format!("{}: {e}", stamp.display()))?;
+        Ok(environment)
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.0.join("bin").join(name));
+        command.current_dir(root());
+        command
+    }
+
+    fn pip(&self) -> Command {
+        let mut pip = self.program("python");
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        pip
+    }
+
+    /// Builds the wheel and installs it here.
+    fn wheel(&self) -> Result<PathBuf, String> {
+        let folder = target().join("wheels");
+        let _ = std::fs::remove_dir_all(&folder);
+        let mut maturin = self.program("maturin");
+        maturin.args(["build", "--release", "--quiet", "--out"]).arg(&folder).args(["--interpreter"]);
+        maturin.arg(self.0.join("bin/python")).env("CARGO_TARGET_DIR", target().join("python"));
+        run(&mut maturin)?;
+        let built = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let wheel = built.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "whl"));
+        let wheel = wheel.ok_or("maturin wrote no wheel")?;
+        let bytes = std::fs::metadata(&wheel).map_err(|e| e.to_string())?.len();
+        println!("{}: {:.1} MB", wheel.display(), bytes as f64 / 1e6);
+        if bytes > LARGEST_WHEEL_BYTES {
+            return Err(format!("the wheel has {bytes} bytes; {LARGEST_WHEEL_BYTES} are allowed"));
+        }
+        run(self.pip().args(["--force-reinstall", "--no-deps"]).arg(&wheel))?;
+        Ok(wheel)
+    }
+
+    /// The tests, the examples in docstrings and the notebooks.
+    fn test(&self) -> Result<(), String> {
+        let pytest = |arguments: &[&str]| {
+            let mut pytest = self.program("python");
+            // Without the folder of this repository in the path, so that the installed package is what is tested.
+            pytest.args(["-P", "-m", "pytest"]).args(arguments).env("PATHWEAVE", target().join("release/pathweave"));
+            run(&mut pytest)
+        };
+        pytest(&[])?;
+        pytest(&["--doctest-modules", "--pyargs", "pathweave"])?;
+        run(self.program("python").args(["python/reference.py", "--check", "docs/python-api.md"]))
+    }
+}
+
+/// Formats, lints and types, of Python and of the native module.
+fn lint(environment: &Environment) -> Result<(), String> {
+    run(environment.program("ruff").args(["format", "--check", "python"]))?;
+    run(environment.program("ruff").args(["check", "python"]))?;
+    run(&mut environment.program("mypy"))?;
+    let manifest = ["--manifest-path", "python/Cargo.toml"];
+    run(cargo("fmt --check").args(manifest))?;
+    // In release, because the wheel is: its dependencies are checked, not built twice.
+    let mut clippy = cargo("clippy --quiet --release --locked");
+    clippy.args(manifest).args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", target().join("python"));
+    run(&mut clippy)
+}
+
+/// The wheel in an environment without anything else, and without Cargo in reach: the README's example works there.
+fn clean_install(python: &str, wheel: &Path) -> Result<(), String> {
+    let folder = target().join("python-clean");
+    run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let inside = |arguments: &[&str]| {
+        let mut command = Command::new(folder.join("bin/python"));
+        command.args(arguments).current_dir(&folder).env("PATH", folder.join("bin"));
+        command
+    };
+    run(inside(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]).arg(wheel))?;
+    run(&mut inside(&["-P", "-c", &readme_example()?]))
+}
+
+/// The first Python example of the README.
+fn readme_example() -> Result<String, String> {
+    let text = std::fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
+    let block = text.split_once("```python\n").and_then(|(_, rest)| rest.split_once("```"));
+    block.map(|(example, _)| example.to_owned()).ok_or_else(|| "README.md has no Python example".into())
+}
