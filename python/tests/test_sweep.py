@@ -267,8 +267,12 @@ def kill():
     killed.append(len(pathweave.sweeps.finished(Path(out))))
 
 threading.Thread(target=kill, daemon=True).start()
-made = pathweave.sweep(plan, out=out, executor="ray", schedulers=[Shortest], task_runs=20, progress=False)
-Path(out, "said").write_text(f"{made.made} {made.complete} {killed[0] < made.made}")
+try:
+    made = pathweave.sweep(plan, out=out, executor="ray", schedulers=[Shortest], task_runs=20, progress=False)
+    Path(out, "said").write_text(f"{made.made} {made.complete} {killed[0] < made.made}")
+finally:
+    ray.shutdown()
+    cluster.shutdown()
 """
 
 
