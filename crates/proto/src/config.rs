@@ -133,6 +133,9 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// Retransmissions of a SYN, or of data, before the subflow is given up.
     pub max_retransmissions: u32,
+    /// The memory that a packet keeps alive at most while its data waits, bytes: the size of the blocks that the device reads packets
+    /// into. What waits is charged with it; beyond twice the receive buffer, data is copied out of its packets.
+    pub packet_memory: u32,
 }
 
 impl Default for TcpConfig {
@@ -156,6 +159,7 @@ impl Default for TcpConfig {
             restart_after_idle: true,
             ecn: false,
             max_retransmissions: 15,
+            packet_memory: 2048,
         }
     }
 }

@@ -42,7 +42,7 @@ impl Connection {
         let mtu = new.mtu.unwrap_or(config.tcp.mtu);
         let segments = config.tcp.segments(mtu, addresses.initial_local().is_ipv4());
         let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
-        let receiver = Receiver::new(window);
+        let receiver = Receiver::new(window, config.tcp.packet_memory);
         Ok(Connection {
             role,
             mode,

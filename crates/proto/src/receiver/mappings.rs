@@ -13,7 +13,7 @@
 use super::{Receiver, WINDOW_SLACK};
 use crate::keys::Keys;
 use crate::seq::DataSeq;
-use crate::tcp::Arrival;
+use crate::tcp::{Arrival, SMALL, collect, copied, exceeds_memory};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::Payload;
@@ -52,6 +52,14 @@ struct Known {
 impl Known {
     fn end(&self) -> u64 {
         self.ssn + self.len
+    }
+
+    /// Keeps a piece until the rest of the mapping is there: small ones in memory of their own, together.
+    fn keep(&mut self, piece: Payload) {
+        let waits = self.taken < self.len && piece.len() < SMALL as u32;
+        if !self.pieces.last_mut().is_some_and(|last| collect(last, &piece)) {
+            self.pieces.push(if waits { copied(&piece) } else { piece });
+        }
     }
 }
 
@@ -168,10 +176,14 @@ impl Mappings {
         }
     }
 
+    /// What waits is copied out of its packets, which it might keep alive for a second, and small pieces are collected.
     fn wait(&mut self, now: Instant, at: u64, payload: Payload) {
         self.waiting_bytes += u64::from(payload.len());
         self.waits_since.get_or_insert(now);
-        self.waiting.push_back((at, payload));
+        let last = self.waiting.back_mut().filter(|(start, last)| start + u64::from(last.len()) == at);
+        if !last.is_some_and(|(_, last)| collect(last, &payload)) {
+            self.waiting.push_back((at, copied(&payload)));
+        }
     }
 }
 
@@ -304,8 +316,8 @@ impl Receiver {
                 continue;
             }
             known.sum.add_payload(&piece);
-            known.pieces.push(piece);
             known.taken += part_end - from;
+            known.keep(piece);
             if known.taken < known.len {
                 continue;
             }
@@ -380,7 +392,9 @@ impl Receiver {
     //= data, that subflow SHOULD be treated as broken, closed with a RST, and any unmapped data silently discarded"
     //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection
     fn limit_waiting(&self, mappings: &Mappings) -> Result<(), MappingError> {
-        let too_much = mappings.waiting_bytes > self.window.promised();
+        let window = self.window.promised();
+        let records = mappings.waiting.len() + mappings.known.len();
+        let too_much = mappings.waiting_bytes > window || exceeds_memory(records, mappings.waiting_bytes, window);
         if too_much { Err(MappingError::Reset(ResetReason::Middlebox)) } else { Ok(()) }
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod window;
 
 use crate::host::Arrived;
 use crate::seq::DataSeq;
-use crate::tcp::Tcp;
+use crate::tcp::{Tcp, memory_limit};
 use bytes::Bytes;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
@@ -32,8 +32,8 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(window: ReceiveWindow) -> Self {
-        let (queue, last_offered) = (Reassembly::default(), window.first());
+    pub(crate) fn new(window: ReceiveWindow, packet_memory: u32) -> Self {
+        let (queue, last_offered) = (Reassembly::new(packet_memory), window.first());
         Receiver { queue, window, last_offered, end_reported: false, duplicate_bytes: 0 }
     }
 
@@ -104,7 +104,7 @@ impl Receiver {
             //= tests: resources::gaps_at_the_data_level_take_bounded_memory
             return 0;
         }
-        let new = self.queue.insert(at, payload);
+        let new = self.queue.insert(at, payload, memory_limit(self.window.promised()));
         if new > 0 {
             self.window.received(at, len);
         }
@@ -208,7 +208,7 @@ mod tests {
     fn after_a_smaller_buffer_all_that_was_offered_is_taken() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(400_000), true, &Host::Rfc, (1460, 1448));
         window.offer(DataSeq(0), u64::MAX, 0, 1);
-        let mut receiver = Receiver::new(window);
+        let mut receiver = Receiver::new(window, 2048);
         receiver.window.resize(ReceiveBuffer::Fixed(30_000));
         let mut insert = |at: u64| receiver.insert(DataSeq(at), Payload::Virtual { start: at, len: 1000 }, true);
         let new: u64 = (1000..390_000).step_by(1000).map(&mut insert).sum();

@@ -1,13 +1,21 @@
 //! Reassembly of the data stream from all subflows.
 
 use crate::seq::DataSeq;
+use crate::tcp::{Lent, collect};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
+
+/// Puts a piece behind another one, where both are one range of a virtual stream or the piece is small.
+fn join(before: &mut Payload, piece: &Payload) -> bool {
+    before.try_merge(piece) || collect(before, piece)
+}
 
 #[derive(Debug)]
 struct Held {
     start: DataSeq,
     payload: Payload,
+    /// What of its packet's memory is charged.
+    charge: u32,
 }
 
 impl Held {
@@ -17,19 +25,33 @@ impl Held {
 }
 
 /// Data in order for the application, and data that waits for what is missing before it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reassembly {
     next: DataSeq,
     /// Out of order: sorted, disjoint, all beyond `next`.
     held: VecDeque<Held>,
     held_bytes: u64,
-    ready: VecDeque<Payload>,
+    /// Each with what of its packet's memory is charged.
+    ready: VecDeque<(Payload, u32)>,
     ready_bytes: u64,
+    lent: Lent,
     /// Where the stream ends, once a DATA_FIN (or FIN) said so.
     end: Option<DataSeq>,
 }
 
 impl Reassembly {
+    /// Nothing has come. What a packet keeps alive is said in bytes.
+    pub(crate) fn new(packet_memory: u32) -> Self {
+        Reassembly {
+            next: DataSeq::default(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            lent: Lent::new(packet_memory),
+            end: None,
+        }
+    }
     /// The first byte that is missing.
     pub(crate) fn next(&self) -> DataSeq {
         self.next
@@ -70,11 +92,12 @@ impl Reassembly {
         self.complete() && self.ready_bytes == 0
     }
 
-    /// Takes data that arrived; returns how many of its bytes are new. Bytes that are here already win over repetitions.
+    /// Takes data that arrived; returns how many of its bytes are new. Bytes that are here already win over repetitions. What
+    /// would keep more than `limit` bytes of packets' memory alive is copied.
     //= RFC 8684 §3.3.1: "an implementation SHOULD treat the first data that is received at a subflow for the data
     //= sequence space as the data that should be delivered to the application"
     //= tests: mappings::bytes_that_are_delivered_or_waiting_never_change
-    pub(crate) fn insert(&mut self, start: DataSeq, payload: Payload) -> u64 {
+    pub(crate) fn insert(&mut self, start: DataSeq, payload: Payload, limit: u64) -> u64 {
         let end = start + u64::from(payload.len());
         let end = self.end.map_or(end, |e| e.min(end));
         let from = start.max(self.next);
@@ -84,24 +107,49 @@ impl Reassembly {
         let len = end.since(from) as u32;
         let payload = if len == payload.len() { payload } else { payload.slice(from.since(start) as u32, len) };
         if from == self.next && self.held.front().is_none_or(|h| h.start >= end) {
-            self.advance(payload);
+            self.arrive(payload, limit);
             self.release();
             return end.since(from);
         }
-        let new = self.hold(from, payload);
+        let new = self.hold(from, payload, limit);
         self.release();
         new
     }
 
-    fn advance(&mut self, payload: Payload) {
+    /// Appends what came in order.
+    fn arrive(&mut self, payload: Payload, limit: u64) {
+        if payload.is_virtual() {
+            return self.advance(payload, 0);
+        }
+        // What is read at once need not be copied, however small it is.
+        let (payload, charge) = match self.ready.is_empty() {
+            true => {
+                let charge = self.lent.share(&payload);
+                (payload, charge)
+            }
+            false => self.lent.keep(payload, limit),
+        };
+        self.advance(payload, charge);
+    }
+
+    fn advance(&mut self, payload: Payload, charge: u32) {
         let len = u64::from(payload.len());
         self.next = self.next + len;
         self.ready_bytes += len;
-        if let Payload::Chunks(chunks) = payload {
-            self.ready.extend(chunks.iter().map(Payload::Bytes));
-        } else if !self.ready.back_mut().is_some_and(|last| last.try_merge(&payload)) {
-            self.ready.push_back(payload);
+        if let Some((last, _)) = self.ready.back_mut()
+            && join(last, &payload)
+        {
+            return self.lent.give_back(charge);
         }
+        if let Payload::Chunks(chunks) = payload {
+            // The last piece that is read gives back what all are charged with.
+            self.ready.extend(chunks.iter().map(|piece| (Payload::Bytes(piece), 0)));
+            if let Some((_, of_last)) = self.ready.back_mut() {
+                *of_last = charge;
+            }
+            return;
+        }
+        self.ready.push_back((payload, charge));
     }
 
     /// Moves to `ready` what is in order now.
@@ -109,13 +157,13 @@ impl Reassembly {
         while self.held.front().is_some_and(|h| h.start == self.next) {
             if let Some(held) = self.held.pop_front() {
                 self.held_bytes -= u64::from(held.payload.len());
-                self.advance(held.payload);
+                self.advance(held.payload, held.charge);
             }
         }
     }
 
     /// Fills the gaps between held pieces with `payload`, which starts at `start`; returns the bytes used.
-    fn hold(&mut self, start: DataSeq, payload: Payload) -> u64 {
+    fn hold(&mut self, start: DataSeq, payload: Payload, limit: u64) -> u64 {
         let end = start + u64::from(payload.len());
         let mut i = self.held.partition_point(|h| h.end() <= start);
         let mut at = start;
@@ -130,7 +178,7 @@ impl Reassembly {
                     let gap_end = after.map_or(end, |h| h.start.min(end));
                     let piece = payload.slice(at.since(start) as u32, gap_end.since(at) as u32);
                     new += gap_end.since(at);
-                    i = self.put(i, at, piece);
+                    i = self.put(i, at, piece, limit);
                     at = gap_end;
                 }
             }
@@ -139,12 +187,12 @@ impl Reassembly {
         new
     }
 
-    /// Puts a piece at index `i`, joined to its neighbours where that needs no copy; returns the index to go on from.
-    fn put(&mut self, i: usize, start: DataSeq, payload: Payload) -> usize {
+    /// Puts a piece at index `i`, joined to its neighbours where that needs no copy or little; returns the index to go on from.
+    fn put(&mut self, i: usize, start: DataSeq, payload: Payload, limit: u64) -> usize {
         let joined = i
             .checked_sub(1)
             .and_then(|b| self.held.get_mut(b))
-            .is_some_and(|before| before.end() == start && before.payload.try_merge(&payload));
+            .is_some_and(|before| before.end() == start && join(&mut before.payload, &payload));
         if joined {
             return i;
         }
@@ -153,22 +201,23 @@ impl Reassembly {
         {
             let mut longer = payload.clone();
             if longer.try_merge(&after.payload) {
-                *after = Held { start, payload: longer };
+                *after = Held { start, payload: longer, charge: 0 };
                 return i;
             }
         }
-        self.held.insert(i, Held { start, payload });
+        let (payload, charge) = self.lent.keep(payload, limit);
+        self.held.insert(i, Held { start, payload, charge });
         i + 1
     }
 
     /// What can be read next is virtual.
     pub(crate) fn reads_virtual(&self) -> bool {
-        self.ready.front().is_some_and(Payload::is_virtual)
+        self.ready.front().is_some_and(|(payload, _)| payload.is_virtual())
     }
 
     /// At most `max` bytes in order, without copying: as much as is in one piece.
     pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
-        let front = self.ready.front_mut()?;
+        let (front, charge) = self.ready.front_mut()?;
         let len = front.len();
         let take = u64::from(len).min(max) as u32;
         if take == 0 {
@@ -176,7 +225,8 @@ impl Reassembly {
         }
         self.ready_bytes -= u64::from(take);
         if take == len {
-            return self.ready.pop_front();
+            self.lent.give_back(*charge);
+            return self.ready.pop_front().map(|(payload, _)| payload);
         }
         let out = front.slice(0, take);
         *front = front.slice(take, len - take);
@@ -196,24 +246,24 @@ mod tests {
 
     #[test]
     fn prepends_come_out_in_order() {
-        let mut q = Reassembly::default();
+        let mut q = Reassembly::new(2048);
         for start in [300, 200, 100] {
-            assert_eq!(q.insert(DataSeq(start), piece(start, 100)), 100);
+            assert_eq!(q.insert(DataSeq(start), piece(start, 100), u64::MAX), 100);
         }
         assert_eq!((q.held_bytes(), q.held.len()), (300, 1));
-        assert_eq!(q.insert(DataSeq(500), piece(500, 70)), 70);
-        assert_eq!(q.insert(DataSeq(0), piece(0, 150)), 100);
+        assert_eq!(q.insert(DataSeq(500), piece(500, 70), u64::MAX), 70);
+        assert_eq!(q.insert(DataSeq(0), piece(0, 150), u64::MAX), 100);
         assert_eq!(q.next(), DataSeq(400));
         assert_eq!(q.read(u64::MAX), Some(piece(0, 400)));
     }
 
     #[test]
     fn the_first_end_counts() {
-        let mut q = Reassembly::default();
+        let mut q = Reassembly::new(2048);
         q.set_end(DataSeq(10));
         q.set_end(DataSeq(5));
         assert!(!q.complete());
-        assert_eq!(q.insert(DataSeq(0), piece(0, 20)), 10);
+        assert_eq!(q.insert(DataSeq(0), piece(0, 20), u64::MAX), 10);
         assert!(q.complete() && !q.drained());
     }
 
@@ -224,7 +274,7 @@ mod tests {
             real: bool,
         ) {
             let stream: Vec<u8> = (0..160u8).collect();
-            let mut q = Reassembly::default();
+            let mut q = Reassembly::new(2048);
             let mut seen = [false; 160];
             let mut read = Vec::new();
             for (i, (start, len)) in pieces.into_iter().enumerate() {
@@ -243,7 +293,7 @@ mod tests {
                     piece(start as u64, (end - start) as u32)
                 };
                 let new = seen[start..end].iter().filter(|s| !**s).count() as u64;
-                prop_assert_eq!(q.insert(DataSeq(start as u64), payload), new);
+                prop_assert_eq!(q.insert(DataSeq(start as u64), payload, u64::MAX), new);
                 seen[start..end].fill(true);
                 let next = seen.iter().position(|s| !s).unwrap_or(160);
                 prop_assert_eq!(q.next(), DataSeq(next as u64));

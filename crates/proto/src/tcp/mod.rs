@@ -9,6 +9,7 @@ mod acknowledge;
 mod changes;
 mod detection;
 mod handshake;
+mod lent;
 mod mtu_probe;
 mod pacing;
 mod path_mtu;
@@ -23,8 +24,9 @@ mod transmit;
 mod undo;
 
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
+pub(crate) use lent::{Lent, SMALL, collect, copied};
 pub use path_mtu::PacketTooBigVerdict;
-pub(crate) use receive::{Arrival, exceeds_memory};
+pub(crate) use receive::{Arrival, exceeds_memory, memory_limit};
 pub(crate) use segment::Input;
 pub(crate) use transmit::Outgoing;
 

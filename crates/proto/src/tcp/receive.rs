@@ -1,6 +1,7 @@
 //! The receiving half: reassembly and SACK blocks. When it acknowledges is in `acknowledge`.
 
 use super::acknowledge::{Acks, PeerClock};
+use super::lent::Lent;
 use crate::config::TcpConfig;
 use crate::host::Host;
 use arrayvec::ArrayVec;
@@ -24,6 +25,8 @@ pub(crate) struct Arrival {
 pub(super) struct Held {
     arrival: Arrival,
     fin: bool,
+    /// What of its packet's memory is charged.
+    charge: u32,
 }
 
 impl Held {
@@ -38,9 +41,14 @@ const DEFAULT_SEGMENT: u32 = 536;
 const PIECE_OVERHEAD: u64 = 256;
 const LEAST_MEMORY: u64 = 64 << 10;
 
-/// Whether so many pieces of so many bytes take more memory than a window of full segments could: twice the window.
+/// What data that waits behind a window may take, bytes: twice the window, more than full segments do.
+pub(crate) fn memory_limit(window: u64) -> u64 {
+    window.saturating_mul(2).saturating_add(LEAST_MEMORY)
+}
+
+/// Whether so many pieces of so many bytes take more memory than that.
 pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
-    pieces as u64 * PIECE_OVERHEAD + bytes > window.saturating_mul(2).saturating_add(LEAST_MEMORY)
+    pieces as u64 * PIECE_OVERHEAD + bytes > memory_limit(window)
 }
 
 #[derive(Debug)]
@@ -49,6 +57,7 @@ pub(crate) struct Receiver {
     /// Out-of-order segments: sorted, disjoint.
     pub(super) held: VecDeque<Held>,
     held_bytes: u64,
+    lent: Lent,
     /// The window that bounds the memory of what is held.
     pub(crate) held_window: u64,
     /// Out-of-order ranges, the one that changed last first (RFC 2018 §4).
@@ -79,6 +88,7 @@ impl Receiver {
             next: 0,
             held: VecDeque::new(),
             held_bytes: 0,
+            lent: Lent::new(config.packet_memory),
             held_window: 0,
             blocks: ArrayVec::new(),
             duplicate: None,
@@ -169,6 +179,7 @@ impl Receiver {
         while self.held.front().is_some_and(|h| h.arrival.ssn <= self.next) {
             let Some(mut held) = self.held.pop_front() else { break };
             self.held_bytes -= u64::from(held.arrival.payload.len());
+            self.lent.give_back(held.charge);
             if held.end() <= self.next {
                 continue;
             }
@@ -220,7 +231,9 @@ impl Receiver {
             return Received::Duplicate;
         }
         self.held_bytes += u64::from(arrival.payload.len());
-        self.held.insert(i, Held { arrival, fin });
+        let (payload, charge) = self.lent.keep(core::mem::take(&mut arrival.payload), memory_limit(self.held_window));
+        arrival.payload = payload;
+        self.held.insert(i, Held { arrival, fin, charge });
         self.note_block(start, new_end);
         Received::OutOfOrder
     }

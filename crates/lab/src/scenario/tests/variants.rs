@@ -222,6 +222,8 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         restart_after_idle: false,
         ecn: true,
         max_retransmissions: 7,
+        // A device's, which the simulator does not have.
+        packet_memory: TcpConfig::default().packet_memory,
     };
     assert_eq!(tcp, expected);
 }

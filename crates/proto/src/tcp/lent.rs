@@ -1,0 +1,111 @@
+//! What data that waits keeps of its packets' memory.
+//!
+//! A piece of a packet keeps the whole block alive that the device has read the packet into: many packets, maybe. So a piece is charged
+//! with that block, and what goes beyond the limit is copied, exactly. Small pieces are always copied, because the records of
+//! them take more than their bytes. Honest peers whose segments are full never reach the limit.
+
+use bytes::Bytes;
+use pathweave_wire::Payload;
+
+/// A piece of fewer bytes is copied.
+pub(crate) const SMALL: usize = 256;
+/// What small pieces are collected in, bytes.
+pub(crate) const COLLECTED: usize = 4096;
+
+/// What is kept of packets' memory by data that waits in one place.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    /// What one packet keeps alive at most, bytes.
+    packet_memory: u32,
+    bytes: u64,
+    /// Where the newest piece begins in memory.
+    newest: usize,
+}
+
+impl Lent {
+    pub(crate) fn new(packet_memory: u32) -> Lent {
+        Lent { packet_memory, bytes: 0, newest: 0 }
+    }
+
+    /// Shares a piece's memory with its packet, or copies it where it is small or where that would exceed `limit`. The
+    /// number is what to [`Lent::give_back`] when the piece has gone.
+    #[inline]
+    pub(crate) fn keep(&mut self, payload: Payload, limit: u64) -> (Payload, u32) {
+        if payload.is_virtual() {
+            return (payload, 0);
+        }
+        self.keep_bytes(payload, limit)
+    }
+
+    fn keep_bytes(&mut self, payload: Payload, limit: u64) -> (Payload, u32) {
+        if payload.len() < SMALL as u32 {
+            return (copied(&payload), 0);
+        }
+        let charge = self.charge_of(&payload);
+        if self.bytes + u64::from(charge) > limit {
+            return (copied(&payload), 0);
+        }
+        self.bytes += u64::from(charge);
+        (payload, charge)
+    }
+
+    /// Shares a piece's memory whatever the limit is: for one that is likely to be read at once.
+    pub(crate) fn share(&mut self, payload: &Payload) -> u32 {
+        if payload.is_virtual() {
+            return 0;
+        }
+        let charge = self.charge_of(payload);
+        self.bytes += u64::from(charge);
+        charge
+    }
+
+    /// A piece has gone.
+    #[inline]
+    pub(crate) fn give_back(&mut self, charge: u32) {
+        self.bytes -= u64::from(charge);
+    }
+
+    /// The block that a packet lies in, or as much of it as lies between this packet and the one before, where they seem to share
+    /// one.
+    fn charge_of(&mut self, payload: &Payload) -> u32 {
+        let mut charge = 0;
+        for slice in payload.slices() {
+            let at = slice.as_ptr().addr();
+            let before = core::mem::replace(&mut self.newest, at);
+            charge +=
+                at.checked_sub(before).map_or(self.packet_memory, |d| (d as u64).min(self.packet_memory.into()) as u32);
+        }
+        charge
+    }
+}
+
+/// The same bytes in memory of their own.
+#[cold]
+pub(crate) fn copied(payload: &Payload) -> Payload {
+    match payload {
+        Payload::Virtual { .. } => payload.clone(),
+        Payload::Bytes(bytes) => Payload::Bytes(Bytes::copy_from_slice(bytes)),
+        Payload::Chunks(_) => Payload::Bytes(payload.to_vec().into()),
+    }
+}
+
+/// Puts a small piece behind another one that is not shared, by copying, as long as the two stay short. False, and nothing is done,
+/// where that cannot be.
+pub(crate) fn collect(before: &mut Payload, piece: &Payload) -> bool {
+    let fits = before.len() as usize <= COLLECTED && piece.len() < SMALL as u32 && !piece.is_virtual();
+    let Payload::Bytes(bytes) = before else { return false };
+    if !fits {
+        return false;
+    }
+    match core::mem::take(bytes).try_into_mut() {
+        Ok(mut own) => {
+            piece.slices().for_each(|slice| own.extend_from_slice(slice));
+            *bytes = own.freeze();
+            true
+        }
+        Err(shared) => {
+            *bytes = shared;
+            false
+        }
+    }
+}
