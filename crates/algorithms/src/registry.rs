@@ -39,6 +39,7 @@ const SCHEDULERS: &[SchedulerEntry] = &[
     schedulers::lts::ENTRY,
     schedulers::linux::ENTRY,
     schedulers::linux_early::ENTRY,
+    schedulers::weave::ENTRY,
     schedulers::single::ENTRY,
 ];
 

@@ -105,7 +105,7 @@ pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
 }
 
 /// What is unassigned beyond the first `gap` unassigned bytes inside the send window, up to the next assigned byte.
-fn beyond(view: &View<'_>, gap: u64) -> Option<Range<DataSeq>> {
+pub(crate) fn beyond(view: &View<'_>, gap: u64) -> Option<Range<DataSeq>> {
     let mut left = gap;
     for range in view.queue.unassigned().take_while(|r| r.start < view.send_window_end) {
         let len = range.end.since(range.start);

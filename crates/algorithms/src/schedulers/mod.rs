@@ -31,6 +31,7 @@ pub mod redundant;
 pub mod rems;
 pub mod roundrobin;
 pub mod single;
+pub mod weave;
 pub mod weighted_roundrobin;
 
 #[cfg(test)]

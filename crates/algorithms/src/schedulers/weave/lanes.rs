@@ -1,0 +1,185 @@
+//! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
+
+use super::{Objective, Weave, base_rtt};
+use arrayvec::ArrayVec;
+use pathweave_proto::SubflowId;
+use pathweave_proto::congestion::Phase;
+use pathweave_proto::scheduler::{SubflowView, View};
+
+/// In slow start a path has at most so many times its delay in flight, and these segments more.
+const STARTING: (f64, f64) = (1.25, 4.0);
+/// Segments of an initial window: what an unknown path is trusted with.
+const INITIAL_WINDOW: u32 = 10;
+/// Doublings beyond these count as these: more than any window holds.
+const MOST_DOUBLINGS: f64 = 16.0;
+
+/// A subflow that can be chosen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane<'a> {
+    pub(super) s: &'a SubflowView,
+    /// Without queues: from here to the receiver, and the smallest round trip, s.
+    there: f64,
+    rtt: f64,
+    /// With room for the slack, s.
+    delay: f64,
+    /// What it delivers when it is kept busy, and what it delivered, bytes/s.
+    pub(super) rate: f64,
+    delivered: f64,
+    /// It is in slow start and there is no queue.
+    doubles: bool,
+    /// When a byte arrives that is given now, s from now.
+    pub(super) arrival: f64,
+    /// Full segments that it takes now.
+    pub(super) room: u32,
+    pub(super) used: bool,
+}
+
+impl Lane<'_> {
+    fn back(&self) -> f64 {
+        self.rtt - self.there
+    }
+
+    /// The smallest round trip, s.
+    pub(super) fn rtt(&self) -> f64 {
+        self.rtt
+    }
+
+    /// Bytes that it delivers within `time` seconds.
+    fn delivers(&self, time: f64) -> f64 {
+        let steady = self.rate * time;
+        if !self.doubles {
+            return steady;
+        }
+        let rounds = (time / self.rtt).min(MOST_DOUBLINGS);
+        // The integral of a rate that doubles each round.
+        let growing = self.delivered * self.rtt * (libm::exp2(rounds) - 1.0) / core::f64::consts::LN_2;
+        steady.min(growing)
+    }
+}
+
+/// All lanes in order of their delays, and the horizon.
+#[derive(Debug)]
+pub(super) struct Lanes<'a> {
+    pub(super) all: ArrayVec<Lane<'a>, { SubflowId::MAX_SUBFLOWS }>,
+    /// The longest delay of data that is given now, s.
+    pub(super) horizon: f64,
+}
+
+impl<'a> Lanes<'a> {
+    /// Those in use, with their places.
+    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Lane<'a>)> {
+        self.all.iter().enumerate().filter(|(_, lane)| lane.used)
+    }
+
+    /// Bytes that lanes which deliver sooner than the lane at `j` deliver until its next byte arrives.
+    pub(super) fn ahead(&self, j: usize) -> f64 {
+        let at = self.all[j].arrival;
+        let sooner = self.used().filter(|(i, lane)| *i != j && (lane.arrival, *i) < (at, j));
+        sooner.map(|(_, lane)| lane.delivers(at - lane.arrival)).sum()
+    }
+}
+
+impl Weave {
+    /// Compares the paths.
+    pub(super) fn lanes<'a>(&mut self, view: &'a View<'_>) -> Lanes<'a> {
+        let mut all = ArrayVec::new();
+        for s in view.candidates() {
+            all.push(self.lane(view, s));
+        }
+        if self.objective == Objective::Cost {
+            self.keep_cheap(view, &mut all);
+        }
+        all.sort_unstable_by(|a: &Lane<'_>, b| a.delay.total_cmp(&b.delay).then(a.s.id.cmp(&b.s.id)));
+        let mut lanes = Lanes { all, horizon: 0.0 };
+        self.weigh(&mut lanes);
+        lanes
+    }
+
+    fn lane<'a>(&mut self, view: &View<'_>, s: &'a SubflowView) -> Lane<'a> {
+        let slack = self.slack;
+        let path = self.path(s.id);
+        let (rtt, mss) = (base_rtt(s), f64::from(s.mss.max(1)));
+        let window = f64::from(s.window.cwnd) * mss / rtt;
+        let unknown = path.link_rate() == 0.0;
+        let trusted = if unknown { window.min(f64::from(INITIAL_WINDOW) * mss / rtt) } else { 1.0 };
+        let delivered = path.rate().max(trusted);
+        let link = path.link_rate().max(delivered);
+        let slow_start = s.window.phase == Phase::SlowStart && s.window.cwnd < s.window.ssthresh;
+        let rate = if path.was_busy(view.now, rtt) {
+            delivered
+        } else if slow_start {
+            link
+        } else {
+            link.min(window).max(delivered)
+        };
+        let queues = path.queues(rtt, mss);
+        let transmission = if unknown { 0.0 } else { mss / link };
+        let there = (rtt + transmission) / 2.0;
+        let behind = if queues { s.queue.bytes as f64 - rate * rtt } else { 0.0 };
+        let waiting = path.waiting(view.now, rate).max(behind);
+        Lane {
+            s,
+            there,
+            rtt,
+            delay: there + if unknown { 0.0 } else { slack * mss / rate },
+            rate,
+            delivered,
+            doubles: slow_start && !queues,
+            arrival: there + waiting / rate,
+            room: if s.has_space() { s.window_space() } else { 0 },
+            used: false,
+        }
+    }
+
+    /// Leaves only the cheapest lanes, and of the others those without which what is written takes longer than the patience. What has
+    /// no quota left is used only where there is nothing else.
+    fn keep_cheap(&self, view: &View<'_>, all: &mut ArrayVec<Lane<'_>, { SubflowId::MAX_SUBFLOWS }>) {
+        let spent = |lane: &Lane<'_>| lane.s.path.quota_left == Some(0);
+        if all.iter().any(|lane| !spent(lane)) {
+            all.retain(|lane| !spent(lane));
+        }
+        let order = |a: &Lane<'_>, b: &Lane<'_>| {
+            (a.s.path.priority.cmp(&b.s.path.priority)).then(a.s.path.cost.total_cmp(&b.s.path.cost))
+        };
+        all.sort_unstable_by(|a, b| order(a, b).then(a.s.id.cmp(&b.s.id)));
+        let backlog = view.queue.unassigned_bytes() as f64;
+        let (mut rate, mut kept) = (0.0, 0);
+        for i in 0..all.len() {
+            let dearer = i > 0 && order(&all[i - 1], &all[i]).is_lt();
+            if dearer && backlog <= rate * self.patience.as_secs_f64() {
+                break;
+            }
+            rate += all[i].rate;
+            kept = i + 1;
+        }
+        all.truncate(kept);
+    }
+
+    /// Finds the lanes to use and the horizon, and bounds what each may have in flight.
+    fn weigh(&mut self, lanes: &mut Lanes<'_>) {
+        let (mut rate, mut back) = (0.0, f64::INFINITY);
+        let (mut most, mut used) = (0.0, 0);
+        for (i, lane) in lanes.all.iter().enumerate() {
+            rate += lane.rate;
+            back = f64::min(back, lane.back());
+            let value = f64::min(rate, self.window / (lane.delay + back));
+            let value = if i + 1 == self.used { value * (1.0 + self.hysteresis) } else { value };
+            if value > most {
+                (most, used) = (value, i + 1);
+                lanes.horizon = f64::max(lane.delay, self.window / rate - back);
+            }
+        }
+        self.used = used;
+        let horizon = lanes.horizon;
+        for lane in &mut lanes.all[..used] {
+            lane.used = true;
+            let mss = f64::from(lane.s.mss.max(1));
+            let mut bytes = lane.rate * (horizon + lane.back());
+            if lane.doubles {
+                bytes = bytes.min(STARTING.0 * lane.rate * lane.rtt + STARTING.1 * mss);
+            }
+            let left = (bytes - lane.s.queue.bytes as f64).max(0.0);
+            lane.room = lane.room.min(libm::ceil(left / mss) as u32);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `weave`: only paths whose bytes earn their place in the receive window, and each byte where it arrives in time.
+//!
+//! # What it does
+//!
+//! A byte keeps its place in the receive window until it and all before it have arrived. So `weave` looks for the horizon D, the
+//! longest delay it allows, whose paths deliver most: their rates together, or a window each D and way back. Of each path it
+//! keeps no more in flight than that takes; a byte goes to the path where it arrives first, and a slower path takes data as far
+//! ahead as the sooner ones deliver until then. What holds the stream up is sent again where it arrives sooner, and copies keep
+//! the estimates of an unused path fresh.
+//!
+//! # Formula
+//!
+//! ```text
+//! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i,  d_i = o_i + k·L/r_i
+//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(d_m + min b_i))      paths in order of d; the m of before counts 1 + h times
+//! D   = max(d_m, W/Σ r_i − min b_i)
+//! in flight on i ≤ r_i·(D + b_i)
+//! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
+//! N_j = Σ r_i·(a_j − a_i)  over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
+//! ```
+//!
+//! * RTT_i: smallest round trip; o_i, b_i: one way there and back, s; L: bytes of a full segment; W: receive window, bytes.
+//! * c_i: the link's rate, the largest of trains of acknowledgements; r_i: what i delivers when it is kept busy, bytes/s. That is
+//!   the delivery rate where a queue shows that it was busy, and c_i where none does, at most a congestion window each RTT_i.
+//! * d_i: delay with room for k segments (the parameter `slack`), as acknowledgements come for two at a time; h: `hysteresis`.
+//! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 1.25·r_i·RTT_i + 4·L in flight.
+//!
+//! # Source
+//!
+//! Ours. The horizon is that of the bound on goodput (`pathweave_lab::bound`), the distance N_j that of DPSAF §II, and a_i that of
+//! EDPF. `docs/weave.md` has the derivation, what each rule is worth, and where it loses.
+//!
+//! # Deviations
+//!
+//! None, as it has no other source. Two choices beyond the formula:
+//!
+//! * A path of which nothing is known counts with k = 0 and its initial window each round trip, so that it is tried.
+//! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
+
+mod copies;
+mod lanes;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use super::forward::beyond;
+use copies::Sent;
+use lanes::{Lane, Lanes};
+use path::Path;
+use pathweave_proto::parameter::{Kind, Parameter};
+use pathweave_proto::scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+};
+use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_units::Duration;
+use std::collections::VecDeque;
+
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "weave",
+    source: "ours",
+    summary: "uses only paths whose bytes earn their place in the receive window",
+    parameters: &[
+        Parameter {
+            name: "objective",
+            kind: Kind::Choice("throughput latency cost"),
+            unit: "",
+            default: "throughput",
+            description: "latency: also copies on idle paths where they pay; cost: dearer paths only when needed",
+            source: "ours",
+        },
+        Parameter {
+            name: "slack",
+            kind: Kind::Number { min: 0.0, max: 100.0 },
+            unit: "segments",
+            default: "2",
+            description: "what each path may have queued beyond what its delay takes",
+            source: "ours: receivers acknowledge two segments at a time",
+        },
+        Parameter {
+            name: "hysteresis",
+            kind: Kind::Number { min: 0.0, max: 1.0 },
+            unit: "",
+            default: "0.05",
+            description: "by how much other paths must be better before they are used instead",
+            source: "ours",
+        },
+        Parameter {
+            name: "patience",
+            kind: Kind::Time,
+            unit: "time",
+            default: "1s",
+            description: "how long a path is unused before a copy refreshes its estimates, and how long data may wait for cheaper paths",
+            source: "ours",
+        },
+    ],
+    queues: false,
+    duplicates: true,
+    build: |v| {
+        let objective = match v.choice("objective") {
+            "latency" => Objective::Latency,
+            "cost" => Objective::Cost,
+            _ => Objective::Throughput,
+        };
+        Ok(Box::new(Weave::new(objective, v.number("slack"), v.number("hysteresis"), v.time("patience"))))
+    },
+};
+
+/// What it tries to make good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Objective {
+    /// Goodput.
+    Throughput,
+    /// The time until data arrives; idle paths may carry copies.
+    Latency,
+    /// What the paths cost; dearer ones are used only when the cheaper ones take longer than the patience.
+    Cost,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Weave {
+    objective: Objective,
+    slack: f64,
+    hysteresis: f64,
+    patience: Duration,
+    /// Estimates by the subflows' names.
+    paths: Vec<Path>,
+    /// How many lanes were used last.
+    used: usize,
+    /// The receive window, bytes: the largest one lately.
+    window: f64,
+    /// What was given, in that order, until it is acknowledged.
+    sent: VecDeque<Sent>,
+    /// Everything before this was sent again where it held the stream up.
+    repeated: DataSeq,
+    /// When the data of the last decision should arrive, s after it.
+    takes: f64,
+}
+
+impl Weave {
+    /// With its objective; `slack` in segments, `hysteresis` as a share, and its `patience`.
+    pub fn new(objective: Objective, slack: f64, hysteresis: f64, patience: Duration) -> Self {
+        Weave {
+            objective,
+            slack,
+            hysteresis,
+            patience,
+            paths: Vec::new(),
+            used: 0,
+            window: 0.0,
+            sent: VecDeque::new(),
+            repeated: DataSeq(0),
+            takes: 0.0,
+        }
+    }
+
+    fn path(&mut self, id: SubflowId) -> &mut Path {
+        let i = usize::from(id.0);
+        if self.paths.len() <= i {
+            self.paths.resize_with(i + 1, Path::default);
+        }
+        &mut self.paths[i]
+    }
+
+    fn assign(&mut self, lane: &Lane<'_>, range: core::ops::Range<DataSeq>, reason: Reason) -> Decision {
+        self.takes = lane.arrival;
+        Decision::Assign(Assign { subflow: lane.s.id, range, window: WindowUse::Respect, reason })
+    }
+
+    /// New data: for the lane where it arrives first, or as far ahead as sooner lanes deliver meanwhile.
+    fn weave(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
+        let next = view.sendable()?;
+        let alone = lanes.used().count() == 1;
+        let mut tried = 0u64;
+        loop {
+            let open = lanes.used().filter(|(i, l)| l.room > 0 && tried & (1 << i) == 0);
+            let (j, lane) = open.min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
+            tried |= 1 << j;
+            let mss = u64::from(lane.s.mss.max(1));
+            let ahead = lanes.ahead(j);
+            let range = if ahead < mss as f64 { Some(next.clone()) } else { beyond(view, ahead as u64) };
+            let Some(range) = range else { continue };
+            let Some(whole) = view.inside_window(lane.s, range.clone()) else { continue };
+            // Where the others change nothing, one decision gives all.
+            let most = if alone { mss * u64::from(lane.room) } else { mss };
+            let mut end = whole.end.min(whole.start + most);
+            let last = range.end.min(view.send_window_end);
+            if last > end && last.since(end) < mss && last.since(whole.start) <= mss * u64::from(lane.room) {
+                // The window's last bytes go only with a full segment before them.
+                end = last;
+            }
+            let rule = if ahead < mss as f64 {
+                "arrives first here, in {arrival_ms}, within the horizon of {horizon_ms}"
+            } else {
+                "{ahead_bytes} ahead, which sooner paths deliver until this arrives, in {arrival_ms}, within the horizon of {horizon_ms}"
+            };
+            let reason = Reason::new(rule)
+                .with("arrival_ms", lane.arrival * 1e3)
+                .with("horizon_ms", lanes.horizon * 1e3)
+                .with("rate_bytes_per_s", lane.rate);
+            let reason = if ahead < mss as f64 { reason } else { reason.with("ahead_bytes", ahead) };
+            return Some(self.assign(lane, whole.start..end, reason));
+        }
+    }
+
+    /// Nothing is out, so nothing would end a wait: the best lane with space goes on.
+    fn go_on(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
+        if lanes.all.iter().any(|l| l.s.window.unacked + l.s.queue.unsent > 0) {
+            return None;
+        }
+        let lane = lanes.all.iter().find(|l| l.s.has_space())?;
+        let range = view.next_for(lane.s, 1)?;
+        Some(self.assign(lane, range, Reason::new("nothing is out, so nothing would end a wait")))
+    }
+}
+
+impl Scheduler for Weave {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        // What the peer offers shrinks while a hole keeps the window's edge where it is.
+        self.window = (self.window * WINDOW_DECAY).max(view.send_window as f64);
+        let lanes = self.lanes(view);
+        let decision = self.weave(view, &lanes);
+        let decision = decision.or_else(|| self.repeat_head(view, &lanes));
+        let decision = match self.objective {
+            Objective::Latency => decision.or_else(|| self.copy_where_it_pays(view, &lanes)),
+            _ => decision,
+        };
+        let decision = decision.or_else(|| self.refresh(view, &lanes)).or_else(|| self.go_on(view, &lanes));
+        decision.unwrap_or_else(|| {
+            let rule = "the {used} paths in use have all that the horizon of {horizon_ms} takes";
+            Decision::Wait {
+                until: None,
+                for_subflow: None,
+                reason: Reason::new(rule).with("used", self.used as f64).with("horizon_ms", lanes.horizon * 1e3),
+            }
+        })
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Acked { subflow, mappings, .. } => {
+                let Some(s) = view.subflow(*subflow) else { return };
+                let bytes: u64 = mappings.iter().map(|r| r.end.since(r.start)).sum();
+                let now = view.now;
+                self.path(*subflow).acknowledged(now, s, bytes as f64);
+            }
+            Event::RttSample { subflow, rtt } => {
+                let Some(s) = view.subflow(*subflow) else { return };
+                let (now, round) = (view.now, s.rtt.smoothed_or_zero());
+                self.path(*subflow).round_trip(now, rtt.as_secs_f64(), round);
+            }
+            Event::Assigned { subflow, range, .. } => {
+                self.path(*subflow).given(view.now, range.end.since(range.start) as f64);
+                self.note_sent(view, range.clone());
+            }
+            Event::SubflowUp(id) | Event::SubflowDown(id) => *self.path(*id) = Path::default(),
+            _ => {}
+        }
+    }
+}
+
+/// How fast a larger window of before is forgotten, for each decision: half of it within some 700.
+const WINDOW_DECAY: f64 = 0.999;
+
+/// The smallest round trip, s; a second where none was measured.
+fn base_rtt(s: &SubflowView) -> f64 {
+    s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()).max(1e-6)
+}

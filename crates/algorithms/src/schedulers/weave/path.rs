@@ -1,0 +1,130 @@
+//! What is known of one path.
+
+use super::base_rtt;
+use pathweave_proto::scheduler::SubflowView;
+use pathweave_units::{Duration, Instant};
+
+/// Segments of a train of acknowledgements that measures a link's rate.
+const TRAIN: f64 = 4.0;
+/// An acknowledgement of more comes after a repair, and says nothing about the link.
+const LONGEST_STEP: f64 = 8.0;
+/// How long the largest rate of a link is remembered once there are queues.
+const LINK_MEMORY: Duration = Duration::from_secs(2);
+/// Round trips for which a queue tells that its path was busy.
+const BUSY_ROUNDS: f64 = 8.0;
+
+/// Estimates of one path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path {
+    /// Delivery rate, bytes/s: the largest while no queue is seen, smoothed while there is one.
+    rate: f64,
+    /// When a queue was last seen.
+    queued_at: Option<Instant>,
+    /// Segments that the last acknowledgement covered.
+    covered: f64,
+    /// Smallest round trips of this and the last round, s; 0: none.
+    lows: [f64; 2],
+    lows_until: Instant,
+    /// Largest rates of trains of acknowledgements in this and the last time, bytes/s.
+    links: [f64; 2],
+    links_until: Instant,
+    /// The train: when its first and its last acknowledgement came, and the segments after the first.
+    train: Option<(Instant, Instant, f64)>,
+    /// Bytes that wait at the bottleneck, going by its rate, and when that was worked out.
+    waiting: f64,
+    waiting_at: Instant,
+    /// When it last carried anything.
+    used_at: Option<Instant>,
+}
+
+impl Path {
+    /// What it delivers, bytes/s; 0 where that is not known.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The rate of its link, bytes/s; 0 where that is not known.
+    pub(super) fn link_rate(&self) -> f64 {
+        self.links[0].max(self.links[1])
+    }
+
+    /// A queue was seen within the last rounds of `rtt` seconds, so the delivery rate is all that the path has.
+    pub(super) fn was_busy(&self, now: Instant, rtt: f64) -> bool {
+        self.queued_at.is_some_and(|at| now.since(at).as_secs_f64() < BUSY_ROUNDS * rtt)
+    }
+
+    /// Whether round trips are longer than the smallest one by more than jitter and delayed acknowledgements make of it.
+    pub(super) fn queues(&self, rtt: f64, mss: f64) -> bool {
+        let low = match self.lows {
+            [a, b] if a > 0.0 && b > 0.0 => a.min(b),
+            [a, b] => a.max(b),
+        };
+        low - rtt > rtt / 8.0 + 2.0 * mss / self.link_rate().max(self.rate).max(1.0)
+    }
+
+    /// An acknowledgement came for `bytes` of data.
+    pub(super) fn acknowledged(&mut self, now: Instant, s: &SubflowView, bytes: f64) {
+        let (rtt, mss, round) = (base_rtt(s), f64::from(s.mss.max(1)), s.rtt.smoothed_or_zero());
+        let queues = self.queues(rtt, mss);
+        self.covered = bytes / mss;
+        self.train = match self.train {
+            Some((first, last, sum)) if now.since(last) <= round.div(4) && self.covered <= LONGEST_STEP => {
+                Some((first, now, sum + bytes))
+            }
+            _ => Some((now, now, 0.0)),
+        };
+        if let Some((first, last, sum)) = self.train
+            && sum >= TRAIN * mss
+            && last > first
+        {
+            // Without a queue a train may be as slow as we send, so the largest one stays.
+            if queues && now >= self.links_until {
+                self.links = [0.0, self.links[0]];
+                self.links_until = now + LINK_MEMORY.max(round.saturating_mul(10));
+            }
+            self.links[0] = self.links[0].max(sum / last.since(first).as_secs_f64());
+            self.train = Some((now, now, 0.0));
+        }
+        if queues && self.covers_several() {
+            self.queued_at = Some(now);
+            self.rate += (s.delivery.rate - self.rate) / 8.0;
+        } else {
+            self.rate = self.rate.max(s.delivery.rate);
+        }
+    }
+
+    /// A single segment's acknowledgement waited for the receiver's timer.
+    fn covers_several(&self) -> bool {
+        self.covered >= 1.5
+    }
+
+    /// A round trip of `rtt` seconds was measured; `round` is how long they are.
+    pub(super) fn round_trip(&mut self, now: Instant, rtt: f64, round: Duration) {
+        if now >= self.lows_until {
+            self.lows = [0.0, self.lows[0]];
+            self.lows_until = now + round;
+        }
+        let low = self.lows[0];
+        if rtt < low || (low == 0.0 && self.covers_several()) {
+            self.lows[0] = rtt;
+        }
+    }
+
+    /// Bytes were given to it.
+    pub(super) fn given(&mut self, now: Instant, bytes: f64) {
+        self.waiting += bytes;
+        self.used_at = Some(now);
+    }
+
+    /// Bytes of ours that wait at its bottleneck now, where that sends `rate` bytes/s.
+    pub(super) fn waiting(&mut self, now: Instant, rate: f64) -> f64 {
+        let sent = rate * now.since(self.waiting_at).as_secs_f64();
+        (self.waiting, self.waiting_at) = ((self.waiting - sent).max(0.0), now);
+        self.waiting
+    }
+
+    /// Whether it carried nothing for `time`.
+    pub(super) fn idle(&self, now: Instant, time: Duration) -> bool {
+        self.used_at.is_none_or(|at| now.since(at) >= time)
+    }
+}

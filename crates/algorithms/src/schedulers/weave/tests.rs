@@ -1,0 +1,128 @@
+use super::{Objective, Weave};
+use pathweave_proto::scheduler::testing::{Bench, Sub, seg, sub};
+use pathweave_proto::scheduler::{Decision, Event};
+use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_units::Duration;
+
+fn weave(objective: Objective) -> Weave {
+    Weave::new(objective, 2.0, 0.05, Duration::from_secs(1))
+}
+
+/// A scheduler that has seen `mbps` and a queue of `queue_ms` beyond `rtt_ms` on subflow `id`: acknowledgements of two segments as far
+/// apart as the rate says.
+fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
+    use pathweave_proto::scheduler::Scheduler;
+    let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
+    let start = bench.now;
+    for n in 0..60 {
+        bench.sub(id).delivery.rate = mbps * 1e6 / 8.0;
+        let view = bench.view();
+        let rtt = bench.subflows.iter().find(|s| s.id.0 == id).and_then(|s| s.rtt.min).unwrap_or(Duration::ZERO);
+        let mappings = [seg(2 * n)..seg(2 * n + 2)];
+        let subflow = SubflowId(id);
+        weave.on_event(&Event::Acked { subflow, mappings: &mappings, data_ack: DataSeq(0), has_sack: false }, &view);
+        weave.on_event(&Event::RttSample { subflow, rtt: rtt + Duration::from_millis(queue_ms) }, &view);
+        bench.now = start + gap.saturating_mul(n + 1);
+    }
+    bench.now = start + Duration::from_secs(1);
+}
+
+/// 8 Mbit/s after 10 ms and 8 Mbit/s after 50 ms, one way, both known and lately busy or not; windows of 200 segments.
+fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
+    let open = |s: Sub| s.cwnd(200);
+    let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(2000).send_window(window);
+    let mut weave = weave(Objective::Throughput);
+    learn(&mut weave, &mut bench, 0, 8.0, queue_ms);
+    learn(&mut weave, &mut bench, 1, 8.0, queue_ms);
+    for id in [0, 1] {
+        weave.path(SubflowId(id)).given(bench.now, 0.0);
+    }
+    (weave, bench)
+}
+
+#[test]
+fn a_window_that_fits_both_paths_uses_both_and_the_slow_one_takes_data_ahead() {
+    // 2 MB/s need (50 + 10) ms: 120 segments of 1000 bytes.
+    let (mut weave, mut bench) = pair(200, 0);
+    let given = bench.run(&mut weave);
+    let slow: Vec<_> = given.iter().filter(|g| g.0 == 1).collect();
+    assert!(given.iter().any(|g| g.0 == 0) && !slow.is_empty(), "{given:?}");
+    // Until the slow one's first byte arrives, 40 ms after the fast one's, that delivers 40 segments more than it was given.
+    assert!(slow[0].1.start > 0, "{given:?}");
+}
+
+#[test]
+fn a_window_that_the_fast_path_needs_is_left_to_it() {
+    // 30 segments: 1.5 RTT of the fast path, which alone delivers 1 MB/s; both would deliver a window in 60 ms, 0.5 MB/s.
+    let (mut weave, mut bench) = pair(30, 0);
+    let given = bench.run(&mut weave);
+    assert!(given.iter().filter(|g| g.1.start > 0).all(|g| g.0 == 0), "{given:?}");
+}
+
+#[test]
+fn a_path_has_no_more_in_flight_than_its_delay_takes() {
+    // Horizon: 30 segments over 1 MB/s less 10 ms: 20 ms. In flight at most 1 MB/s · 30 ms.
+    let (mut weave, mut bench) = pair(30, 0);
+    let most = bench.run(&mut weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>();
+    assert!((20..=30).contains(&most), "{most}");
+}
+
+#[test]
+fn an_unused_path_is_refreshed_with_a_copy() {
+    let (mut weave, mut bench) = pair(30, 0);
+    bench.now += Duration::from_secs(2);
+    let given = bench.run(&mut weave);
+    let copy = given.iter().find(|g| g.0 == 1).expect("the slow path is unused");
+    assert!(
+        copy.1.end - copy.1.start <= 2 && given.iter().any(|g| g.0 == 0 && g.1.contains(&copy.1.start)),
+        "{given:?}"
+    );
+}
+
+#[test]
+fn the_head_is_repeated_once_where_it_is_overdue() {
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(2);
+    bench.map.assign(seg(0)..seg(2), SubflowId(1));
+    bench.sub(1).window.unacked = 2;
+    bench.sub(1).queue.bytes = 2000;
+    let mut weave = Weave::new(Objective::Throughput, 2.0, 0.05, Duration::from_secs(1000));
+    weave.path(SubflowId(0)).given(bench.now, 0.0);
+    weave.note_sent(&bench.view(), seg(0)..seg(2));
+    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
+    bench.now += Duration::from_millis(101);
+    assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "once");
+}
+
+#[test]
+fn a_dearer_path_waits_for_its_need() {
+    let dear = |segments| {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(20).cwnd(50)]).write(segments);
+        bench.sub(1).path.cost = 5.0;
+        let mut weave = weave(Objective::Cost);
+        learn(&mut weave, &mut bench, 0, 8.0, 0);
+        learn(&mut weave, &mut bench, 1, 8.0, 0);
+        bench.run(&mut weave).iter().any(|g| g.0 == 1)
+    };
+    // 1 MB/s: a second's worth is 1000 segments.
+    assert!(!dear(900));
+    assert!(dear(1200));
+}
+
+#[test]
+fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
+    let copies = |objective, loss| {
+        let mut bench = Bench::new([sub(0).rtt(40).cwnd(50), sub(1).rtt(50).cwnd(50)]).write(3);
+        bench.sub(0).delivery.loss = loss;
+        let mut weave = Weave::new(objective, 2.0, 0.05, Duration::from_secs(1000));
+        learn(&mut weave, &mut bench, 0, 80.0, 0);
+        learn(&mut weave, &mut bench, 1, 80.0, 0);
+        for id in [0, 1] {
+            weave.path(SubflowId(id)).given(bench.now, 0.0);
+        }
+        bench.run(&mut weave).iter().filter(|g| g.0 == 1).map(|g| g.1.end - g.1.start).sum::<u64>()
+    };
+    assert_eq!(copies(Objective::Latency, 0.05), 3);
+    assert_eq!(copies(Objective::Latency, 0.0), 0);
+    assert_eq!(copies(Objective::Throughput, 0.05), 0);
+}
