@@ -2,8 +2,8 @@
 //! (`docs/notes/mptcp-org-kernel.md`).
 //!
 //! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
-//! penalisation are ([`penalisation`]), what data takes of both buffers ([`memory`]), and when a congestion
-//! window may grow ([`grows`]). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
+//! penalisation are (`penalisation`), what data takes of both buffers (`memory`), and when a congestion
+//! window may grow (`grows`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
 //! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
 
 pub(crate) mod memory;
