@@ -19,6 +19,7 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     Sweep(SweepOptions),
     Reproduce(ReproduceOptions),
+    Arena(ArenaOptions),
     Validate(ValidateOptions),
     List(ListOptions),
     NewScheduler(NewSchedulerOptions),
@@ -176,6 +177,41 @@ pub(crate) struct SweepOptions {
     #[cfg(feature = "parquet")]
     #[arg(long)]
     pub(crate) parquet: bool,
+
+    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
+    pub(crate) jobs: Option<NonZero<usize>>,
+}
+
+/// Lets schedulers compete over the arena: links, windows, losses, changes, workloads and competitors of many kinds.
+///
+/// Each point is scored against the best single path of the same connection. Half of the plans are for tuning, half for evaluation. A
+/// command that was stopped goes on where it was when it is given again.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ArenaOptions {
+    /// Schedulers, separated by commas; the first is compared with each other one.
+    #[arg(value_name = "SCHEDULERS")]
+    pub(crate) schedulers: Option<String>,
+
+    /// Seeds 1 to this [default: as the plans say].
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<u32>>)]
+    pub(crate) seeds: Option<NonZero<u32>>,
+
+    /// Takes four points of each plan and one seed.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Only plans with this in their names, such as evaluation or small-window.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+
+    /// The folder for runs and the page.
+    #[arg(long, value_name = "DIR", default_value = "pathweave-arena")]
+    pub(crate) out: PathBuf,
+
+    /// The folder with the plans.
+    #[arg(long, value_name = "DIR", default_value = "arena")]
+    pub(crate) from: PathBuf,
 
     /// How many runs at once [default: one per processor]. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]

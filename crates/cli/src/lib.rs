@@ -12,6 +12,7 @@
 //! ```
 
 mod ablate;
+mod arena;
 mod args;
 mod compare;
 mod explain;
@@ -55,6 +56,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Compare(options) => compare::compare(&options, &registry, &simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
         Command::Sweep(options) => sweep::sweep(&options, &registry, &simulate),
+        Command::Arena(options) => arena::arena(&options, &registry, &simulate),
         Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),

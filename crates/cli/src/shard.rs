@@ -39,6 +39,12 @@ impl Ready {
         Ok(Ready { plan, program: this_program()? })
     }
 
+    /// Reads the text of the plan in the file at `path`, and everything that it names.
+    pub(crate) fn parse(path: &Path, text: &str, quick: bool, registry: &Registry) -> Result<Self, Failure> {
+        let plan = ReadyPlan::parse(&path.display().to_string(), text, path.parent(), quick, registry)?;
+        Ok(Ready { plan, program: this_program()? })
+    }
+
     /// The same plan with one setting changed, for what these claims need. `None` where that cannot be: the plan varies the setting itself,
     /// or has nothing that it is a setting of.
     pub(crate) fn changed(

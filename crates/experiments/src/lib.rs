@@ -7,6 +7,7 @@
 //! Like the simulator, this reads no file and no clock: the command does.
 
 pub mod ablation;
+pub mod arena;
 pub mod claim;
 pub mod metric;
 pub mod page;
