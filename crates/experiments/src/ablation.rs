@@ -91,6 +91,7 @@ impl Tried {
         if let Some(trial) = changed.last().filter(|t| t.holds()) {
             return match changed.len() {
                 1 => format!("It holds with {}.", trial.name),
+                2 => format!("It holds with {} (one other setting was tried before).", trial.name),
                 n => format!("It holds with {} ({} other settings were tried before).", trial.name, n - 1),
             };
         }
@@ -119,7 +120,7 @@ mod tests {
         let fails = ("", Verdict::Fails, 0);
         assert_eq!(
             words(&[fails, ("pr", Verdict::Fails, 0), ("Reno", Verdict::Holds, 4)]),
-            "It holds with Reno (1 other settings were tried before)."
+            "It holds with Reno (one other setting was tried before)."
         );
         assert_eq!(
             words(&[("", Verdict::Holds, 4)]),
