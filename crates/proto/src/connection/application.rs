@@ -160,13 +160,13 @@ impl Connection {
         }
         let occupied = self.occupied(0);
         let at = self.receiver.window.reading_takes().map(|time| now + time);
-        let worth_telling = tuned || self.receiver.is_worth_telling(occupied, mptcp);
+        let has_news = tuned || self.receiver.has_news(occupied, mptcp);
         for subflow in self.subflows.established_mut() {
             // A host whose readers take time looks at each subflow with its buffer, which holds only what waits for a hole of
             // its own.
             let empty = occupied == 0 || (tuned && at.is_some() && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
-            if worth_telling && self.receiver.window_doubles(&subflow.tcp, &subflow.window, occupied) {
+            if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_by(at);
             }
         }

@@ -74,7 +74,7 @@ impl Connection {
         let offered = if *out == Outgoing::Syn {
             self.receiver.window.of_syn()
         } else {
-            if self.receiver.window.is_tight(occupied) {
+            if self.receiver.window.ends_quick_acks(occupied) {
                 subflow.tcp.end_quick_acks();
             }
             self.receiver.offer(&subflow.window, occupied, subflow.tcp.window_step())

@@ -108,7 +108,7 @@ impl Connection {
         let (first, occupied) = (self.receiver.window.first(), self.occupied(0));
         for subflow in self.subflows.established_mut() {
             subflow.window.limit = subflow.window.limit.max(first);
-            if self.receiver.window_doubles(&subflow.tcp, &subflow.window, occupied) {
+            if self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_now();
             }
         }

@@ -73,6 +73,28 @@ impl AckHost {
         }
     }
 
+    /// Whether the acknowledgement of a second full segment waits for the reader, because it would offer a smaller window than
+    /// the last one did.
+    #[inline]
+    pub(crate) fn waits_for_reader(&self, smaller: bool, taken: bool) -> bool {
+        match self {
+            AckHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => smaller && !taken,
+        }
+    }
+
+    /// Whether reading is a reason to acknowledge before the delay is over, where more than a full segment is not acknowledged
+    /// (`full`) or all is read and the sender has no more for now (`over`).
+    #[inline]
+    pub(crate) fn answers_reading(&self, full: bool, over: bool) -> bool {
+        match self {
+            AckHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => full || over,
+        }
+    }
+
     /// Whether they are where something came again that had been received.
     pub(crate) fn starts_again_after_duplicate(&self) -> bool {
         match self {

@@ -26,7 +26,7 @@ pub(crate) use rtt::RttHost;
 #[cfg(feature = "host-linux")]
 pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
-pub(crate) use window::{Arrived, WindowHost, WindowSetting};
+pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
 #[cfg(feature = "host-linux")]
 use linux::LinuxHost;

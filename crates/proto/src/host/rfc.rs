@@ -1,5 +1,6 @@
 //! The plain host: what a host must decide where the RFCs leave it open, as simply as it can be decided.
 
+use super::window::Room;
 use pathweave_units::Duration;
 
 /// A subflow's queue takes this many of the largest windows so far: one that is out and one behind it.
@@ -52,9 +53,52 @@ impl RfcSubflow {
     }
 }
 
+/// A window moves by at least this, bytes: a full segment, or half of a small buffer.
+//= RFC 9293 §3.8.6.2.2: "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
+//= tests: zero_window::the_right_edge_moves_by_whole_segments
+fn least_step(buffer: u64, full_segment: u64) -> u64 {
+    full_segment.min(buffer / 2).max(1)
+}
+
+/// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
+pub(crate) fn window(room: &Room) -> u64 {
+    let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
+    if free < room.offered + least_step(room.buffer, room.full_segment) { free.min(room.offered) } else { free }
+}
+
+/// Whether the peer is told at once that the window is `possible`, where it has `left` of the last one. The RFCs leave it open.
+/// A segment of its own is worth it where the peer cannot send a full segment and now could, or where the window moves by half
+/// of the buffer; all else goes with the next acknowledgement of data.
+pub(crate) fn tells(buffer: u64, full_segment: u64, left: u64, possible: u64) -> bool {
+    let step = least_step(buffer, full_segment);
+    let more = possible.saturating_sub(left);
+    more >= step && (left < step || more >= buffer / 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn room(occupied: u64, offered: u64) -> Room {
+        Room { buffer: 10_000, occupied, full_segment: 1000, offered, limit: u64::MAX, step: 1 }
+    }
+
+    #[test]
+    fn a_window_moves_by_a_full_segment_at_least() {
+        assert_eq!(window(&room(4000, 5001)), 5001, "999 more are none");
+        assert_eq!(window(&room(4000, 5000)), 6000);
+        assert_eq!(window(&room(9500, 0)), 0, "500 free after a window of none");
+        assert_eq!(window(&Room { buffer: 1000, full_segment: 1000, ..room(400, 100) }), 600, "half of a small buffer");
+        assert_eq!(window(&room(4000, 7000)), 6000, "the edge stays where it is: that is for its owner to see to");
+    }
+
+    #[test]
+    fn a_peer_is_told_when_it_could_not_send_or_has_much_more_room() {
+        assert!(tells(10_000, 1000, 999, 2000));
+        assert!(!tells(10_000, 1000, 999, 1900), "no full step");
+        assert!(!tells(10_000, 1000, 3000, 7999), "the next acknowledgement says it");
+        assert!(tells(10_000, 1000, 3000, 8000), "half of the buffer");
+    }
 
     #[test]
     fn a_subflow_queues_two_of_its_largest_windows() {

@@ -3,9 +3,10 @@
 
 use super::Host;
 #[cfg(feature = "host-linux")]
-use super::linux::window::{READING, Shares};
+use super::linux::window::{self, READING, Shares};
 #[cfg(feature = "host-mptcp-org")]
 use super::mptcp_org::memory;
+use super::rfc;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -35,6 +36,21 @@ pub(crate) struct Arrived {
     pub(crate) saw_full: bool,
     /// The connection uses Multipath TCP.
     pub(crate) mptcp: bool,
+}
+
+/// What a window is made of. Sizes are bytes of data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The receive buffer, and what of it is taken.
+    pub(crate) buffer: u64,
+    pub(crate) occupied: u64,
+    /// A full segment of plain TCP.
+    pub(crate) full_segment: u64,
+    /// What is left of the windows offered so far, on all subflows.
+    pub(crate) offered: u64,
+    /// The most that the subflow at hand may offer, and the smallest step of what it can say.
+    pub(crate) limit: u64,
+    pub(crate) step: u64,
 }
 
 /// A host's rules for one connection's window. Sizes are bytes of data.
@@ -97,9 +113,49 @@ impl WindowHost {
         }
     }
 
+    /// The window that could be offered.
+    pub(crate) fn possible(&self, room: &Room) -> u64 {
+        match self {
+            WindowHost::Rfc => rfc::window(room),
+            #[cfg(feature = "host-linux")]
+            _ => {
+                let free = self.offered_of(room.buffer.saturating_sub(room.occupied));
+                window::possible(room, self.offered_of(room.buffer), free)
+            }
+        }
+    }
+
+    /// Whether acknowledging each segment at once ends where `occupied` bytes of `buffer` are taken.
+    pub(crate) fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
+        match self {
+            WindowHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            _ => self.offered_of(buffer.saturating_sub(occupied)) < self.offered_of(buffer) / 2,
+        }
+    }
+
+    /// Whether the connection's window is so much more than `told`, which the peer was told last, that subflows may tell it.
+    pub(crate) fn is_news(&self, told: u64, possible: u64, mptcp: bool) -> bool {
+        match self {
+            WindowHost::Rfc => true,
+            #[cfg(feature = "host-linux")]
+            _ => window::is_news(told, possible, mptcp),
+        }
+    }
+
+    /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one.
+    pub(crate) fn tells(&self, buffer: u64, full_segment: u64, left: u64, possible: u64) -> bool {
+        match self {
+            WindowHost::Rfc => rfc::tells(buffer, full_segment, left, possible),
+            #[cfg(feature = "host-linux")]
+            _ => window::tells(buffer, left, possible),
+        }
+    }
+
     /// The part of `bytes` of the buffer that may be offered.
+    #[cfg(feature = "host-linux")]
     #[inline]
-    pub(crate) fn offered_of(&self, bytes: u64) -> u64 {
+    fn offered_of(&self, bytes: u64) -> u64 {
         match self {
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.offered_of(bytes),

@@ -167,7 +167,7 @@ impl Receiver {
                 tcp.window_grew();
             }
         }
-        let window = self.window.possible(own.limit, occupied, tcp.window_step());
+        let window = self.window.possible(self.queue.next(), own.limit, occupied, tcp.window_step());
         tcp.decide_ack(now, window, taken);
     }
 
@@ -181,19 +181,16 @@ impl Receiver {
         self.last_offered = window;
     }
 
-    /// Whether there is so much room that the peer should be told of it at once: plain TCP tells at each read; with Multipath TCP
-    /// the whole room must have doubled since it was last told.
-    pub(crate) fn is_worth_telling(&self, occupied: u64, mptcp: bool) -> bool {
-        let room = self.window.possible(u64::MAX, occupied, 1);
-        !mptcp || (room > 0 && room >= 2 * self.last_offered)
+    /// Whether the connection has so much more room than the peer was told that subflows may tell it.
+    pub(crate) fn has_news(&self, occupied: u64, mptcp: bool) -> bool {
+        let room = self.window.possible(self.queue.next(), u64::MAX, occupied, 1);
+        self.window.is_news(self.last_offered, room, mptcp)
     }
 
-    /// Whether a subflow tells the peer of the room that a read has made (RFC 9293 §3.8.6.2.2): a window update is worth a segment
-    /// of its own once the window doubles.
-    pub(crate) fn window_doubles(&self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> bool {
-        let left = tcp.window_left();
-        let possible = self.window.possible(own.limit, occupied, tcp.window_step());
-        2 * left <= self.window.buffer() && possible >= 2 * left && possible > 0
+    /// Whether a subflow tells the peer at once of the room that a read has made: a window update costs a segment.
+    pub(crate) fn tells(&self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> bool {
+        let possible = self.window.possible(self.queue.next(), own.limit, occupied, tcp.window_step());
+        self.window.tells(tcp.window_left(), possible)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The window that a connection offers.
 
 use crate::config::ReceiveBuffer;
-use crate::host::{Arrived, Host, WindowHost, WindowSetting};
+use crate::host::{Arrived, Host, Room, WindowHost, WindowSetting};
 use crate::seq::DataSeq;
 use pathweave_units::{Duration, Instant};
 
@@ -90,9 +90,6 @@ impl ReceiveWindow {
         self.host.first(self.buffer)
     }
 
-    pub(crate) fn buffer(&self) -> u64 {
-        self.buffer
-    }
     /// What may still come of windows offered so far, at most.
     pub(crate) fn promised(&self) -> u64 {
         self.promised
@@ -140,29 +137,34 @@ impl ReceiveWindow {
         self.host.opened(self.buffer, limit, clamp, arrived, occupied)
     }
 
-    /// The window that could be offered with `occupied` bytes in the buffer, by a subflow with this limit and step.
-    pub(crate) fn possible(&self, limit: u64, occupied: u64, step: u64) -> u64 {
-        let buffer = self.host.offered_of(self.buffer);
-        let mut free = self.host.offered_of(self.buffer.saturating_sub(occupied));
-        let segment = self.full_segment.min(self.buffer / 4);
-        if free < buffer / 2 {
-            free -= free % step;
-            if free < buffer / 16 || free < segment {
-                return 0;
-            }
-        }
-        free.min(limit).next_multiple_of(step)
+    /// The window that could be offered from `next` on with `occupied` bytes in the buffer, by a subflow with this limit and
+    /// step.
+    pub(crate) fn possible(&self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
+        let offered = self.edge.max(next).since(next);
+        let (buffer, full_segment) = (self.buffer, self.full_segment);
+        self.host.possible(&Room { buffer, occupied, full_segment, offered, limit, step })
     }
 
-    /// Less than half of the buffer is free: acknowledging each segment at once ends.
-    pub(crate) fn is_tight(&self, occupied: u64) -> bool {
-        self.host.offered_of(self.buffer.saturating_sub(occupied)) < self.host.offered_of(self.buffer) / 2
+    /// Whether so little of the buffer is free that acknowledging each segment at once ends.
+    pub(crate) fn ends_quick_acks(&self, occupied: u64) -> bool {
+        self.host.ends_quick_acks(self.buffer, occupied)
+    }
+
+    /// Whether `possible`, the window of the whole connection, is so much more than `told`, which the peer was told last, that
+    /// subflows may tell it.
+    pub(crate) fn is_news(&self, told: u64, possible: u64, mptcp: bool) -> bool {
+        self.host.is_news(told, possible, mptcp)
+    }
+
+    /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one.
+    pub(crate) fn tells(&self, left: u64, possible: u64) -> bool {
+        self.host.tells(self.buffer, self.full_segment, left, possible)
     }
 
     /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
     /// relative to `next`.
     pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
-        let possible = self.possible(limit, occupied, step);
+        let possible = self.possible(next, limit, occupied, step);
         self.edge = self.edge.max(next + possible);
         self.edge.since(next)
     }

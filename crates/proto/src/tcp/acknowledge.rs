@@ -106,9 +106,7 @@ impl Receiver {
         (received != Received::Duplicate).then_some((len, received == Received::OutOfOrder))
     }
 
-    /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer; where it
-    /// offers less than the last one did, the acknowledgement waits for the reader, unless the data is `taken`: no reader
-    /// waits for it.
+    /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer.
     //= RFC 9293 §3.8.6.3: "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
     //= seconds"
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
@@ -142,7 +140,8 @@ impl Receiver {
             || self.filled_hole
             || self.acks.quick > 0
             || !config.delayed_ack
-            || (unacked > u64::from(self.full_segment) && (around.taken || window >= self.acks.offered));
+            || (unacked > u64::from(self.full_segment)
+                && !self.acks.host.waits_for_reader(window < self.acks.offered, around.taken));
         self.filled_hole = false;
         if at_once {
             self.acks.host.answers_at_once();
@@ -171,7 +170,7 @@ impl Receiver {
     pub(crate) fn after_read(&mut self, at: Option<Instant>, empty: bool) {
         if let AckDue::At(_) = self.acks.due {
             let unacked = self.next - self.acks.acked_next;
-            if unacked > u64::from(self.full_segment) || (self.acks.pushed && empty) {
+            if self.acks.host.answers_reading(unacked > u64::from(self.full_segment), self.acks.pushed && empty) {
                 self.ack_by(at);
             }
         }

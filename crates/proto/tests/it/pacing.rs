@@ -112,7 +112,8 @@ fn acknowledgements_do_not_wait() {
     pair.write(Server, 10_000);
     pair.write(Client, 300_000);
     pair.run_until("the client's data has arrived", secs(1), |p| p.received(Server) == 300_000);
-    pair.run_for(ms(30));
+    // The delay of the last acknowledgement, and its way.
+    pair.run_for(ms(60));
     let acknowledged = pair.subflow(Client, 0);
     assert_eq!(acknowledged.window.in_flight, 0, "all of it is acknowledged");
     assert!(pair.data(Server).count() <= 2, "the server's data waits");

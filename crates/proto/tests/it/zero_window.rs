@@ -97,6 +97,24 @@ fn a_byte_at_a_time_reader_makes_no_silly_segments() {
     }
 }
 
+/// A slow reader's window moves by a full segment at least, or by half of a small buffer, whatever else is acknowledged meanwhile.
+#[test]
+fn the_right_edge_moves_by_whole_segments() {
+    for (buffer, least) in [(14_600, 1448), (2000, 1000)] {
+        let mut pair = full(with_buffer(buffer, false), &[10], 100_000);
+        pair.clear_log();
+        for _ in 0..20_000 {
+            pair.read(Server, 1);
+            pair.run_for(pathweave_units::Duration::from_micros(100));
+        }
+        let edge = |p: &Packet| u64::from(pair.relative_ack(p)) + u64::from(p.segment.window);
+        let mut edges: Vec<u64> = pair.sent(Server).map(edge).collect();
+        edges.dedup();
+        assert!(edges.len() > 5, "{edges:?}");
+        assert!(edges.windows(2).all(|w| w[1] >= w[0] + least), "{buffer}: {edges:?}");
+    }
+}
+
 #[test]
 fn buffers_of_less_than_a_segment_still_work() {
     for mptcp in [false, true] {

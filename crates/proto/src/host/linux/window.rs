@@ -5,7 +5,7 @@
 //! leave.
 
 use super::memory::{KernelBuffers, OVERHEAD, SEGMENTS};
-use crate::host::{Arrived, WindowSetting};
+use crate::host::{Arrived, Room, WindowSetting};
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -20,6 +20,27 @@ const LEAST_OPENING: u32 = 128;
 /// How long a reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by
 /// itself while it takes segments leave earlier, and so not in the same instant.
 pub(crate) const READING: Duration = Duration::from_nanos(500);
+
+/// The window that a kernel could offer where `free` of `buffer` may be: whole steps, and none at all where little is free.
+pub(crate) fn possible(room: &Room, buffer: u64, mut free: u64) -> u64 {
+    if free < buffer / 2 {
+        free -= free % room.step;
+        if free < buffer / 16 || free < room.full_segment.min(room.buffer / 4) {
+            return 0;
+        }
+    }
+    free.min(room.limit).next_multiple_of(room.step)
+}
+
+/// Plain TCP looks at its window at each read; with Multipath TCP the whole window must have doubled since the peer was told.
+pub(crate) fn is_news(told: u64, possible: u64, mptcp: bool) -> bool {
+    !mptcp || (possible > 0 && possible >= 2 * told)
+}
+
+/// A window update is worth a segment of its own once the window doubles.
+pub(crate) fn tells(buffer: u64, left: u64, possible: u64) -> bool {
+    2 * left <= buffer && possible >= 2 * left && possible > 0
+}
 
 /// The rules for one connection's window. Sizes are bytes of data where nothing else is said.
 #[derive(Debug)]
