@@ -1,7 +1,7 @@
 //! `pathweave reproduce --ablate`: which single setting makes a claim hold that fails.
 
 use crate::args::ReproduceOptions;
-use crate::reproduce::Experiment;
+use crate::experiment::Experiment;
 use crate::shard::{Existing, Ready};
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::{Trial, Tried, list};

@@ -72,7 +72,7 @@ pub(crate) struct CompareOptions {
     ///
     /// `connection.KEY` is for every connection and for plain TCP (`connection.receive_buffer=60KB` is a fixed window of 60 KB),
     /// `path.0.KEY` or `path.NAME.KEY` for one path, `path.KEY` for every path, `KEY` for the scenario.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
     /// Writes each run as a line of JSON (docs/results-format.md); with `-` to standard output, which then holds nothing else.
@@ -134,7 +134,7 @@ pub(crate) struct ExplainOptions {
     pub(crate) seed: u64,
 
     /// Overrides a setting of the scenario, as in `compare`; can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
     /// Writes a line of JSON for the run and one for each event; with `-` to standard output.
@@ -355,11 +355,4 @@ fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
 fn shard(text: &str) -> Result<(usize, usize), String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     numbers.filter(|(i, n)| (1..=*n).contains(i)).ok_or_else(|| "write I/N with I from 1 to N, such as 2/4".into())
-}
-
-pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("write KEY=VALUE, such as connection.receive_buffer=60KB".into()),
-    }
 }

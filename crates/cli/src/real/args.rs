@@ -57,7 +57,7 @@ pub(crate) struct PerfOptions {
     pub(crate) congestion: Option<String>,
 
     /// Any other setting of connections in scenarios, such as receive_buffer=8MiB or checksum=true; can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::args::key_value, conflicts_with = "kernel")]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value, conflicts_with = "kernel")]
     pub(crate) settings: Vec<(String, String)>,
 
     /// Seconds to send for [default: 10].
