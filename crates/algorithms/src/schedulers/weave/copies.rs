@@ -35,8 +35,17 @@ impl Weave {
 
     /// When the byte at `at` arrives by the first of those who carry it, s from now; negative: it should have arrived.
     fn due(&self, view: &View<'_>, at: DataSeq) -> f64 {
-        let carried = self.sent.iter().filter(|s| s.range.start <= at && at < s.range.end);
-        let due = carried.map(|s| s.due).min().unwrap_or(view.now);
+        // One plain loop for each half of the ring: hundreds of pieces may be out.
+        let (older, newer) = self.sent.as_slices();
+        let mut due = None;
+        for half in [older, newer] {
+            for sent in half {
+                if sent.range.start <= at && at < sent.range.end {
+                    due = Some(due.map_or(sent.due, |before: Instant| before.min(sent.due)));
+                }
+            }
+        }
+        let due = due.unwrap_or(view.now);
         if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
     }
 
@@ -104,12 +113,16 @@ impl Weave {
             if !self.path(lane.s.id).idle(view.now, patience) {
                 continue;
             }
-            let (last, owners) = view.queue.spans_from(view.first_unacked()).last()?;
+            let bytes = REFRESHING.min(u64::from(lane.s.window_space())) * u64::from(lane.s.mss.max(1));
+            let end = view.queue.assigned_end();
+            let start = DataSeq(end.0.saturating_sub(bytes)).max(view.first_unacked());
+            let last = view.queue.span_at(start).filter(|(span, _)| span.end == end);
+            // The last span is shorter than a copy: it has to be looked for.
+            let (last, owners) = last.or_else(|| view.queue.spans_from(start).last())?;
             if owners.contains(lane.s.id) {
                 continue;
             }
-            let bytes = REFRESHING.min(u64::from(lane.s.window_space())) * u64::from(lane.s.mss.max(1));
-            let start = DataSeq(last.end.0.saturating_sub(bytes)).max(last.start);
+            let start = start.max(last.start);
             let reason = Reason::new("unused for long: a copy of what is out, to know the path");
             return Some(self.assign(&lane.clone(), start..last.end, reason));
         }
