@@ -3,8 +3,9 @@
 use super::word;
 use crate::run::root;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const SOURCES: &str = "crates/algorithms/src/schedulers";
 /// The sections that each scheduler's module documentation has, in this order.
@@ -61,20 +62,29 @@ impl Doc {
     }
 }
 
+/// The name of a module by its file: that of its folder, where it has one.
+fn module_name(file: &Path) -> Option<&OsStr> {
+    match file.file_stem()? {
+        stem if stem == "mod" => file.parent()?.file_name(),
+        stem => Some(stem),
+    }
+}
+
 /// The documentation of the file that declares a scheduler.
 pub(super) fn module_doc(name: &str) -> Result<Doc, String> {
     let folder = root().join(SOURCES);
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(&folder).map_err(|e| format!("{SOURCES}: {e}"))?.flatten().map(|f| f.path()).collect();
+    let entries = fs::read_dir(&folder).map_err(|e| format!("{SOURCES}: {e}"))?.flatten().map(|f| f.path());
+    // A scheduler of several files is a folder.
+    let mut files: Vec<PathBuf> = entries.map(|f| if f.is_dir() { f.join("mod.rs") } else { f }).collect();
     files.sort();
     // The one called like it first: several may share a declaration.
     let stem = name.replace('-', "_");
-    files.sort_by_key(|f| f.file_stem().is_none_or(|s| *s != *stem));
+    let is_own = |f: &Path| module_name(f).is_some_and(|s| *s == *stem);
+    files.sort_by_key(|f| !is_own(f));
     let declares = format!("\"{name}\"");
     for file in files.into_iter().filter(|f| f.extension().is_some_and(|e| e == "rs")) {
         let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let own_file = file.file_stem().is_some_and(|s| *s == *stem);
-        if text.starts_with("//!") && text.contains("SchedulerEntry") && (own_file || text.contains(&declares)) {
+        if text.starts_with("//!") && text.contains("SchedulerEntry") && (is_own(&file) || text.contains(&declares)) {
             return Ok(Doc::new(file.strip_prefix(root()).unwrap_or(&file).display().to_string(), &text));
         }
     }
