@@ -267,6 +267,51 @@ mod tests {
         assert!(q.complete() && !q.drained());
     }
 
+    /// Packets of one byte, each in a block of its own.
+    #[test]
+    fn small_pieces_that_wait_are_copied_together() {
+        let block = |i: u64| Bytes::from(vec![i as u8; 2048]);
+        let blocks: Vec<Bytes> = (0..20_000).map(block).collect();
+        let mut q = Reassembly::new(2048);
+        let insert = |q: &mut Reassembly, at: u64| {
+            q.insert(DataSeq(at), Payload::Bytes(blocks[at as usize].slice(5..6)), u64::MAX);
+        };
+        // Out of order, without gaps; then in order.
+        (10_000..20_000).for_each(|at| insert(&mut q, at));
+        assert!(q.held.len() < 4, "{} pieces", q.held.len());
+        (0..10_000).for_each(|at| insert(&mut q, at));
+        assert!(q.held.is_empty() && q.ready.len() < 10, "{} pieces", q.ready.len());
+        let shared = blocks.iter().filter(|b| !b.is_unique()).count();
+        assert_eq!(shared, 1, "the first was not copied: a reader takes it at once, mostly");
+        let mut read = Vec::new();
+        while let Some(payload) = q.read(1000) {
+            read.extend(payload.to_vec());
+        }
+        assert!(read.iter().enumerate().all(|(i, byte)| *byte == i as u8) && read.len() == 20_000);
+        assert_eq!(q.lent.charged(), 0);
+    }
+
+    /// What would keep too much alive is copied, in order and out of order.
+    #[test]
+    fn beyond_the_limit_data_is_copied() {
+        let blocks: Vec<Bytes> = (0..40u8).map(|i| Bytes::from(vec![i; 2048])).collect();
+        let mut q = Reassembly::new(2048);
+        for (i, block) in (0..).zip(&blocks) {
+            // Every other piece is missing at first.
+            let at = if i < 20 { 2 * i } else { 2 * (i - 20) + 1 };
+            q.insert(DataSeq(at * 1000), Payload::Bytes(block.slice(..1000)), 20_000);
+            assert!(q.lent.charged() <= 20_000 + 2048);
+        }
+        let shared = blocks.iter().filter(|b| !b.is_unique()).count();
+        assert!((9..=11).contains(&shared), "{shared} blocks");
+        let mut read = 0;
+        while let Some(payload) = q.read(u64::MAX) {
+            read += payload.len();
+        }
+        assert_eq!((read, q.lent.charged()), (40_000, 0));
+        assert!(blocks.iter().all(Bytes::is_unique));
+    }
+
     proptest! {
         #[test]
         fn every_byte_comes_out_once_in_order_and_never_changes(

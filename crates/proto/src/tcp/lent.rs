@@ -59,6 +59,12 @@ impl Lent {
         charge
     }
 
+    /// What is charged now, bytes.
+    #[cfg(test)]
+    pub(crate) fn charged(&self) -> u64 {
+        self.bytes
+    }
+
     /// A piece has gone.
     #[inline]
     pub(crate) fn give_back(&mut self, charge: u32) {
