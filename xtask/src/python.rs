@@ -36,7 +36,7 @@ pub(crate) fn write_reference() -> Result<(), String> {
     let python = interpreter().ok_or("there is no Python 3.11 or later")?;
     let environment = Environment::new(python)?;
     environment.wheel()?;
-    run(environment.program("python").args(["python/reference.py", "docs/python-api.md"]))
+    run(environment.program("python").args(["-P", "python/reference.py", "docs/python-api.md"]))
 }
 
 /// The first of the usual names that is new enough.
@@ -108,7 +108,8 @@ impl Environment {
         };
         pytest(&[])?;
         pytest(&["--doctest-modules", "--pyargs", "pathweave"])?;
-        run(self.program("python").args(["python/reference.py", "--check", "docs/python-api.md"]))
+        // Not the sources beside it: the installed package.
+        run(self.program("python").args(["-P", "python/reference.py", "--check", "docs/python-api.md"]))
     }
 }
 
