@@ -9,7 +9,7 @@ mod kernel;
 mod rows;
 
 use crate::results;
-use crate::run::{program, works};
+use crate::run::{program, target, works};
 use crate::steps::Counts;
 use kernel::Kernel;
 use std::process::{Child, Command, Stdio};
@@ -27,7 +27,8 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
         return Ok(());
     }
     results::build()?;
-    let this = std::env::current_exe().map_err(|e| e.to_string())?;
+    // A test run may have built this program anew: what is there now has the same name.
+    let this = target().join("debug/xtask");
     let mut command = program("unshare", "--net --pid --fork --kill-child --mount-proc --");
     command.arg(this).arg(INSIDE).args(quick.then_some("--quick"));
     println!("$ unshare --net ... xtask {INSIDE}");

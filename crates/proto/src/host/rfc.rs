@@ -63,7 +63,10 @@ fn least_step(buffer: u64, full_segment: u64) -> u64 {
 /// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
 pub(crate) fn window(room: &Room) -> u64 {
     let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
-    if free < room.offered + least_step(room.buffer, room.full_segment) { free.min(room.offered) } else { free }
+    // Less than one step of the window scale reads as no window. Where nothing is left to be read, nothing else would open it.
+    let closed_for_good = room.occupied == 0 && room.offered < room.step;
+    let stays = free < room.offered + least_step(room.buffer, room.full_segment) && !closed_for_good;
+    if stays { free.min(room.offered) } else { free }
 }
 
 /// Whether the peer is told at once that the window is `possible`, where it has `left` of the last one. The RFCs leave it open.
@@ -89,6 +92,8 @@ mod tests {
         assert_eq!(window(&room(4000, 5000)), 6000);
         assert_eq!(window(&room(9500, 0)), 0, "500 free after a window of none");
         assert_eq!(window(&Room { buffer: 1000, full_segment: 1000, ..room(400, 100) }), 600, "half of a small buffer");
+        let coarse = Room { step: 16_384, ..room(0, 10_000) };
+        assert_eq!(window(&coarse), 16_384, "the window of a SYN is finer than those that follow");
         assert_eq!(window(&room(4000, 7000)), 6000, "the edge stays where it is: that is for its owner to see to");
     }
 
