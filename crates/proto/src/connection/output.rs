@@ -77,7 +77,7 @@ impl Connection {
             if self.receiver.window.ends_quick_acks(occupied) {
                 subflow.tcp.end_quick_acks();
             }
-            self.receiver.offer(&subflow.window, occupied, subflow.tcp.window_step())
+            self.receiver.offer(&subflow.tcp, &subflow.window, occupied)
         };
         self.receiver.note_offered(offered);
         subflow.tcp.header(now, out, offered, segment);

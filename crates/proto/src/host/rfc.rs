@@ -53,11 +53,11 @@ impl RfcSubflow {
     }
 }
 
-/// A window moves by at least this, bytes: a full segment, or half of a small buffer.
+/// A window moves by at least this, bytes: a full segment as the peer sends them, or half of a small buffer.
 //= RFC 9293 §3.8.6.2.2: "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
 //= tests: zero_window::the_right_edge_moves_by_whole_segments
-fn least_step(buffer: u64, full_segment: u64) -> u64 {
-    full_segment.min(buffer / 2).max(1)
+fn least_step(buffer: u64, largest_segment: u64) -> u64 {
+    largest_segment.min(buffer / 2).max(1)
 }
 
 /// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
@@ -65,15 +65,15 @@ pub(crate) fn window(room: &Room) -> u64 {
     let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
     // Less than one step of the window scale reads as no window. Where nothing is left to be read, nothing else would open it.
     let closed_for_good = room.occupied == 0 && room.offered < room.step;
-    let stays = free < room.offered + least_step(room.buffer, room.full_segment) && !closed_for_good;
+    let stays = free < room.offered + least_step(room.buffer, room.largest_segment) && !closed_for_good;
     if stays { free.min(room.offered) } else { free }
 }
 
 /// Whether the peer is told at once that the window is `possible`, where it has `left` of the last one. The RFCs leave it open.
 /// A segment of its own is worth it where the peer cannot send a full segment and now could, or where the window moves by half
 /// of the buffer; all else goes with the next acknowledgement of data.
-pub(crate) fn tells(buffer: u64, full_segment: u64, left: u64, possible: u64) -> bool {
-    let step = least_step(buffer, full_segment);
+pub(crate) fn tells(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
+    let step = least_step(buffer, largest_segment);
     let more = possible.saturating_sub(left);
     more >= step && (left < step || more >= buffer / 2)
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn room(occupied: u64, offered: u64) -> Room {
-        Room { buffer: 10_000, occupied, full_segment: 1000, offered, limit: u64::MAX, step: 1 }
+        Room { buffer: 10_000, occupied, full_segment: 1000, largest_segment: 1000, offered, limit: u64::MAX, step: 1 }
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(window(&room(4000, 5001)), 5001, "999 more are none");
         assert_eq!(window(&room(4000, 5000)), 6000);
         assert_eq!(window(&room(9500, 0)), 0, "500 free after a window of none");
-        assert_eq!(window(&Room { buffer: 1000, full_segment: 1000, ..room(400, 100) }), 600, "half of a small buffer");
+        assert_eq!(window(&Room { buffer: 1000, ..room(400, 100) }), 600, "half of a small buffer");
         let coarse = Room { step: 16_384, ..room(0, 10_000) };
         assert_eq!(window(&coarse), 16_384, "the window of a SYN is finer than those that follow");
         assert_eq!(window(&room(4000, 7000)), 6000, "the edge stays where it is: that is for its owner to see to");

@@ -46,6 +46,8 @@ pub(crate) struct Room {
     pub(crate) occupied: u64,
     /// A full segment of plain TCP.
     pub(crate) full_segment: u64,
+    /// The largest segment that came on the subflow at hand.
+    pub(crate) largest_segment: u64,
     /// What is left of the windows offered so far, on all subflows.
     pub(crate) offered: u64,
     /// The most that the subflow at hand may offer, and the smallest step of what it can say.
@@ -143,10 +145,11 @@ impl WindowHost {
         }
     }
 
-    /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one.
-    pub(crate) fn tells(&self, buffer: u64, full_segment: u64, left: u64, possible: u64) -> bool {
+    /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one
+    /// and `largest_segment` came on it.
+    pub(crate) fn tells(&self, buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
         match self {
-            WindowHost::Rfc => rfc::tells(buffer, full_segment, left, possible),
+            WindowHost::Rfc => rfc::tells(buffer, largest_segment, left, possible),
             #[cfg(feature = "host-linux")]
             _ => window::tells(buffer, left, possible),
         }

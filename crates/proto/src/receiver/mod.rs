@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use reassembly::Reassembly;
-use window::{ReceiveWindow, SubflowWindow};
+use window::{ReceiveWindow, Says, SubflowWindow};
 
 /// Data this far beyond the offered window is still taken: the window field's rounding.
 pub(crate) const WINDOW_SLACK: u64 = 1 << 14;
@@ -167,13 +167,13 @@ impl Receiver {
                 tcp.window_grew();
             }
         }
-        let window = self.window.possible(self.queue.next(), own.limit, occupied, tcp.window_step());
+        let window = self.window.possible(self.queue.next(), occupied, &Says::of(tcp, own));
         tcp.decide_ack(now, window, taken);
     }
 
-    /// The window for the next segment of a subflow with this window of its own and this step.
-    pub(crate) fn offer(&mut self, own: &SubflowWindow, occupied: u64, step: u64) -> u64 {
-        self.window.offer(self.queue.next(), own.limit, occupied, step)
+    /// The window for the next segment of a subflow with this window of its own.
+    pub(crate) fn offer(&mut self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> u64 {
+        self.window.offer(self.queue.next(), occupied, &Says::of(tcp, own))
     }
 
     /// This window goes out with a segment.
@@ -183,14 +183,16 @@ impl Receiver {
 
     /// Whether the connection has so much more room than the peer was told that subflows may tell it.
     pub(crate) fn has_news(&self, occupied: u64, mptcp: bool) -> bool {
-        let room = self.window.possible(self.queue.next(), u64::MAX, occupied, 1);
+        let room =
+            self.window.possible(self.queue.next(), occupied, &Says { limit: u64::MAX, step: 1, largest_segment: 1 });
         self.window.is_news(self.last_offered, room, mptcp)
     }
 
     /// Whether a subflow tells the peer at once of the room that a read has made: a window update costs a segment.
     pub(crate) fn tells(&self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> bool {
-        let possible = self.window.possible(self.queue.next(), own.limit, occupied, tcp.window_step());
-        self.window.tells(tcp.window_left(), possible)
+        let says = Says::of(tcp, own);
+        let possible = self.window.possible(self.queue.next(), occupied, &says);
+        self.window.tells(says.largest_segment, tcp.window_left(), possible)
     }
 }
 
@@ -203,8 +205,9 @@ mod tests {
     /// RFC 9293 §3.8.6: what was offered may come, in any order, whatever became of the buffer since.
     #[test]
     fn after_a_smaller_buffer_all_that_was_offered_is_taken() {
+        let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
         let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(400_000), true, &Host::Rfc, (1460, 1448));
-        window.offer(DataSeq(0), u64::MAX, 0, 1);
+        window.offer(DataSeq(0), 0, &says);
         let mut receiver = Receiver::new(window, 2048);
         receiver.window.resize(ReceiveBuffer::Fixed(30_000));
         let mut insert = |at: u64| receiver.insert(DataSeq(at), Payload::Virtual { start: at, len: 1000 }, true);
@@ -214,10 +217,6 @@ mod tests {
         assert_eq!(receiver.next(), DataSeq(390_000));
         assert!(receiver.acceptable(true) >= 390_000, "on a subflow with a hole the rest of it may still come");
         assert_eq!(receiver.window.edge(), DataSeq(400_000), "nothing was taken back");
-        assert_eq!(
-            receiver.window.offer(DataSeq(390_000), u64::MAX, 0, 1),
-            30_000,
-            "and only the new buffer is offered"
-        );
+        assert_eq!(receiver.window.offer(DataSeq(390_000), 0, &says), 30_000, "and only the new buffer is offered");
     }
 }

@@ -3,6 +3,7 @@
 use crate::config::ReceiveBuffer;
 use crate::host::{Arrived, Host, Room, WindowHost, WindowSetting};
 use crate::seq::DataSeq;
+use crate::tcp::Tcp;
 use pathweave_units::{Duration, Instant};
 
 /// What a subflow's own acknowledgements may offer of the connection's window.
@@ -17,6 +18,24 @@ pub(crate) struct SubflowWindow {
 impl Default for SubflowWindow {
     fn default() -> Self {
         SubflowWindow { limit: 0, clamp: u64::MAX }
+    }
+}
+
+/// What a subflow can say of the connection's window. Sizes are bytes of data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Says {
+    /// The most that it may offer.
+    pub(crate) limit: u64,
+    /// The smallest step of what its header can tell.
+    pub(crate) step: u64,
+    /// The largest segment that came on it.
+    pub(crate) largest_segment: u64,
+}
+
+impl Says {
+    /// What a subflow with this window of its own can say.
+    pub(crate) fn of(tcp: &Tcp, own: &SubflowWindow) -> Self {
+        Says { limit: own.limit, step: tcp.window_step(), largest_segment: tcp.largest_received().into() }
     }
 }
 
@@ -137,12 +156,12 @@ impl ReceiveWindow {
         self.host.opened(self.buffer, limit, clamp, arrived, occupied)
     }
 
-    /// The window that could be offered from `next` on with `occupied` bytes in the buffer, by a subflow with this limit and
-    /// step.
-    pub(crate) fn possible(&self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
+    /// The window that could be offered from `next` on with `occupied` bytes in the buffer, by a subflow that can say this.
+    pub(crate) fn possible(&self, next: DataSeq, occupied: u64, says: &Says) -> u64 {
         let offered = self.edge.max(next).since(next);
         let (buffer, full_segment) = (self.buffer, self.full_segment);
-        self.host.possible(&Room { buffer, occupied, full_segment, offered, limit, step })
+        let Says { limit, step, largest_segment } = *says;
+        self.host.possible(&Room { buffer, occupied, full_segment, largest_segment, offered, limit, step })
     }
 
     /// Whether so little of the buffer is free that acknowledging each segment at once ends.
@@ -157,14 +176,15 @@ impl ReceiveWindow {
     }
 
     /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one.
-    pub(crate) fn tells(&self, left: u64, possible: u64) -> bool {
-        self.host.tells(self.buffer, self.full_segment, left, possible)
+    /// The largest segment that came on it has `largest_segment` bytes.
+    pub(crate) fn tells(&self, largest_segment: u64, left: u64, possible: u64) -> bool {
+        self.host.tells(self.buffer, largest_segment, left, possible)
     }
 
     /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
     /// relative to `next`.
-    pub(crate) fn offer(&mut self, next: DataSeq, limit: u64, occupied: u64, step: u64) -> u64 {
-        let possible = self.possible(next, limit, occupied, step);
+    pub(crate) fn offer(&mut self, next: DataSeq, occupied: u64, says: &Says) -> u64 {
+        let possible = self.possible(next, occupied, says);
         self.edge = self.edge.max(next + possible);
         self.edge.since(next)
     }

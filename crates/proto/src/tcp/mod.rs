@@ -160,6 +160,10 @@ impl Tcp {
     pub(crate) fn saw_full_segment(&self) -> bool {
         self.receiver.full_segment() >= self.agreed.mss
     }
+    /// Data bytes of the largest segment that came so far.
+    pub(crate) fn largest_received(&self) -> u32 {
+        self.receiver.full_segment()
+    }
     /// Round-trip time as the receiver measures it by the peer's echoed timestamps.
     pub(crate) fn receiver_rtt(&self) -> Option<Duration> {
         self.receiver.rtt()
