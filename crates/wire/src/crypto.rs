@@ -1,7 +1,7 @@
 //! Tokens, initial data sequence numbers and HMACs of RFC 8684 §3.1–3.4.
 
 use crate::mptcp::{AddressId, Key, Token};
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -70,17 +70,18 @@ pub fn add_address_hmac(sender: Key, receiver: Key, id: AddressId, address: IpAd
     u64::from_be_bytes(last)
 }
 
-/// A number of a pair of addresses that only who knows `secret` can tell: the leftmost 32 bits of an HMAC over both.
-pub fn address_pair_number(secret: &[u8; 32], local: IpAddr, remote: IpAddr) -> u32 {
-    let mut message = Vec::with_capacity(32);
+/// Numbers of a pair of addresses with their ports that only who knows `secret` can tell: the first words of an HMAC over them.
+pub fn address_pair_numbers(secret: &[u8; 32], local: SocketAddr, remote: SocketAddr) -> [u32; 2] {
+    let mut message = Vec::with_capacity(36);
     for address in [local, remote] {
-        match address {
+        match address.ip() {
             IpAddr::V4(a) => message.extend_from_slice(&a.octets()),
             IpAddr::V6(a) => message.extend_from_slice(&a.octets()),
         }
+        message.extend_from_slice(&address.port().to_be_bytes());
     }
     let digest = hmac_sha256(secret, &message);
-    u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
+    [0, 4].map(|at| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]))
 }
 
 /// Compares two HMACs in constant time, so that the duration does not show where they differ.

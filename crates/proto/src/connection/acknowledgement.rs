@@ -36,8 +36,8 @@ impl Connection {
             }
         };
         let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
-        if ack > self.sender.map.written_end() + fin {
-            // Beyond what was ever sent: ignored.
+        if ack > self.sender.map.assigned_end() + fin {
+            // Beyond what any subflow was given: ignored.
             return;
         }
         if changes.una_advanced() {
@@ -142,7 +142,7 @@ impl Connection {
         if changes.ended == Some(Ended::NeverEstablished)
             && let Some(subflow) = self.subflows.get_mut(id)
         {
-            let reset = subflow.tcp.reset_segment();
+            let reset = subflow.tcp.reset_segment(now);
             self.control.push_back(reset);
         }
         if let Some(ended) = changes.ended {

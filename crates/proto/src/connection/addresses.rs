@@ -67,9 +67,24 @@ impl Connection {
     pub fn add_address(&mut self, address: IpAddr, meta: PathMeta) {
         let Some(id) = self.addresses.add_local(address, meta) else { return };
         match (self.mode, self.role) {
-            (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => self.addresses.announce(&keys, id, address),
+            (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => {
+                self.addresses.announce(&keys, id, address, None);
+            }
             _ => self.joins.request(),
         }
+    }
+
+    /// Tells the peer of an address of this host, whichever side this is: the peer may join it, at this port or at the connection's.
+    /// Returns whether the peer is told, which it is only with Multipath TCP.
+    //= RFC 8684 §3.4.1: "there may be cases (such as port-based load balancing) where the explicit specification of a different port
+    //= is required"
+    //= tests: add_addr::a_client_announces_too_and_with_a_port
+    pub fn announce_address(&mut self, address: IpAddr, meta: PathMeta, port: Option<u16>) -> bool {
+        let Some(keys) = self.mode.keys() else { return false };
+        let known = self.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
+        let Some(id) = known.or_else(|| self.addresses.add_local(address, meta)) else { return false };
+        self.addresses.announce(&keys, id, address, port);
+        true
     }
 
     /// This host loses an address: the peer is told, and subflows from there end. "A subflow that is still functioning MUST be

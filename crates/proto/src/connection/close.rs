@@ -7,6 +7,7 @@ use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
+use pathweave_wire::{Flags, Segment};
 
 /// The least time after which a DATA_FIN goes out again.
 const FIRST_DATA_FIN_WAIT: Duration = Duration::from_millis(200);
@@ -49,11 +50,19 @@ pub(super) struct Lifecycle {
     pub(super) progress_at: Instant,
     /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to acknowledge.
     pub(super) stream_moved_at: Instant,
+    /// The application is gone, and reads no more.
+    pub(super) left: bool,
 }
 
 impl Lifecycle {
     pub(super) fn new(now: Instant) -> Self {
-        Lifecycle { phase: Phase::Connecting, data_fin: DataFin::NotRequested, progress_at: now, stream_moved_at: now }
+        Lifecycle {
+            phase: Phase::Connecting,
+            data_fin: DataFin::NotRequested,
+            progress_at: now,
+            stream_moved_at: now,
+            left: false,
+        }
     }
 
     /// The first subflow's handshake was completed, whatever came after it.
@@ -100,6 +109,28 @@ impl Connection {
         }
     }
 
+    /// The application goes: it neither writes nor reads any more. Where data has come that it has not read, or comes later, the
+    /// peer is told that it is lost: the connection is aborted. Otherwise it ends as by [`Connection::close`], and gives up where the
+    /// peer does not end its direction within `close_timeout`.
+    //= RFC 9293 §3.6.1: "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
+    //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
+    //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
+    pub fn leave(&mut self, now: Instant) {
+        self.life.left = true;
+        if self.receiver.ready_bytes() > 0 {
+            return self.abort(now);
+        }
+        self.life.progress_at = now;
+        self.close(now);
+    }
+
+    /// Data has come for an application that is gone.
+    pub(super) fn follow_leaving(&mut self, now: Instant) {
+        if self.life.left && self.life.error().is_none() && self.receiver.ready_bytes() > 0 {
+            self.abort(now);
+        }
+    }
+
     /// Ends everything at once: the peer is told by fast close, or by resets.
     //= RFC 8684 §3.5: "Option R (RST): Host A sends a RST containing the MP_FASTCLOSE option on all subflows,
     //= containing the key of Host B"
@@ -107,7 +138,7 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         let key = self.mode.keys().map(|keys| keys.remote);
         for subflow in self.subflows.established_mut() {
-            let mut reset = subflow.tcp.reset_segment();
+            let mut reset = subflow.tcp.reset_segment(now);
             if let Some(receiver) = key {
                 reset.options.mptcp.push(MptcpOption::FastClose { receiver });
             }
@@ -204,10 +235,30 @@ impl Connection {
             return;
         }
         for subflow in self.subflows.established_mut() {
-            self.control.push_back(subflow.tcp.reset_segment());
+            self.control.push_back(subflow.tcp.reset_segment(now));
         }
         self.abort_subflows();
         self.fail(now, ConnectionError::Reset);
+    }
+
+    /// A subflow that only waits for old segments ends, where this SYN opens a new connection between its addresses.
+    //= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
+    //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not
+    #[cold]
+    pub(crate) fn gives_way(&mut self, now: Instant, id: SubflowId, syn: &Segment) -> bool {
+        let Some(subflow) = self.subflows.get_mut(id) else { return false };
+        if !subflow.is_between(&syn.dst, &syn.src) || syn.flags.contains(Flags::ACK) {
+            return false;
+        }
+        if subflow.tcp.is_closed() {
+            return true;
+        }
+        if !subflow.tcp.gives_way(syn) {
+            return false;
+        }
+        subflow.tcp.abort();
+        self.follow_close(now);
+        true
     }
 
     /// Both directions ended at the data level: the subflows close. All subflows closed: the connection is over.
@@ -319,7 +370,7 @@ impl Connection {
         let over = self.is_over();
         for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
             // The peer need not find out by a timeout of its own, if it is there after all.
-            self.control.push_back(subflow.tcp.reset_segment());
+            self.control.push_back(subflow.tcp.reset_segment(now));
         }
         self.abort_subflows();
         if over {

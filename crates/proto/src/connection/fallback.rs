@@ -11,13 +11,15 @@ use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
 
 /// How often an MP_FAIL without an answer is repeated, a second apart.
 const FAIL_TRIES: u32 = 8;
+/// The acknowledgements of a round trip say it once; of so long, where that is not known.
+const FAIL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Whether plain TCP may take up the stream, and what is still to be said on the way back to it.
 #[derive(Debug, Default)]
@@ -35,8 +37,9 @@ pub(super) struct Fallback {
 /// What is still to be said on the way back to plain TCP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FallbackSignals {
-    /// MP_FAIL with this number, on acknowledgements.
+    /// MP_FAIL with this number, on an acknowledgement; and when it was said last.
     fail: Option<u64>,
+    said_at: Option<Instant>,
     tries: u32,
     infinite_mapping: Option<InfiniteMapping>,
     /// The numbers of the time before: a mapping that a segment still carries must not contradict the stream.
@@ -53,6 +56,11 @@ struct InfiniteMapping {
 }
 
 impl FallbackSignals {
+    /// One acknowledgement is to carry MP_FAIL; where nobody answers, further ones, but not each.
+    fn say_fail(&mut self, dsn: u64) {
+        (self.fail, self.said_at) = (Some(dsn), None);
+    }
+
     /// Whether MP_FAIL still has to be said by plain TCP after this segment, which is more than an acknowledgement.
     pub(super) fn waits_for_room(&self, segment: &Segment) -> bool {
         let more = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
@@ -255,7 +263,7 @@ impl Connection {
                 //= send back an MP_FAIL option on the subflow-level ACK"
                 //= tests: checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
                 self.distrust(id);
-                self.fallback.signals.fail = Some(dsn);
+                self.fallback.signals.say_fail(dsn);
                 if let Some(subflow) = self.subflows.get_mut(id) {
                     subflow.tcp.signal();
                 }
@@ -306,7 +314,7 @@ impl Connection {
     fn answer_fail(&mut self, id: SubflowId, next: u64) {
         let Some(subflow) = self.subflows.get_mut(id).filter(|s| !s.mappings.failed) else { return };
         subflow.tcp.signal();
-        self.fallback.signals.fail = Some(next);
+        self.fallback.signals.say_fail(next);
     }
 
     /// What the subflow carries is the stream in order: its sequence is the stream's own.
@@ -353,6 +361,7 @@ impl Connection {
             }
             if subflow.mappings.failed && self.fallback.signals.tries < FAIL_TRIES {
                 self.fallback.signals.tries += 1;
+                self.fallback.signals.said_at = None;
                 subflow.mappings.wait_again(now);
                 subflow.tcp.signal();
             } else if subflow.mappings.failed || self.subflows.iter().any(|s| s.id != id && s.usable()) {
@@ -379,11 +388,17 @@ impl Connection {
     }
 
     /// The same on an acknowledgement.
-    pub(super) fn add_signals(&mut self, segment: &mut Segment) {
+    pub(super) fn add_signals(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
         let Some(dsn) = self.fallback.signals.fail else { return };
+        // Until an answer can be here, further acknowledgements need not say it.
+        let round = self.subflows.get(id).and_then(|s| s.tcp.rtt().srtt()).unwrap_or(FAIL_INTERVAL);
+        if !self.is_plain() && self.fallback.signals.said_at.is_some_and(|at| now.since(at) < round) {
+            return;
+        }
         let option = MptcpOption::Fail { dsn };
         if option.wire_len() <= segment.options.free_bytes() {
             segment.options.mptcp.push(option);
+            self.fallback.signals.said_at = Some(now);
             if self.is_plain() {
                 self.fallback.signals.fail = None;
             }

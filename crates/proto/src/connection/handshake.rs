@@ -39,6 +39,12 @@ impl Mode {
     }
 }
 
+/// SYNs with MP_CAPABLE that nobody answers before plain TCP is tried.
+//= RFC 8684 §3.1: "It is expected that a sender will eventually fall back to single-path TCP (i.e., without the MP_CAPABLE
+//= option) in order to work around middleboxes that may drop packets with unknown options"
+//= tests: mp_capable::a_syn_that_is_dropped_twice_goes_out_as_plain_tcps
+const CAPABLE_TRIES: u32 = 2;
+
 /// The protocol version that we speak.
 const VERSION: u8 = 1;
 
@@ -237,6 +243,8 @@ impl Connection {
         let flags = self.capable_flags();
         let server = segment.flags.contains(Flags::ACK);
         match (subflow.join, self.mode) {
+            // What answers an earlier SYN after all still decides.
+            (Join::Initial, Mode::Negotiating { .. }) if !server && subflow.tcp.syns_unanswered() >= CAPABLE_TRIES => {}
             (Join::Initial, Mode::Negotiating { local }) => {
                 let content = if server { CapableContent::SynAck { sender: local } } else { CapableContent::Syn };
                 segment.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content }));
@@ -244,8 +252,9 @@ impl Connection {
             (Join::Pending { local_nonce, remote_nonce }, Mode::Agreed(keys) | Mode::Confirmed(keys)) => {
                 let option = if server {
                     let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
+                    // What this side asks for, not what the peer has asked of us.
                     MpJoin::SynAck {
-                        backup: subflow.backup,
+                        backup: subflow.meta.backup,
                         address_id: subflow.local_id,
                         hmac: crypto::join_hmac_64(&hmac),
                         nonce: local_nonce,

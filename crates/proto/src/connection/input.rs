@@ -61,7 +61,10 @@ impl Connection {
         if changes.verdict == Verdict::Refused {
             self.refuse_segment(segment);
         }
-        if changes.verdict == Verdict::Challenged
+        //= RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply (unless the RST bit
+        //= is set"
+        //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
+        if (changes.verdict == Verdict::Challenged || changes.outdated)
             && self.challenges.allows(now)
             && let Some(subflow) = self.subflows.get_mut(id)
         {
@@ -98,6 +101,7 @@ impl Connection {
             }
         }
         self.apply_changes(now, id, &changes);
+        self.follow_leaving(now);
         if changes.established {
             // One more subflow's send buffer.
             self.report_writable();
@@ -124,7 +128,7 @@ impl Connection {
             return dss.map_or(Ok(()), |dss| self.check_signal_of_plain(dss, fin));
         }
         match dss {
-            Some(dss) => self.take_data_signal(now, id, dss)?,
+            Some(dss) => self.take_data_signal(now, id, dss, segment.sequence_len() == 0)?,
             None => self.miss_data_signal(id, segment)?,
         }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
@@ -138,13 +142,18 @@ impl Connection {
         Ok(())
     }
 
-    fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss) -> Result<(), MappingError> {
+    /// `empty`: the segment has neither data nor a FIN.
+    fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss, empty: bool) -> Result<(), MappingError> {
         self.confirm();
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.data_signal_seen = true;
         }
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len == 0 && !dss.data_fin {
+            if empty {
+                // It maps nothing: an infinite mapping comes with the data that it is for, as in the kernel.
+                return Ok(());
+            }
             return self.take_infinite_mapping(now, id, mapping);
         }
         //= RFC 8684 §3.3: "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake,
@@ -311,7 +320,7 @@ impl Connection {
     #[cold]
     pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let mut reset = subflow.tcp.reset_segment();
+        let mut reset = subflow.tcp.reset_segment(now);
         reset.options.mptcp.extend_from_slice(options);
         subflow.tcp.abort();
         self.control.push_back(reset);

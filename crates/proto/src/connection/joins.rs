@@ -100,7 +100,7 @@ impl Connection {
         let protected = self.config.protect_initial_address && syn.dst == self.addresses.initial_local();
         let taken = self.subflows.iter().filter(|s| !s.has_ended() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
-        if protected || syn.dst.port() != self.addresses.initial_local().port() || taken >= limit {
+        if protected || !self.addresses.takes_joins(&syn.dst) || taken >= limit {
             return Err(ResetReason::Prohibited);
         }
         let controller = self.config.congestion.build().map_err(|_| ResetReason::LackOfResources)?;
@@ -144,11 +144,19 @@ impl Connection {
             self.subflows.add_late_join(subflow);
             return None;
         }
-        if !subflow.tcp.is_plausible(segment, self.receiver.window.promised()) || segment.flags.contains(Flags::RST) {
+        let plausible = subflow.tcp.is_plausible(segment, self.receiver.window.promised());
+        let proof = (subflow.join, self.mode.keys(), join(segment));
+        let (Join::Pending { local_nonce, remote_nonce }, Some(keys), Some(MpJoin::Ack { hmac })) = proof else {
+            // Who did not see our answer ends no join.
+            if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_reset_by(segment)) {
+                self.subflows.add_late_join(subflow);
+            }
+            return None;
+        };
+        if !plausible || segment.flags.contains(Flags::RST) {
+            self.subflows.add_late_join(subflow);
             return None;
         }
-        let Join::Pending { local_nonce, remote_nonce } = subflow.join else { return None };
-        let (Some(keys), Some(MpJoin::Ack { hmac })) = (self.mode.keys(), join(segment)) else { return None };
         //= RFC 8684 §3.2: "If Host B does not receive the expected HMAC or the MP_JOIN option is missing from the ACK,
         //= it MUST close the subflow with a TCP RST"
         //= tests: mp_join::a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds, mp_join::a_wrong_hmac_is_refused

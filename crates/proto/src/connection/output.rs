@@ -113,7 +113,7 @@ impl Connection {
                 self.add_infinite_mapping(*ssn, *again, segment);
             }
             if !carries_data {
-                self.add_signals(segment);
+                self.add_signals(now, id, segment);
             }
             return;
         };
@@ -154,7 +154,7 @@ impl Connection {
                 }
             }
             segment.options.dss = Some(dss);
-            self.add_signals(segment);
+            self.add_signals(now, id, segment);
             self.add_priority(id, segment);
             self.add_announcement(now, id, segment);
         } else {

@@ -58,6 +58,7 @@ impl Connection {
                 || matches!(self.life.data_fin, DataFin::Sent { .. })
                 || self.sender.peer.probe.is_some()
                 || self.is_orphaned()
+                || (self.life.left && self.life.phase == super::close::Phase::Connected)
                 || self.is_closing());
         waiting.then(|| self.life.progress_at + self.config.close_timeout)
     }

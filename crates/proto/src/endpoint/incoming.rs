@@ -8,7 +8,7 @@ use crate::connection::{Connection, ConnectionError, ConnectionEvent, join, name
 use crate::parameter::ParameterError;
 use crate::paths::addresses;
 use core::fmt::{Display, Formatter};
-use core::net::SocketAddr;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Payload, Segment};
@@ -159,6 +159,21 @@ impl Backlog {
     }
 }
 
+/// Whether a segment for no connection may be answered: not one from or to an address that is nobody's alone, from this host to itself on
+/// the same port (LAND), from a loopback address to another, or one that begins and ends at once.
+//= RFC 9293 §3.9.2.3: "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to a broadcast or multicast
+//= address"
+//= RFC 9293 §3.9.2.3: "An incoming SYN with an invalid source address MUST be ignored either by TCP or by the IP layer"
+//= tests: strangers::what_nobody_can_have_sent_is_not_answered
+fn is_believable(segment: &Segment) -> bool {
+    let (from, to) = (segment.src.ip().to_canonical(), segment.dst.ip().to_canonical());
+    let nobody = |ip: IpAddr| ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
+    let contradicts =
+        segment.flags.contains(Flags::SYN | Flags::FIN) || segment.flags.contains(Flags::SYN | Flags::RST);
+    let strays = from.is_loopback() && !to.is_loopback();
+    !nobody(from) && !nobody(to) && !strays && segment.src != segment.dst && segment.src.port() != 0 && !contradicts
+}
+
 impl Endpoint {
     /// The next connection that a peer wants to open ([`Endpoint::listen`]).
     pub fn poll_incoming(&mut self) -> Option<Incoming> {
@@ -215,6 +230,9 @@ impl Endpoint {
     /// A segment for no connection.
     #[cold]
     pub(super) fn handle_stranger(&mut self, now: Instant, segment: &Segment) {
+        if !is_believable(segment) {
+            return;
+        }
         if segment.flags.contains(Flags::RST) {
             self.backlog.reset(segment);
         } else if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
@@ -252,7 +270,7 @@ impl Endpoint {
         addresses: &[addresses::LocalAddress],
     ) -> Result<ConnectionHandle, ParameterError> {
         let key = self.fresh_key();
-        let new = self.new_subflow(syn.dst, syn.src);
+        let new = self.new_subflow(now, syn.dst, syn.src);
         config.mptcp &= key.is_some();
         let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), new, syn, addresses)?;
         self.limit_half_open();

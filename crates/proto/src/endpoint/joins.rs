@@ -15,9 +15,9 @@ impl Endpoint {
             if self.routes.as_ref().is_some_and(|r| !r.contains(&(local.ip(), remote.ip()))) {
                 continue;
             }
-            let new = self.new_subflow(local, remote);
             let Some(port) = self.free_port(local.ip(), remote) else { continue };
             let local = SocketAddr::new(local.ip(), port);
+            let new = self.new_subflow(now, local, remote);
             let connection = self.slots[index as usize].connection.as_deref_mut();
             if let Some(id) = connection.and_then(|c| c.join((local, remote), new)) {
                 self.register(index, (local, remote), id);
@@ -28,7 +28,7 @@ impl Endpoint {
 
     #[cold]
     pub(super) fn handle_join(&mut self, now: Instant, syn: &Segment, token: Token) {
-        let new = self.new_subflow(syn.dst, syn.src);
+        let new = self.new_subflow(now, syn.dst, syn.src);
         let found = self.by_token.get(&token).copied();
         let connection = found.and_then(|i| self.slots[i as usize].connection.as_deref_mut());
         //= RFC 8684 §3.8: "Unknown token in MP_JOIN (or HMAC failure in MP_JOIN ACK, or missing MP_JOIN in SYN/ACK

@@ -29,7 +29,7 @@ pub use path_mtu::PathMtuError;
 use path_mtu::PathMtus;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
-use pathweave_wire::{Ecn, Payload, Segment};
+use pathweave_wire::{Ecn, Flags, Payload, Segment};
 pub use secrets::Secrets;
 use slots::{Origin, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -180,7 +180,7 @@ impl Endpoint {
         let key = self.fresh_key();
         config.mptcp &= key.is_some();
         let key = key.unwrap_or(Key(0));
-        let (new, ids) = (self.new_subflow(local, remote), with_ids(addresses));
+        let (new, ids) = (self.new_subflow(now, local, remote), with_ids(addresses));
         let connection = Connection::connect(now, config, key, new, (local, remote), &ids)?;
         let index = self.insert(connection, (local, remote));
         self.use_learned_path_mtu(now, index, (local.ip(), remote.ip()));
@@ -327,6 +327,11 @@ impl Endpoint {
         {
             if subflow == LATE_JOIN {
                 return self.handle_late_join(now, index, ecn, segment);
+            }
+            if segment.flags.contains(Flags::SYN) && connection.gives_way(now, subflow, segment) {
+                self.by_addresses.remove((segment.dst, segment.src));
+                self.after_input(now, index);
+                return self.handle_stranger(now, segment);
             }
             if connection.table().is_between(subflow, &segment.dst, &segment.src) {
                 connection.handle_segment(now, subflow, ecn, segment);

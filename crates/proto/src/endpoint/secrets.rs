@@ -5,6 +5,7 @@ use crate::paths::joins::NewSubflow;
 use crate::tcp::Origin;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::random::Random;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::crypto;
 use pathweave_wire::mptcp::{Key, Token};
 
@@ -12,13 +13,15 @@ use pathweave_wire::mptcp::{Key, Token};
 const TOKEN_TRIES: u32 = 16;
 /// The first port for connections that name none (RFC 6335 §6: the dynamic ports).
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
+/// RFC 6528 §3: "M is the 4 microsecond timer".
+const ISN_TICK: Duration = Duration::from_micros(4);
 const PORTS: u16 = u16::MAX - FIRST_DYNAMIC_PORT + 1;
 
 /// What nobody else may know: where an endpoint's keys, sequence numbers, nonces, ports and timestamps come from.
 pub struct Secrets {
     random: Random,
-    /// What keys the timestamps' offsets; nothing where everything is to be the same in every run.
-    timestamps: Option<[u8; 32]>,
+    /// What keys initial sequence numbers and the timestamps' offsets; nothing where everything is to be the same in every run.
+    numbers: Option<[u8; 32]>,
     next_port: u16,
 }
 
@@ -34,28 +37,35 @@ impl Secrets {
     /// then its timestamps and ports begin elsewhere, and peers do not take its connections for those of before.
     pub fn new(seed: [u8; 32]) -> Self {
         let mut random = Random::from_seed_bytes(seed);
-        let mut timestamps = [0; 32];
-        for bytes in timestamps.chunks_exact_mut(8) {
+        let mut numbers = [0; 32];
+        for bytes in numbers.chunks_exact_mut(8) {
             bytes.copy_from_slice(&random.next_u64().to_le_bytes());
         }
-        Secrets { random, timestamps: Some(timestamps), next_port: FIRST_DYNAMIC_PORT }
+        Secrets { random, numbers: Some(numbers), next_port: FIRST_DYNAMIC_PORT }
     }
 
     /// Secrets that everybody can compute, for simulations and tests: what `random` draws, timestamps that begin with the
     /// driver's clock, ports one after the other.
     pub fn reproducible(random: Random) -> Self {
-        Secrets { random, timestamps: None, next_port: FIRST_DYNAMIC_PORT }
+        Secrets { random, numbers: None, next_port: FIRST_DYNAMIC_PORT }
     }
 
-    /// Where the timestamps between these addresses start. It is the same for all their connections, so that a new one's are
-    /// not older than those of the one before (RFC 7323 §5.4).
-    fn timestamp_offset(&self, local: IpAddr, remote: IpAddr) -> u32 {
-        self.timestamps.map_or(0, |secret| crypto::address_pair_number(&secret, local, remote))
+    /// Where the sequence numbers and timestamps of a connection between these addresses and ports start. Both only grow from one
+    /// connection to the next, so that a new one's are not older than those of the one before.
+    //= RFC 6528 §3: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)"
+    //= tests: secrets::numbers_between_the_same_ports_only_grow, secrets::numbers_between_other_ports_tell_nothing
+    //= RFC 7323 §7.1: "adding a random offset to the timestamp clock"
+    //= tests: secrets::numbers_between_other_ports_tell_nothing
+    fn origin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Origin {
+        let drawn = self.random.next_u32();
+        let Some(secret) = self.numbers else { return Origin { sequence: drawn, timestamp: 0 } };
+        let [sequence, timestamp] = crypto::address_pair_numbers(&secret, local, remote);
+        Origin { sequence: sequence.wrapping_add((now.as_nanos() / ISN_TICK.as_nanos()) as u32), timestamp }
     }
 
     /// Where the search for a free port starts: anywhere (RFC 6056 §3.3.1), or after the one before.
     fn first_port(&mut self) -> u16 {
-        match self.timestamps {
+        match self.numbers {
             Some(_) => FIRST_DYNAMIC_PORT + self.random.below(u64::from(PORTS)) as u16,
             None => self.next_port,
         }
@@ -63,11 +73,10 @@ impl Secrets {
 }
 
 impl Endpoint {
-    pub(super) fn new_subflow(&mut self, local: SocketAddr, remote: SocketAddr) -> NewSubflow {
-        let timestamp = self.secrets.timestamp_offset(local.ip(), remote.ip());
+    pub(super) fn new_subflow(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> NewSubflow {
         let mtu = self.path_mtus.configured(&(local.ip(), remote.ip()));
-        let random = &mut self.secrets.random;
-        NewSubflow { origin: Origin { sequence: random.next_u32(), timestamp }, nonce: random.next_u32(), mtu }
+        let origin = self.secrets.origin(now, local, remote);
+        NewSubflow { origin, nonce: self.secrets.random.next_u32(), mtu }
     }
 
     pub(super) fn fresh_key(&mut self) -> Option<Key> {

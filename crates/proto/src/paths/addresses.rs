@@ -37,6 +37,8 @@ pub(crate) struct AddressBook {
     /// Where the first subflow starts: its port is the connection's.
     initial_local: SocketAddr,
     local: Vec<LocalAddress>,
+    /// Announced with a port that is not the connection's.
+    ports: Vec<(AddressId, SocketAddr)>,
     /// The first entry is the address that the first subflow goes to.
     remote: Vec<(AddressId, SocketAddr)>,
     /// The peer has removed the address at which we first reached it.
@@ -61,6 +63,7 @@ impl AddressBook {
         AddressBook {
             initial_local,
             local,
+            ports: Vec::new(),
             remote: vec![(AddressId(0), initial_remote)],
             initial_removed: false,
             taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
@@ -103,14 +106,22 @@ impl AddressBook {
     pub(crate) fn announce_all(&mut self, keys: &Keys) {
         for (id, address, _) in &self.local {
             if *address != self.initial_local.ip() {
-                self.announce.push_back(announcement(keys, *id, *address));
+                self.announce.push_back(announcement(keys, *id, *address, None));
             }
         }
     }
 
-    /// Announces one local address.
-    pub(crate) fn announce(&mut self, keys: &Keys, id: AddressId, address: IpAddr) {
-        self.announce.push_back(announcement(keys, id, address));
+    /// Announces one local address: joins may come to this port, or to the connection's.
+    pub(crate) fn announce(&mut self, keys: &Keys, id: AddressId, address: IpAddr, port: Option<u16>) {
+        if let Some(port) = port.filter(|port| *port != self.initial_local.port()) {
+            self.ports.push((id, SocketAddr::new(address, port)));
+        }
+        self.announce.push_back(announcement(keys, id, address, port));
+    }
+
+    /// Whether joins may come to this address: to the connection's port, or to one that was announced.
+    pub(crate) fn takes_joins(&self, local: &SocketAddr) -> bool {
+        local.port() == self.initial_local.port() || self.ports.iter().any(|(_, announced)| announced == local)
     }
 
     /// Whether there is anything to announce or to echo.
@@ -234,6 +245,7 @@ impl AddressBook {
         let Some(i) = self.local.iter().position(|(_, known, _)| *known == address) else { return false };
         let (id, _, _) = self.local.remove(i);
         self.unechoed.retain(|u| u.id != id);
+        self.ports.retain(|(of, _)| *of != id);
         if tell {
             self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
         }
@@ -252,7 +264,7 @@ impl AddressBook {
     }
 }
 
-fn announcement(keys: &Keys, id: AddressId, address: IpAddr) -> MptcpOption {
-    let hmac = crypto::add_address_hmac(keys.local, keys.remote, id, address, None);
-    MptcpOption::AddAddress { id, address, port: None, hmac: Some(hmac) }
+fn announcement(keys: &Keys, id: AddressId, address: IpAddr, port: Option<u16>) -> MptcpOption {
+    let hmac = crypto::add_address_hmac(keys.local, keys.remote, id, address, port);
+    MptcpOption::AddAddress { id, address, port, hmac: Some(hmac) }
 }

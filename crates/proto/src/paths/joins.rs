@@ -104,8 +104,11 @@ pub(crate) fn wanted(
         PathManager::Default => {
             // One subflow from each local address: to the announced address of the same number, or to the initial one
             // where the peer has announced none.
+            // Each address pairs with one of its own family.
             for (i, (_, local, _)) in addresses.local().iter().enumerate() {
-                let announced = addresses.remote().iter().filter(joinable).nth(i);
+                let place = addresses.local()[..i].iter().filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
+                let of_family = |r: &&(AddressId, SocketAddr)| r.1.is_ipv4() == local.is_ipv4();
+                let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
                 let only_initial = addresses.remote().len() == 1 && join_initial;
                 let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
                 let Some((_, remote)) = announced.or(alone) else { continue };

@@ -191,7 +191,8 @@ impl Receiver {
     /// Whether a subflow tells the peer at once of the room that a read has made: a window update costs a segment.
     pub(crate) fn tells(&self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> bool {
         let says = Says::of(tcp, own);
-        let possible = self.window.possible(self.queue.next(), occupied, &says);
+        // More than the header has room for cannot be told.
+        let possible = self.window.possible(self.queue.next(), occupied, &says).min(tcp.largest_field());
         self.window.tells(says.largest_segment, tcp.window_left(), possible)
     }
 }

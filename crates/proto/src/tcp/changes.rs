@@ -71,6 +71,8 @@ pub(crate) struct Changes {
     /// Nothing answered a tail loss probe's worth of time (RFC 8985 §7.2).
     pub(crate) late: bool,
     pub(crate) ended: Option<Ended>,
+    /// The segment has no data, and its number is one that was acknowledged before: who sent it may not know where we are.
+    pub(crate) outdated: bool,
 }
 
 impl Changes {
@@ -86,6 +88,7 @@ impl Changes {
         self.fin = false;
         self.late = false;
         self.ended = None;
+        self.outdated = false;
     }
 
     /// The subflow's cumulative acknowledgement advanced.

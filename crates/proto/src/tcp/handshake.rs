@@ -6,7 +6,7 @@ use super::path_mtu::PathMtu;
 use super::receive::Receiver;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
-use super::timers::{Silence, Timers};
+use super::timers::{RetransmitTimer, Silence, Timers};
 use super::transmit::{Due, SendSpace};
 use super::{Changes, Counters, Ended, Peers, State, Tcp, Verdict};
 use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig, largest_segment};
@@ -14,11 +14,14 @@ use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
 use crate::send_queue::SendQueue;
 use core::net::SocketAddr;
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
 /// The segment size of a peer that names none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
+
+/// When a SYN goes out again that was answered for an earlier connection: after the reset of that one, once.
+const AFTER_OLD_CONNECTION: Duration = Duration::from_millis(2);
 
 /// How this subflow begins.
 #[derive(Debug)]
@@ -225,6 +228,10 @@ impl Tcp {
             //= RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset"
             //= tests: handshake::a_wrong_acknowledgement_of_the_syn_is_reset
             changes.verdict = Verdict::Refused;
+            if self.opening.retransmissions == 0 && !segment.flags.contains(Flags::RST) {
+                // The peer still has a connection of before, which our reset ends: the next SYN need not wait for a second.
+                self.timers.retransmit = Some((RetransmitTimer::Syn, now + AFTER_OLD_CONNECTION));
+            }
             return;
         }
         if segment.flags.contains(Flags::RST) {

@@ -41,7 +41,7 @@ use handshake::{Agreed, Opening};
 use pacing::Pacer;
 use path_mtu::PathMtu;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Flags, Segment};
+use pathweave_wire::{Flags, Segment, Timestamps};
 use receive::Receiver;
 use recovery::Recovery;
 use rtt::Rtt;
@@ -137,6 +137,10 @@ impl Tcp {
     }
     pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
+    }
+    /// SYNs that were sent again, since nobody answered.
+    pub(crate) fn syns_unanswered(&self) -> u32 {
+        self.opening.retransmissions
     }
     /// Data can still be queued: established, and our side not closed.
     pub(crate) fn can_send(&self) -> bool {
@@ -305,12 +309,21 @@ impl Tcp {
     }
 
     /// A reset of this subflow.
-    pub(crate) fn reset_segment(&self) -> Segment {
+    //= RFC 7323 §3.2: "and SHOULD be sent in an <RST> segment"
+    //= tests: resets::they_have_timestamps_where_these_were_agreed
+    pub(crate) fn reset_segment(&self, now: Instant) -> Segment {
         let mut segment = Segment::new(self.local, self.remote);
         segment.flags = Flags::RST | Flags::ACK;
         segment.seq = self.opening.isn.wrapping_add(self.send.nxt as u32);
         segment.ack = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
+        segment.options.timestamps = self.agreed.timestamps.then(|| self.timestamps(now));
         segment
+    }
+
+    /// Our clock, and the newest timestamp of the peer.
+    fn timestamps(&self, now: Instant) -> Timestamps {
+        let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
+        Timestamps { value: ack::timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }
     }
 
     /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader.
@@ -361,6 +374,10 @@ impl Tcp {
     }
     pub(crate) fn set_offered(&mut self, window: u64) {
         self.receiver.set_offered(window);
+    }
+    /// The largest window that a header can offer, bytes.
+    pub(crate) fn largest_field(&self) -> u64 {
+        u64::from(u16::MAX) << self.agreed.window_shift
     }
     /// The smallest step of the offered window, bytes.
     pub(crate) fn window_step(&self) -> u64 {

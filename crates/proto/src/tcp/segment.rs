@@ -9,6 +9,10 @@ use pathweave_wire::{Ecn, Flags, Payload, Segment};
 /// How long a timestamp can be compared with (RFC 7323 §5.5).
 const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
+/// An acknowledgement that lies less than this, and less than a window, behind what was acknowledged may have been overtaken by data: its
+/// sender needs no answer.
+const OVERTAKEN: u64 = 1 << 16;
+
 /// A segment that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a> {
@@ -48,9 +52,36 @@ impl Tcp {
                 let Some(seq) = next.checked_add_signed(i64::from(delta)) else { return false };
                 let len = u64::from(segment.sequence_len());
                 let in_window = seq + len >= next && seq <= next + acceptable;
-                in_window && segment.flags.contains(Flags::ACK) && self.acceptable_ack(segment).is_some()
+                let acknowledges = match self.state {
+                    // Nothing but our SYN is out.
+                    State::SynReceived => segment.ack == self.opening.isn.wrapping_add(1),
+                    _ => self.acceptable_ack(segment).is_some(),
+                };
+                in_window && segment.flags.contains(Flags::ACK) && acknowledges
             }
         }
+    }
+
+    /// Whether this SYN opens a new connection where this one only waits for old segments: its numbers or its timestamps are newer
+    /// (RFC 6191).
+    pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
+        if self.state != State::TimeWait || syn.flags.intersects(Flags::ACK | Flags::RST | Flags::FIN) {
+            return false;
+        }
+        let next = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
+        let ahead = syn.seq.wrapping_sub(next) as i32;
+        match syn.options.timestamps.filter(|_| self.agreed.timestamps) {
+            Some(t) => match t.value.wrapping_sub(self.receiver.clock.recent) as i32 {
+                0 => ahead > 0,
+                newer => newer > 0,
+            },
+            None => ahead > 0,
+        }
+    }
+
+    /// A reset with the exact number that RFC 5961 §3.2 asks for.
+    pub(crate) fn is_reset_by(&self, segment: &Segment) -> bool {
+        segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
     /// The segment acknowledges something after our SYN, which is more than a FIN.
@@ -149,6 +180,8 @@ impl Tcp {
         changes.verdict = if seq + len >= next { Verdict::Current } else { Verdict::Acceptable };
         if old_probe {
             self.receiver.ack_now();
+        } else if len == 0 && seq + acceptable.max(OVERTAKEN) < self.receiver.acked_next() {
+            changes.outdated = true;
         }
         // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
         if seq + len > next + acceptable {
@@ -158,7 +191,7 @@ impl Tcp {
             let fin = segment.flags.contains(Flags::FIN);
             self.handle_data(now, input, seq, segment.payload.clone(), fin, changes);
         }
-        self.follow_fins(now);
+        self.follow_fins(now, segment.flags.contains(Flags::FIN));
     }
 
     /// Remembers the timestamp of an acceptable segment for the next acknowledgement, where it is the earliest that this
@@ -234,8 +267,8 @@ impl Tcp {
         self.receiver.note(now, received, changes.fin, pushed, len, echo);
     }
 
-    /// State changes of FINs, ours acknowledged and the peer's received.
-    fn follow_fins(&mut self, now: Instant) {
+    /// State changes of FINs, ours acknowledged and the peer's received. `fin`: the segment has one.
+    fn follow_fins(&mut self, now: Instant, fin: bool) {
         let ours_acked = self.send.fin_queued && self.send.una == self.send.queued_end;
         let theirs = self.receiver.fin_in_order();
         self.state = match (self.state, ours_acked, theirs) {
@@ -248,7 +281,7 @@ impl Tcp {
             (State::LastAck, true, _) => return self.abort(),
             (state, _, _) => state,
         };
-        if self.state == State::TimeWait {
+        if self.state == State::TimeWait && fin {
             self.start_time_wait(now);
         }
     }

@@ -20,6 +20,8 @@ pub(super) enum RetransmitTimer {
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// RFC 9293 §3.4.1: twice the maximum segment lifetime, which is taken to be 30 s.
 const TIME_WAIT: Duration = Duration::from_secs(60);
+/// However often the peer repeats its FIN.
+const LONGEST_TIME_WAIT: Duration = Duration::from_secs(300);
 
 /// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
 const LEAST_SILENCE: Duration = Duration::from_secs(100);
@@ -31,6 +33,7 @@ const SHORTEST_PROBE: Duration = Duration::from_millis(1);
 pub(super) struct Timers {
     pub(super) retransmit: Option<(RetransmitTimer, Instant)>,
     pub(super) time_wait_end: Option<Instant>,
+    pub(super) time_wait_limit: Option<Instant>,
 }
 
 /// What was tried without an answer.
@@ -156,7 +159,9 @@ impl Tcp {
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers.retransmit = None;
-        self.timers.time_wait_end = Some(now + TIME_WAIT);
+        // A FIN that comes again starts it anew (RFC 9293 §3.10.7.4), but not for ever.
+        let limit = *self.timers.time_wait_limit.get_or_insert(now + LONGEST_TIME_WAIT);
+        self.timers.time_wait_end = Some((now + TIME_WAIT).min(limit));
     }
 
     /// Runs every timer that is due.

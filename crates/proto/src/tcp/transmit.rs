@@ -6,7 +6,7 @@ use crate::host::Sending;
 use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment, Timestamps};
+use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
 
 /// One transmission, decided and accounted for; the connection adds window and Multipath TCP options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -316,9 +316,7 @@ impl Tcp {
             segment.ack = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
         }
         if self.agreed.timestamps || (*out == Outgoing::Syn && self.state == State::SynSent && self.config.timestamps) {
-            let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
-            segment.options.timestamps =
-                Some(Timestamps { value: timestamp(now).wrapping_add(self.opening.timestamp_offset), echo });
+            segment.options.timestamps = Some(self.timestamps(now));
         }
         match out {
             Outgoing::Syn => self.syn_header(segment, window),

@@ -4,7 +4,7 @@ use crate::pair::*;
 use core::net::IpAddr;
 use pathweave_proto::config::{ConnectionConfig, PathManager};
 use pathweave_proto::connection::PathMeta;
-use pathweave_wire::mptcp::{AddressId, CapableContent, Key, MptcpOption};
+use pathweave_wire::mptcp::{AddressId, CapableContent, Key, MpJoin, MptcpOption};
 use pathweave_wire::{Segment, crypto};
 use std::collections::BTreeSet;
 
@@ -115,6 +115,39 @@ fn announce(pair: &Pair, id: u8, address: IpAddr) -> Segment {
     let mut segment = pair.forge(Server, 0);
     segment.options.mptcp.push(MptcpOption::AddAddress { id: AddressId(id), address, port: None, hmac });
     segment
+}
+
+/// Either side may announce, and name a port of its own. The engine's servers join nothing; the peer here is one that does.
+#[test]
+fn a_client_announces_too_and_with_a_port() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    let address = IpAddr::from([10, 7, 7, 7]);
+    let mut told = false;
+    pair.command(Client, |c, _| told = c.announce_address(address, PathMeta::default(), Some(8080)));
+    assert!(told);
+    pair.run_for(secs(1));
+    let announced = pair.sent(Client).find(|p| announcement(p)).expect("an announcement").segment.options.mptcp.clone();
+    let (client, server) = keys(&pair);
+    let Some(MptcpOption::AddAddress { id, port, hmac, .. }) = announced.first().copied() else {
+        panic!("{announced:?}")
+    };
+    assert_eq!(port, Some(8080));
+    assert_eq!(hmac, Some(crypto::add_address_hmac(client, server, id, address, port)));
+    assert_eq!(pair.sent(Server).filter(|p| echo(p)).count(), 1);
+    assert_eq!(pair.sent(Client).filter(|p| announcement(p)).count(), 1, "it was echoed");
+    // A join to that address and port is answered; one to another port is not.
+    for (to, taken) in [(8080, true), (8081, false)] {
+        let mut syn = pair.sent(Client).rfind(|p| p.is_syn()).expect("a SYN").segment.clone();
+        (syn.src, syn.dst) =
+            (core::net::SocketAddr::from(([10, 9, 9, 9], to)), core::net::SocketAddr::new(address, to));
+        let join = MpJoin::Syn { backup: false, address_id: AddressId(3), token: crypto::token(client), nonce: 5 };
+        syn.options.mptcp = vec![MptcpOption::Join(join)];
+        let now = pair.now;
+        pair.driver.endpoints[0].handle_segment(now, pathweave_wire::Ecn::NotEct, &syn);
+        let answer = pair.driver.endpoints[0].poll_transmit(now, 1).expect("an answer").segment;
+        assert_eq!(answer.flags.contains(pathweave_wire::Flags::SYN), taken, "port {to}");
+    }
 }
 
 /// Bad-input row 27.

@@ -2,7 +2,7 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
-use pathweave_wire::mptcp::{Key, MptcpOption};
+use pathweave_wire::mptcp::{DataNumber, Key, MptcpOption};
 use pathweave_wire::{Flags, Payload, Segment};
 
 /// A connection in the middle of its life, and what its peer would send next.
@@ -74,6 +74,49 @@ fn an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped()
     forged.ack = latest.wrapping_sub(20_000);
     pair.inject(Server, forged);
     assert_eq!(pair.received(Server), 1);
+}
+
+/// "If an incoming segment is not acceptable, an acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4), so that a peer that has
+/// lost its place finds it; but two ends that have both lost it must not answer each other for ever.
+#[test]
+fn an_old_empty_segment_is_answered_ten_times_in_five_seconds() {
+    let old = |s: &mut Segment| s.seq = s.seq.wrapping_sub(2_000_000);
+    for change in [old as fn(&mut Segment)] {
+        let (mut pair, _) = open();
+        pair.write(Client, 3_000_000);
+        pair.run_for(secs(10));
+        let next = pair.forge(Client, 0);
+        pair.clear_log();
+        let mut forged = next.clone();
+        change(&mut forged);
+        for _ in 0..50 {
+            pair.inject(Server, forged.clone());
+        }
+        assert_eq!(pair.sent(Server).count(), 10);
+        assert!(pair.sent(Server).all(|p| p.is_pure_ack() && p.segment.ack == next.seq));
+    }
+}
+
+/// A DATA_ACK of what was written and given to no subflow yet would end what was never sent.
+#[test]
+fn a_data_ack_of_data_that_no_subflow_has_is_refused() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    // The peer's window is all used up.
+    pair.driver.applications.apps[1].reads = false;
+    pair.write(Client, 3_000_000);
+    pair.run_for(secs(5));
+    let sent = pair.the(Client).snapshot().sending.acked_bytes;
+    let mut forged = pair.sent(Server).rev().find(|p| p.is_pure_ack()).expect("sent").segment.clone();
+    let dss = forged.options.dss.as_mut().expect("it acknowledges");
+    dss.data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 2_500_000)));
+    pair.inject(Client, forged);
+    assert_eq!(pair.the(Client).snapshot().sending.acked_bytes, sent);
+    pair.driver.applications.apps[1].reads = true;
+    pair.read(Server, u64::MAX);
+    pair.run_until_received(Server, 3_001_000, secs(20));
 }
 
 /// RFC 8684 §3.4.1: "the receiver MUST undertake standard TCP validity checks ... before acting upon it".

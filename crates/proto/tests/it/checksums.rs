@@ -226,6 +226,37 @@ fn a_wrong_one_where_data_has_come_again_resets_the_subflow() {
     assert_eq!((pair.received(Server), pair.received(Client)), (2000, 0));
 }
 
+#[test]
+fn an_mp_fail_without_an_answer_is_said_again_but_not_on_every_acknowledgement() {
+    let mut pair = Pair::new(&[10], with_checksums());
+    pair.driver.applications.unchecked = true;
+    pair.connect();
+    pair.write(Client, 2000);
+    pair.run_for(secs(1));
+    let mut edited = false;
+    pair.script(move |p| {
+        if p.from == Client && p.is_data() && !edited {
+            edited = true;
+            edit(p);
+        }
+        // The server is never answered.
+        if p.from == Server && fails(p) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.clear_log();
+    let start = pair.now;
+    for _ in 0..20 {
+        pair.write(Client, 3000);
+        pair.run_for(ms(20));
+    }
+    let said = |pair: &Pair| pair.sent(Server).filter(|p| fails(p)).map(|p| p.at.since(start)).collect::<Vec<_>>();
+    let said = said(&pair);
+    assert!(
+        said.len() >= 2 && said.windows(2).all(|pair| pair[1] - pair[0] >= ms(20)),
+        "once in a round trip: {said:?}"
+    );
+    assert!(pair.sent(Server).count() > said.len(), "with more acknowledgements than that");
+}
+
 /// Whoever is asked to fall back while it holds data without mappings does not guess where that belongs.
 #[test]
 fn an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow() {

@@ -186,6 +186,19 @@ fn an_infinite_mapping_with_several_subflows_is_reset() {
     assert!(pair.the(Server).is_mptcp());
 }
 
+#[test]
+fn a_mapping_of_no_bytes_on_an_acknowledgement_says_nothing() {
+    let mut pair = two_paths();
+    let mut forged = pair.forge(Client, 0);
+    let dsn = DataNumber::Long(pair.wire_dsn(Client, 1));
+    let nothing = Mapping { dsn, ssn: 2, len: 0, checksum: None };
+    forged.options.dss = Some(pathweave_wire::mptcp::Dss { data_ack: None, mapping: Some(nothing), data_fin: false });
+    pair.inject(Server, forged);
+    pair.run_for(secs(1));
+    assert!(pair.the(Server).is_mptcp());
+    assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
+}
+
 /// Bad-input row 18.
 #[test]
 fn data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again() {

@@ -235,6 +235,20 @@ fn a_segment_that_is_not_acceptable_ends_no_handshake() {
     assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
 }
 
+/// "It is expected that a sender will eventually fall back to single-path TCP ... in order to work around middleboxes that may drop packets
+/// with unknown options" (RFC 8684 §3.1).
+#[test]
+fn a_syn_that_is_dropped_twice_goes_out_as_plain_tcps() {
+    let mut pair = Pair::new(&[10], config());
+    pair.script(|p| if p.has_option(|o| matches!(o, MptcpOption::Capable(_))) { Fate::Drop } else { Fate::Pass });
+    pair.connect();
+    let with_option: Vec<bool> = pair.sent(Client).filter(|p| p.is_syn()).map(|p| p.has_option(|_| true)).collect();
+    assert_eq!(with_option, [true, true, false]);
+    assert!(!pair.the(Client).is_mptcp());
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 10_000, secs(1));
+}
+
 /// Bad-input row 14.
 #[test]
 fn a_flood_of_syns_takes_bounded_memory_and_a_legitimate_one_succeeds() {

@@ -55,6 +55,20 @@ fn an_address_that_comes_later_is_announced_and_joined() {
     pair.run_until("joined", secs(2), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
 
+/// The first subflow on a path that joined is over but lingers: the address that comes back is joined all the same.
+#[test]
+fn an_address_that_goes_and_comes_back_is_joined_again_at_once() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    let address = pair.driver.io.paths[1].addresses[0];
+    pair.command(Client, |c, now| c.remove_address(now, address));
+    pair.run_for(secs(2));
+    assert_eq!(pair.usable(Client), 1);
+    pair.command(Client, |c, _| c.add_address(address, PathMeta::default()));
+    pair.write(Client, 1000);
+    pair.run_until("joined again", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
+}
+
 /// Bad-input row 28.
 #[test]
 fn a_removal_of_an_unknown_address_is_ignored() {

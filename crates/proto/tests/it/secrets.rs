@@ -1,9 +1,11 @@
 //! What a restarted program must not begin with again: ports and timestamps.
 
 use crate::pair::{Client, Pair, Server, config, ms, secs, tcp_config};
+use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{Connection, Endpoint, Secrets};
 use pathweave_wire::Segment;
+use std::collections::BTreeSet;
 
 /// The client's program starts, with these bytes of its operating system's.
 fn start(pair: &mut Pair, seed: u8) {
@@ -49,19 +51,43 @@ fn timestamps_and_ports_start_elsewhere_with_each_secret_and_are_repeated_by_the
     assert!(one.src.port() >= 49_152 && other.src.port() >= 49_152);
 }
 
-/// "A new connection's timestamps" that are older than those of the one before would be dropped as old duplicates (RFC 7323
-/// §5.5), were its port the same.
+/// A SYN from a port of ours, and what it starts with.
+fn syn_from(pair: &mut Pair, port: u16) -> (u32, u32) {
+    let [client, server] = pair.driver.io.paths[0].addresses;
+    let (local, remote) = (SocketAddr::new(client, port), SocketAddr::new(server, 80));
+    let (now, config) = (pair.now, pair.config.clone());
+    let handle = pair.driver.endpoints[0].connect(now, local, remote, config, &[]).expect("the port is free");
+    pair.settle();
+    let syn = last_syn(pair);
+    pair.driver.endpoints[0].abort(now, handle).expect("it exists");
+    pair.settle();
+    (syn.seq, timestamp(&syn))
+}
+
+/// What is older than what the connection before had would be dropped as an old duplicate (RFC 7323 §5.5, RFC 9293 §3.4.3).
 #[test]
-fn timestamps_to_one_peer_only_grow() {
+fn numbers_between_the_same_ports_only_grow() {
     let mut pair = Pair::new(&[10], tcp_config());
-    start(&mut pair, 1);
-    let mut last = timestamp(&last_syn(&pair));
+    pair.driver.endpoints[0] = Endpoint::new(Secrets::new([1; 32]));
+    let mut last = syn_from(&mut pair, 7000);
     for _ in 0..50 {
         pair.run_for(ms(3));
-        pair.open();
-        let next = timestamp(&last_syn(&pair));
-        assert_eq!(next.wrapping_sub(last), 3);
+        let next = syn_from(&mut pair, 7000);
+        assert_eq!((next.0.wrapping_sub(last.0), next.1.wrapping_sub(last.1)), (750, 3));
         last = next;
+    }
+}
+
+/// Who connects to us, or sees one connection of ours, learns nothing of another.
+#[test]
+fn numbers_between_other_ports_tell_nothing() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.driver.endpoints[0] = Endpoint::new(Secrets::new([1; 32]));
+    let seen: Vec<_> = (7000..7050).map(|port| syn_from(&mut pair, port)).collect();
+    for numbers in [seen.iter().map(|s| s.0).collect::<Vec<_>>(), seen.iter().map(|s| s.1).collect()] {
+        let steps: BTreeSet<u32> = numbers.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        assert_eq!(steps.len(), 49, "no two steps are the same");
+        assert!(numbers.iter().any(|n| *n > 1 << 31) && numbers.iter().any(|n| *n < 1 << 31), "they lie anywhere");
     }
 }
 

@@ -40,6 +40,23 @@ fn overtaken(pair: &Pair, more: u32, window: u16) -> Segment {
     late
 }
 
+/// The field of a header without scaling ends at 65,535: a reader that makes more room than that has nothing to tell.
+#[test]
+fn without_scaling_reads_are_not_answered_by_repeated_acknowledgements() {
+    let tcp = pathweave_proto::config::TcpConfig { window_scaling: false, ..Default::default() };
+    let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..plain(1 << 20) });
+    pair.driver.applications.apps[1].reads = false;
+    pair.connect();
+    pair.write(Client, 30_000);
+    pair.run_for(secs(1));
+    pair.clear_log();
+    for _ in 0..30 {
+        assert_eq!(pair.read(Server, 1000), 1000);
+        pair.run_for(ms(10));
+    }
+    assert_eq!(pair.sent(Server).count(), 0, "{}", pair.describe());
+}
+
 #[test]
 fn what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first() {
     let mut pair = first_window_out();

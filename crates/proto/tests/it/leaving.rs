@@ -1,0 +1,69 @@
+//! An application that goes away: data that nobody will read is not acknowledged as if somebody would (RFC 9293 §3.6.1).
+
+use crate::pair::*;
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::{ConnectionError, ConnectionEvent};
+
+#[test]
+fn data_that_nobody_reads_any_more_is_answered_by_a_reset() {
+    for config in [tcp_config(), config()] {
+        for unread in [true, false] {
+            let mut pair = Pair::new(&[10], config.clone());
+            pair.driver.applications.apps[1].reads = false;
+            pair.connect();
+            if unread {
+                pair.write(Client, 1000);
+                pair.run_for(ms(100));
+            }
+            pair.command(Server, |c, now| c.leave(now));
+            if !unread {
+                pair.run_for(ms(100));
+                assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()), "nothing was lost so far");
+                pair.write(Client, 1000);
+            }
+            pair.run_for(ms(100));
+            let reset = ConnectionEvent::Failed(ConnectionError::Reset);
+            assert!(pair.happened(Client, |e| *e == reset).is_some(), "unread: {unread}\n{}", pair.describe());
+            pair.run_for(secs(1));
+            assert_eq!(pair.driver.endpoints[1].connections(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_never_ends_its_direction_is_given_up() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(20), ..config });
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        pair.command(Server, |c, now| c.leave(now));
+        pair.run_for(secs(19));
+        assert_eq!(pair.driver.endpoints[1].connections(), 1);
+        pair.run_for(secs(5));
+        assert_eq!(pair.driver.endpoints[1].connections(), 0);
+        // Who only closes its direction waits as long as the peer likes.
+        let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(20), ..pair.config.clone() });
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        pair.close(Server);
+        pair.run_for(secs(1000));
+        assert_eq!(pair.driver.endpoints[1].connections(), 1);
+    }
+}
+
+#[test]
+fn a_peer_that_ends_too_sees_an_orderly_end() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config);
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        pair.command(Server, |c, now| c.leave(now));
+        pair.close(Client);
+        pair.run_for(secs(100));
+        assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
+        assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
+    }
+}

@@ -1,0 +1,45 @@
+//! Segments of nobody: what cannot be true is neither answered nor kept (RFC 9293 §3.9.2.3).
+
+use crate::pair::*;
+use pathweave_wire::{Flags, Segment};
+
+#[test]
+fn what_nobody_can_have_sent_is_not_answered() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    let like = pair.driver.io.log[0].segment.clone();
+    let from = |ip: &'static str| move |s: &mut Segment| s.src.set_ip(ip.parse().expect("an address"));
+    let to = |ip: &'static str| move |s: &mut Segment| s.dst.set_ip(ip.parse().expect("an address"));
+    let changes: Vec<Box<dyn Fn(&mut Segment)>> = vec![
+        Box::new(from("224.0.0.1")),
+        Box::new(from("255.255.255.255")),
+        Box::new(from("0.0.0.0")),
+        Box::new(from("127.0.0.1")),
+        Box::new(from("ff02::1")),
+        Box::new(to("224.0.0.1")),
+        Box::new(to("255.255.255.255")),
+        Box::new(|s: &mut Segment| s.src = s.dst),
+        Box::new(|s: &mut Segment| s.src.set_port(0)),
+        Box::new(|s: &mut Segment| s.flags |= Flags::FIN),
+        Box::new(|s: &mut Segment| s.flags |= Flags::RST),
+    ];
+    for (n, change) in changes.iter().enumerate() {
+        for flags in [Flags::SYN, Flags::ACK] {
+            let mut forged = like.clone();
+            forged.flags = flags;
+            forged.src.set_port(7000);
+            change(&mut forged);
+            if forged.flags.contains(Flags::ACK) && forged.flags.intersects(Flags::FIN | Flags::RST) {
+                continue;
+            }
+            let now = pair.now;
+            pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
+            assert!(pair.driver.endpoints[1].poll_transmit(now, 1).is_none(), "change {n}, {flags:?}");
+        }
+    }
+    // The same without a change is answered.
+    let mut honest = like;
+    honest.src.set_port(7000);
+    pair.inject(Server, honest);
+    assert!(pair.sent(Server).next_back().is_some_and(|p| p.is_syn()));
+}
