@@ -108,7 +108,7 @@ impl Tcp {
         let seq = next.checked_add_signed(i64::from(delta));
         let len = u64::from(segment.sequence_len());
         let Some(seq) = seq else {
-            return self.reject(segment, 0);
+            return self.reject(segment, 0, changes);
         };
         // RFC 7323 §5 (PAWS).
         if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) {
@@ -116,7 +116,7 @@ impl Tcp {
             // §5.5: after 24 days the comparison means nothing.
             let valid = now.since(self.receiver.clock.recent_at) < TIMESTAMP_VALID;
             if old && valid && !segment.flags.contains(Flags::RST) {
-                return self.reject(segment, seq);
+                return self.reject(segment, seq, changes);
             }
         }
         if segment.flags.contains(Flags::RST) {
@@ -153,7 +153,7 @@ impl Tcp {
                 changes.verdict = Verdict::Challenged;
                 return;
             }
-            return self.reject(segment, seq);
+            return self.reject(segment, seq, changes);
         }
         if !segment.flags.contains(Flags::ACK) {
             return;
@@ -209,12 +209,20 @@ impl Tcp {
 
     /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is
     /// reported as a duplicate (RFC 2883 §4): its sender may have repeated it for nothing.
+    ///
+    /// Where it has no data, the answer counts as a challenge: two ends that take each other's acknowledgements for old ones would
+    /// answer each other for ever.
     #[cold]
-    fn reject(&mut self, segment: &Segment, seq: u64) {
-        if !segment.flags.contains(Flags::RST) {
-            self.receiver.note_duplicate(seq, seq + u64::from(segment.payload.len()));
-            self.receiver.ack_now();
+    fn reject(&mut self, segment: &Segment, seq: u64, changes: &mut Changes) {
+        if segment.flags.contains(Flags::RST) {
+            return;
         }
+        if segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) {
+            changes.verdict = Verdict::Challenged;
+            return;
+        }
+        self.receiver.note_duplicate(seq, seq + u64::from(segment.payload.len()));
+        self.receiver.ack_now();
     }
 
     /// Takes as much of the data, and of a FIN behind it, as there is a place for.

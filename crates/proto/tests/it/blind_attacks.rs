@@ -81,7 +81,11 @@ fn an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped()
 #[test]
 fn an_old_empty_segment_is_answered_ten_times_in_five_seconds() {
     let old = |s: &mut Segment| s.seq = s.seq.wrapping_sub(2_000_000);
-    for change in [old as fn(&mut Segment)] {
+    let paws = |s: &mut Segment| {
+        let t = s.options.timestamps.as_mut().expect("timestamps are on");
+        t.value = t.value.wrapping_sub(1_000_000);
+    };
+    for change in [old as fn(&mut Segment), paws] {
         let (mut pair, _) = open();
         pair.write(Client, 3_000_000);
         pair.run_for(secs(10));
