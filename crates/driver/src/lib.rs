@@ -169,9 +169,8 @@
 //! ```
 
 mod driver;
-mod observed;
 mod packet_io;
 
 pub use driver::{Applications, Driver};
-pub use observed::{HostPacket, Observed, Observer};
+pub use packet_io::{HostPacket, Observed, Observer};
 pub use packet_io::{PacketIo, Received};

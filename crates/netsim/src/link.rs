@@ -7,10 +7,10 @@
 //! The serializer is lazy: what happened up to `now` is worked out when the link is called next. A link with a
 //! constant rate and a drop-tail queue so asks to be woken once per packet, at its arrival.
 
-use crate::codel::{CodelState, Verdict};
 use crate::delay::{InFlight, Wire};
-use crate::fifo::{Entry, Fifo};
 use crate::loss::LossState;
+use crate::queue::{CodelState, Verdict};
+use crate::queue::{Entry, Fifo};
 use crate::serializer::{Head, OPPORTUNITY, Serializer, work};
 use crate::{Fate, Jitter, LinkConfig, LinkRandom, LinkStats, LossPosition, Packet, QueueLimit};
 use pathweave_units::random::Random;

@@ -1,8 +1,8 @@
 //! Links in a graph, the event queue over them, and a tap on each.
 
 use crate::graph::{Graph, GraphError, LinkId, NodeId, RouteId};
-use crate::timeline::{ScheduledChange, Timeline};
 use crate::timers::Timers;
+use crate::timers::{ScheduledChange, Timeline};
 use crate::{Ecn, Fate, Link, LinkChange, LinkConfig, LinkOutput, LinkRandom, Packet};
 use pathweave_units::Instant;
 use std::collections::VecDeque;

@@ -3,11 +3,10 @@
 //! Nothing here reads a clock or the operating system's randomness: both are arguments
 //! everywhere in Pathweave (ARCHITECTURE.md, contract 1).
 
-mod ecn;
 mod quantity;
 pub mod random;
 mod time;
 
-pub use ecn::Ecn;
+pub use quantity::Ecn;
 pub use quantity::{Bitrate, Probability};
 pub use time::{Duration, Instant};

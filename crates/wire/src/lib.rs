@@ -5,22 +5,18 @@
 //! 40-byte option space are exact in both places.
 
 mod checksum;
-mod chunks;
 pub mod codec;
 pub mod crypto;
-mod flags;
 pub mod mptcp;
-mod options;
-mod packet_too_big;
 mod payload;
 mod segment;
 mod super_segment;
 
 pub use checksum::DataChecksum;
-pub use chunks::Chunks;
-pub use flags::Flags;
-pub use options::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
-pub use packet_too_big::PacketTooBig;
 pub use pathweave_units::Ecn;
+pub use payload::Chunks;
 pub use payload::Payload;
+pub use segment::Flags;
+pub use segment::PacketTooBig;
+pub use segment::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
 pub use segment::{Segment, TCP_HEADER_BYTES};

@@ -1,7 +1,12 @@
-//! One TCP segment with its addresses.
+//! A TCP segment with its addresses, control bits (RFC 9293 §3.1) and options as typed values that know their exact lengths, and what a
+//! router says of a packet that it could not forward.
 
-use crate::{Flags, Options, Payload};
+use crate::Payload;
+use crate::mptcp::{Dss, MptcpOption};
+use arrayvec::ArrayVec;
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::ops::{BitOr, BitOrAssign};
 
 /// A TCP header without options, bytes.
 pub const TCP_HEADER_BYTES: u32 = 20;
@@ -86,4 +91,190 @@ impl Default for Segment {
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Segment::new(nowhere, nowhere)
     }
+}
+
+/// A set of TCP control bits, in the header's order.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No bit set.
+    pub const NONE: Flags = Flags(0);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement field is significant.
+    pub const ACK: Flags = Flags(0x10);
+    /// The urgent field is significant.
+    pub const URG: Flags = Flags(0x20);
+    /// ECN-echo (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// The eight bits as on the wire.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// From the eight bits on the wire.
+    pub const fn from_bits(bits: u8) -> Self {
+        Flags(bits)
+    }
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// These bits but those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Flags) -> Self {
+        Flags(self.0 & !other.0)
+    }
+    /// Whether any bit of `other` is set.
+    pub const fn intersects(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+        let mut first = true;
+        for (bit, name) in NAMES.iter().enumerate() {
+            if self.0 >> bit & 1 == 1 {
+                if !first {
+                    f.write_str("|")?;
+                }
+                f.write_str(name)?;
+                first = false;
+            }
+        }
+        if first { f.write_str("NONE") } else { Ok(()) }
+    }
+}
+
+/// The option space of a TCP header, bytes (RFC 9293 §3.1: data offset of at most 15 words).
+pub const MAX_OPTION_BYTES: usize = 40;
+
+/// The timestamps option (RFC 7323 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    /// The sender's clock.
+    pub value: u32,
+    /// The newest value received from the peer.
+    pub echo: u32,
+}
+
+/// One SACK block: sequence numbers from `left` (included) to `right` (excluded) (RFC 2018 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub left: u32,
+    /// Sequence number after the last one of the block.
+    pub right: u32,
+}
+
+/// Up to four SACK blocks, most recent first; a D-SACK (RFC 2883) comes before them.
+pub type SackBlocks = ArrayVec<SackBlock, 4>;
+
+/// All options of one segment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Maximum segment size; only on SYN segments.
+    pub mss: Option<u16>,
+    /// Window scale shift count; only on SYN segments.
+    pub window_scale: Option<u8>,
+    /// SACK permitted; only on SYN segments.
+    pub sack_permitted: bool,
+    /// Timestamps.
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+    /// The data sequence signal, which nearly every Multipath TCP segment carries.
+    pub dss: Option<Dss>,
+    /// All other Multipath TCP options, in wire order. Empty on nearly every segment, so it seldom allocates.
+    pub mptcp: Vec<MptcpOption>,
+}
+
+impl Options {
+    /// Takes every option out.
+    pub fn clear(&mut self) {
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, dss, mptcp } = self;
+        (*mss, *window_scale, *sack_permitted) = (None, None, false);
+        (*timestamps, *dss) = (None, None);
+        sack.clear();
+        mptcp.clear();
+    }
+
+    /// Length on the wire in bytes, padded to a multiple of four.
+    ///
+    /// Timestamps count 12 and SACK 4 + 8 per block: both are aligned with two NOPs, as every common stack does.
+    pub fn wire_len(&self) -> usize {
+        let mut len = 0;
+        if self.mss.is_some() {
+            len += 4;
+        }
+        // On a SYN, SACK-permitted (2) fills the two bytes that align the timestamps.
+        match (self.sack_permitted, self.timestamps.is_some()) {
+            (true, true) => len += 12,
+            (true, false) => len += 4,
+            (false, true) => len += 12,
+            (false, false) => {}
+        }
+        if self.window_scale.is_some() {
+            len += 4;
+        }
+        if !self.sack.is_empty() {
+            len += 4 + 8 * self.sack.len();
+        }
+        if let Some(dss) = &self.dss {
+            len += dss.wire_len().next_multiple_of(4);
+        }
+        for option in &self.mptcp {
+            len += option.wire_len().next_multiple_of(4);
+        }
+        len
+    }
+
+    /// Bytes still free in the 40-byte option space.
+    pub fn free_bytes(&self) -> usize {
+        MAX_OPTION_BYTES.saturating_sub(self.wire_len())
+    }
+
+    /// How many SACK blocks still fit (RFC 2018 §3).
+    pub fn free_sack_blocks(&self) -> usize {
+        (self.free_bytes().saturating_sub(4) / 8).min(4)
+    }
+}
+
+/// A router's message that it cannot forward a packet because it is too large: ICMPv4 "fragmentation needed" (RFC 1191), or ICMPv6
+/// "packet too big" (RFC 8201). Whoever takes it from the wire has checked its checksum and that it quotes a TCP segment of
+/// its receiver's, as [`decode_packet_too_big`](crate::codec::decode_packet_too_big) does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketTooBig {
+    /// The source of the quoted packet: the address and port of who gets the message.
+    pub local: SocketAddr,
+    /// Its destination.
+    pub remote: SocketAddr,
+    /// The TCP sequence number of the quoted packet.
+    pub sequence: u32,
+    /// The largest IP packet that the next link takes, bytes; 0 where a router does not say (RFC 1191 §5).
+    pub mtu: u32,
 }

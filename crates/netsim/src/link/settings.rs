@@ -1,8 +1,8 @@
 //! Changing a link while it runs.
 
 use super::Link;
-use crate::codel::CodelState;
 use crate::loss::LossState;
+use crate::queue::CodelState;
 use crate::serializer::Serializer;
 use crate::{Fate, LinkChange, OnDown, Packet, Queue, Shaper};
 use pathweave_units::Instant;
