@@ -4,40 +4,33 @@
 //! `AddressBook` own their state and their rules, and know nothing of the connection. The submodules here are the rules that need
 //! several of them:
 //!
-//! * `open`, `handshake` and `join_handshake`: MP_CAPABLE and MP_JOIN; `joins` and `addresses`: further subflows;
+//! * `open` and `handshake`: MP_CAPABLE; `joins` and `addresses`: MP_JOIN and further subflows;
 //! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
-//! * `application`: write and read; `send_memory`: how much can be written;
-//! * `schedule` (with `delegate`): asking the scheduler; `repair`: paths that do not answer; `output`: the next segment, `super_segment`:
-//!   several that leave as one;
+//! * `application`: write, read, and how much can be written;
+//! * `schedule`: asking the scheduler; `repair`: paths that do not answer; `output`: the next segment, or several that leave as one;
 //! * `path_mtu`: how large a packet a path takes;
 //! * `fallback`: back to plain TCP; `close`: the end;
-//! * `settings` and `set_scheduler`: what a living connection can change;
-//! * `observation`, `snapshot` and `progress`: for people and programs that want to know.
+//! * `settings`: what a living connection can change, its scheduler too;
+//! * `observation` and `snapshot`: for people and programs that want to know.
 
 mod acknowledgement;
 mod addresses;
 mod application;
 mod close;
-mod delegate;
 mod errors;
 mod fallback;
 mod handshake;
 mod input;
-mod join_handshake;
 mod joins;
 mod observation;
 mod open;
 mod output;
 mod path_mtu;
 mod penalisation;
-mod progress;
 mod repair;
 mod schedule;
-mod send_memory;
-mod set_scheduler;
 mod settings;
 mod snapshot;
-mod super_segment;
 mod timers;
 
 pub use crate::paths::subflow::{PathMeta, SubflowSnapshot};
@@ -50,8 +43,8 @@ pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{join, names_capable, offer};
 pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Saw};
 pub use output::Transmit;
-pub use progress::Progress;
 pub use settings::SettingError;
+pub use snapshot::Progress;
 pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState};
 
 use crate::config::{ConnectionConfig, FailureDetection};

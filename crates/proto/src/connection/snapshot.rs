@@ -1,6 +1,7 @@
-//! A connection's state at one time, for people and programs that want to know.
+//! A connection's state at one time, and what keeps its sender from sending more: for people and programs that want to know.
 
 use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
+use crate::seq::{DataSeq, SubflowId};
 
 /// A connection's state at one time. All places in the stream are bytes from its first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,5 +102,46 @@ impl Connection {
     /// The state of all subflows that exist, dead ones too until their names are given again.
     pub fn subflows(&self) -> impl Iterator<Item = SubflowSnapshot> + '_ {
         self.subflows.iter().map(|s| s.snapshot(self.config.send_buffer))
+    }
+}
+
+/// What keeps a sender from sending more, or that nothing does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// There is nothing new to send, or nobody to send it to yet.
+    NoData,
+    /// Some subflow has room in its congestion window, and the window that the peer offers is full.
+    WindowFull,
+    /// Every subflow's congestion window, or its send buffer, is full.
+    CongestionWindowsFull,
+    /// There is data, room in a congestion window and room in the peer's window, and still nothing was assigned: the scheduler
+    /// waits.
+    SchedulerWaits,
+}
+
+impl Connection {
+    /// What keeps this connection from sending more. To be asked when the connection is drained: what could be sent has left.
+    pub fn progress(&self) -> Progress {
+        let usable = || self.subflows.usable();
+        if !self.life.is_connected() || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {
+            return Progress::NoData;
+        }
+        if self.sender.is_held_back_by_window() {
+            return Progress::WindowFull;
+        }
+        // A backup has room all the time, and it is not for use while another subflow lives.
+        let first_choice = || usable().filter(|s| !s.backup && s.is_alive());
+        let send_buffer = self.config.send_buffer;
+        let room = match first_choice().next() {
+            Some(_) => first_choice().any(|s| s.has_space(send_buffer)),
+            None => usable().any(|s| s.has_space(send_buffer)),
+        };
+        if room { Progress::SchedulerWaits } else { Progress::CongestionWindowsFull }
+    }
+
+    /// The subflow that carries the byte at `at`; nothing for a byte that is acknowledged or assigned to nobody.
+    pub fn holder_of(&self, at: DataSeq) -> Option<SubflowId> {
+        let (_, owners) = self.sender.map.span_at(at)?;
+        owners.iter().next()
     }
 }

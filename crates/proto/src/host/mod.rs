@@ -67,9 +67,9 @@ impl Host {
         match self {
             Host::Rfc => now + wait,
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => linux::wheel::expiry(linux.timer_tick, now, wait),
+            Host::Linux(linux) => linux::time::expiry(linux.timer_tick, now, wait),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(org) => linux::wheel::expiry(org.timer_tick, now, wait),
+            Host::MptcpOrg(org) => linux::time::expiry(org.timer_tick, now, wait),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Host;
 #[cfg(feature = "host-linux")]
-use super::linux::rtt::MeanDeviation;
+use super::linux::time::MeanDeviation;
 use pathweave_units::Duration;
 
 /// A host's estimate of the variance of one subflow's round trips.

@@ -3,10 +3,10 @@
 use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::{
-    LinuxSubflow, restart,
+    LinuxSubflow,
     send_memory::{self, BufferSize},
+    time,
     tso::Bursts,
-    wheel,
 };
 #[cfg(feature = "host-mptcp-org")]
 use super::mptcp_org;
@@ -75,7 +75,7 @@ impl SubflowHost {
         match self {
             SubflowHost::Rfc(_) => now + wait,
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => wheel::expiry(linux.timer_tick, now, wait),
+            SubflowHost::Linux(linux) => time::expiry(linux.timer_tick, now, wait),
         }
     }
 
@@ -167,7 +167,7 @@ impl SubflowHost {
             #[cfg(feature = "host-linux")]
             SubflowHost::Linux(linux) if linux.idle_time_halves => {
                 let buffers = if queues { queue.unsent_buffers() } else { 1 };
-                restart::halve(window, least, (idle, rto), buffers);
+                time::halve(window, least, (idle, rto), buffers);
             }
             _ => window.cwnd = least,
         }
@@ -189,7 +189,7 @@ impl SubflowHost {
     pub(crate) fn timer_slack(&self) -> Duration {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) if linux.bursts.is_some() => wheel::SLACK,
+            SubflowHost::Linux(linux) if linux.bursts.is_some() => time::SLACK,
             _ => Duration::ZERO,
         }
     }

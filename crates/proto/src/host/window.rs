@@ -5,7 +5,7 @@ use super::Host;
 #[cfg(feature = "host-linux")]
 use super::linux::window::{self, READING, Shares};
 #[cfg(feature = "host-mptcp-org")]
-use super::mptcp_org::memory;
+use super::mptcp_org;
 use super::rfc;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
@@ -195,7 +195,7 @@ impl WindowHost {
             #[cfg(feature = "host-linux")]
             WindowHost::Linux(shares) => shares.occupied(buffer, bytes, held, mptcp),
             #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => memory::taken(bytes + held, mptcp),
+            WindowHost::MptcpOrg => mptcp_org::taken(bytes + held, mptcp),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A subflow as its connection sees it.
 
+use super::health::KeepAlive;
 use super::health::{Health, Silence};
-use super::keep_alive::KeepAlive;
 use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;

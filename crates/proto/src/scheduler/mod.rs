@@ -5,7 +5,6 @@
 //! `pathweave-algorithms`.
 
 mod decision;
-mod event;
 mod factory;
 #[cfg(any(test, feature = "testing"))]
 pub mod properties;
@@ -16,8 +15,8 @@ pub mod testing;
 mod view;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
-pub use event::{BlockedBy, Event};
 pub use factory::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
+pub use view::{BlockedBy, Event};
 pub use view::{SubflowView, View};
 
 use crate::seq::SubflowId;

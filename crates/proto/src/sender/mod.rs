@@ -1,20 +1,15 @@
-//! The sending half of a connection: how much the peer takes (`peer_window`), giving the stream to subflows (`dispatch`), what holds
-//! data back (`blocking`), and what others carry once more (`reinjection`). The stream itself is a room of its own, because
-//! schedulers see it.
+//! The sending half of a connection: how much the peer takes, giving the stream to subflows (`dispatch`), what holds data back, and
+//! what others carry once more (`reinjection`). The stream itself is a room of its own, because schedulers see it.
 
-pub(crate) mod blocking;
 pub(crate) mod dispatch;
-pub(crate) mod peer_window;
 pub(crate) mod reinjection;
 
 use crate::paths::table::SubflowTable;
-use crate::seq::DataSeq;
-use crate::stream::messages::Messages;
-use crate::stream::send_buffer::SendBuffer;
+use crate::scheduler::BlockedBy;
+use crate::seq::{DataSeq, SubflowSet};
+use crate::stream::send_buffer::{Messages, SendBuffer};
 use crate::stream::send_map::SendMap;
-use blocking::Blocked;
 use pathweave_units::{Duration, Instant};
-use peer_window::PeerWindow;
 use reinjection::Reinjection;
 
 /// What a connection has to send, and who carries it.
@@ -124,5 +119,87 @@ impl Sender {
             rto = subflow.tcp.rto();
         }
         self.peer.probe = Some((now + rto.saturating_mul(1 << times.min(16)).min(longest), times + 1));
+    }
+}
+
+/// How much the peer takes.
+#[derive(Debug, Default)]
+pub(crate) struct PeerWindow {
+    /// The first byte beyond it.
+    pub(crate) end: DataSeq,
+    /// Its size as the peer last announced it, and the largest of all, bytes.
+    pub(crate) size: u64,
+    pub(crate) largest: u64,
+    /// When it is probed next, and how often it has been probed. If it is open but small: when a small piece goes out anyway.
+    pub(crate) probe: Option<(Instant, u32)>,
+    /// It is time to send a piece although it is small.
+    pub(crate) overridden: bool,
+}
+
+impl PeerWindow {
+    /// The window that the handshake has told.
+    pub(crate) fn begin(&mut self, bytes: u64) {
+        (self.end, self.size, self.largest) = (DataSeq(bytes), bytes, bytes);
+    }
+
+    /// The peer announces this size.
+    pub(crate) fn announce(&mut self, bytes: u64) {
+        self.size = bytes;
+        self.largest = self.largest.max(bytes);
+    }
+}
+
+/// What holds a connection back. The scheduler is told of every change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    pub(crate) by: BlockedBy,
+    /// The first byte not acknowledged, which everything waits for, and the subflows that carry it.
+    head: DataSeq,
+    pub(crate) holders: SubflowSet,
+    /// The subflows that could send if there were anything to send.
+    with_space: SubflowSet,
+}
+
+impl Sender {
+    /// What holds data back now, if anything does and some subflow has window space.
+    pub(crate) fn blocked_now(&self, subflows: &SubflowTable, send_buffer: u64) -> Option<Blocked> {
+        let by = match self.window_is_full(subflows) {
+            true => BlockedBy::SendWindow,
+            false if self.buffer_is_full() => BlockedBy::SendBuffer,
+            false => return None,
+        };
+        let free = subflows.usable().filter(|s| s.has_space(send_buffer));
+        let with_space = free.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
+        if with_space.is_empty() {
+            return None;
+        }
+        Some(Blocked { by, head: self.map.first_unacked(), holders: self.holders(), with_space })
+    }
+
+    /// Whether data is waiting and the peer's window has no room for it: either none at all, or so little that silly window
+    /// avoidance holds the segment back.
+    #[inline]
+    pub(crate) fn window_is_full(&self, subflows: &SubflowTable) -> bool {
+        if self.map.unassigned_bytes() == 0 {
+            return false;
+        }
+        match self.map.sendable(self.peer.end) {
+            None => true,
+            Some(range) => {
+                let segment = subflows.usable().map(|s| u64::from(s.tcp.mss())).max().unwrap_or(0);
+                let edge = range.end == self.peer.end && range.end < self.map.written_end();
+                edge && range.end.since(range.start) < segment && self.map.assigned_bytes() > 0
+            }
+        }
+    }
+
+    /// Whether the peer's window holds data back that some subflow has room for.
+    pub(crate) fn is_held_back_by_window(&self) -> bool {
+        self.blocked.is_some_and(|b| b.by == BlockedBy::SendWindow)
+    }
+
+    /// Whether everything written is out, and the application has more than the send buffer takes.
+    pub(crate) fn buffer_is_full(&self) -> bool {
+        self.writer_waits && self.map.unassigned_bytes() == 0 && self.map.assigned_bytes() > 0
     }
 }

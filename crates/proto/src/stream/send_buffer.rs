@@ -1,10 +1,13 @@
-//! The application's data until it is acknowledged.
+//! The application's data until it is acknowledged: its bytes, the lists of pieces for segments whose data was written in several, and
+//! where the application's messages end.
+//!
+//! TCP delivers a stream of bytes and loses these borders; a scheduler that wants a message to arrive as a whole needs them
+//! ([`View::message_end`](crate::scheduler::View)). They never leave the host.
 
-use super::piece_lists::PieceLists;
 use crate::seq::DataSeq;
 use bytes::Bytes;
 use core::ops::Range;
-use pathweave_wire::Payload;
+use pathweave_wire::{Chunks, Payload};
 use std::collections::VecDeque;
 
 /// Written data from the first unacknowledged byte on.
@@ -109,6 +112,78 @@ impl SendBuffer {
     }
 }
 
+/// How many lists are looked after; what is made beyond that is allocated.
+const LISTS: usize = 256;
+/// How many pieces the free lists have room for in all, so that they take at most 128 KiB.
+const FREE_PIECES: usize = 4096;
+
+/// The lists that are out with segments, oldest first, and those that are free.
+#[derive(Debug, Default)]
+pub(crate) struct PieceLists {
+    out: VecDeque<Chunks>,
+    /// Each with the pieces that it had.
+    free: Vec<(Chunks, usize)>,
+    free_pieces: usize,
+}
+
+impl PieceLists {
+    /// A list of these pieces.
+    pub(crate) fn list(&mut self, pieces: impl Iterator<Item = Bytes>) -> Chunks {
+        self.reclaim();
+        let (mut list, room) = self.free.pop().unwrap_or_default();
+        self.free_pieces -= room;
+        list.extend(pieces);
+        if self.out.len() == LISTS {
+            // Its segment has not been acknowledged for long.
+            self.out.pop_front();
+        }
+        self.out.push_back(list.clone());
+        list
+    }
+
+    /// Takes back what no segment shares any more, so that it keeps nothing of the application's alive.
+    #[inline]
+    pub(crate) fn reclaim(&mut self) {
+        while let Some(mut list) = self.out.pop_front_if(|list| !list.is_shared()) {
+            let room = list.piece_count();
+            if self.free_pieces + room <= FREE_PIECES {
+                list.clear();
+                self.free_pieces += room;
+                self.free.push((list, room));
+            }
+        }
+    }
+}
+
+/// The ends that are not acknowledged yet.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    ends: VecDeque<DataSeq>,
+}
+
+impl Messages {
+    /// A message ends before the byte `end`. Where the one before ended there too, nothing was written in between.
+    pub(crate) fn append(&mut self, end: DataSeq) {
+        if self.ends.back() != Some(&end) {
+            self.ends.push_back(end);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All before `una` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, una: DataSeq) {
+        while self.ends.pop_front_if(|e| *e <= una).is_some() {}
+    }
+
+    /// The end of the message that the byte at `at` belongs to, where it is known.
+    pub(crate) fn end_of(&self, at: DataSeq) -> Option<DataSeq> {
+        self.ends.get(self.ends.partition_point(|e| *e <= at)).copied()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +222,56 @@ mod tests {
         buffer.append(DataSeq(0), bytes("three"));
         buffer.acknowledge(DataSeq(5));
         buffer.get(DataSeq(0)..DataSeq(5));
+    }
+
+    fn pieces(n: usize) -> impl Iterator<Item = Bytes> {
+        (0..n).map(|i| Bytes::copy_from_slice(&[i as u8, 0]))
+    }
+
+    #[test]
+    fn a_list_serves_again_and_holds_nothing_meanwhile() {
+        let mut lists = PieceLists::default();
+        let data = Bytes::from(vec![1, 2, 3]);
+        let first = lists.list([data.slice(..1), data.slice(1..)].into_iter());
+        lists.reclaim();
+        assert_eq!((lists.out.len(), lists.free.len()), (1, 0), "its segment has it");
+        assert!(!data.is_unique());
+        drop(first);
+        lists.reclaim();
+        assert_eq!((lists.out.len(), lists.free.len()), (0, 1));
+        assert!(data.is_unique(), "nothing of it is kept");
+        let second = lists.list(pieces(3));
+        assert_eq!((second.len(), lists.free.len()), (6, 0));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut lists = PieceLists::default();
+        let out: Vec<Chunks> = (0..2 * LISTS).map(|_| lists.list(pieces(2))).collect();
+        assert_eq!(lists.out.len(), LISTS);
+        drop(out);
+        lists.reclaim();
+        assert_eq!((lists.out.len(), lists.free.len(), lists.free_pieces), (0, LISTS, 2 * LISTS));
+        let long: Vec<Chunks> = (0..3).map(|_| lists.list(pieces(FREE_PIECES / 2))).collect();
+        assert_eq!(lists.free_pieces, 2 * LISTS - 6);
+        drop(long);
+        lists.reclaim();
+        assert!(lists.out.is_empty() && lists.free_pieces <= FREE_PIECES && lists.free.len() == LISTS - 2);
+    }
+
+    #[test]
+    fn a_byte_belongs_to_the_message_that_ends_after_it() {
+        let mut messages = Messages::default();
+        assert_eq!(messages.end_of(DataSeq(0)), None);
+        messages.append(DataSeq(100));
+        messages.append(DataSeq(100));
+        messages.append(DataSeq(250));
+        let end_of = |messages: &Messages, at| messages.end_of(DataSeq(at)).map(|e| e.0);
+        assert_eq!([0, 99, 100, 249].map(|at| end_of(&messages, at)), [100, 100, 250, 250].map(Some));
+        assert_eq!(end_of(&messages, 250), None, "where that one ends is not known yet");
+        messages.acknowledge(DataSeq(99));
+        assert_eq!(end_of(&messages, 99), Some(100));
+        messages.acknowledge(DataSeq(250));
+        assert!(messages.ends.is_empty());
     }
 }

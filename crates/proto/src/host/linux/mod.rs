@@ -2,15 +2,9 @@
 
 pub(crate) mod acks;
 mod connection;
-mod fragments;
-mod memory;
-mod pacing;
-mod push;
-pub(crate) mod restart;
-pub(crate) mod rtt;
 pub(crate) mod send_memory;
+pub(crate) mod time;
 pub(crate) mod tso;
-pub(crate) mod wheel;
 pub(crate) mod window;
 
 pub(crate) use connection::LinuxConnection;

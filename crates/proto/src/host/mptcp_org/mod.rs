@@ -2,11 +2,14 @@
 //! (`docs/notes/mptcp-org-kernel.md`).
 //!
 //! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
-//! penalisation are (`penalisation`), what data takes of both buffers (`memory`), and when a congestion
+//! penalisation are (`penalisation`), what data takes of both buffers, and when a congestion
 //! window may grow (`grows`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
 //! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
+//!
+//! Each segment has a buffer of its own, of two kilobytes with its management.
+//! Half of the receive buffer's memory is offered (`net.ipv4.tcp_adv_win_scale` = 1). Both buffers are counted here so that a size is
+//! the window that the kernel makes of it: `tcp_rmem` and `tcp_wmem` would be twice that.
 
-pub(crate) mod memory;
 pub(crate) mod penalisation;
 
 use super::Written;
@@ -41,16 +44,16 @@ impl MptcpOrgConnection {
 
     /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory, at most `max`.
     pub(crate) fn send_buffer(&self, max: u64, subflows: impl FnOnce() -> u64) -> u64 {
-        if self.tunes { (subflows() / memory::SHARES).min(max) } else { max }
+        if self.tunes { (subflows() / SHARES).min(max) } else { max }
     }
 
     pub(crate) fn send_memory(written: &Written) -> u64 {
-        memory::taken(written.bytes(), written.mptcp)
+        taken(written.bytes(), written.mptcp)
     }
 
     /// A writer begins buffers while the limit is not reached, and fills each.
     pub(crate) fn writable(written: &Written, limit: u64) -> u64 {
-        memory::room(limit, written.mptcp).saturating_sub(written.bytes())
+        room(limit, written.mptcp).saturating_sub(written.bytes())
     }
 
     /// A writer that waits goes on when a third of the buffer is free (`sk_stream_is_writeable`).
@@ -70,6 +73,30 @@ impl MptcpOrgConnection {
 /// (`tcp_is_cwnd_limited` before Linux 3.16, without segmentation offload).
 pub(crate) fn grows(cwnd: u32, in_flight: u32) -> bool {
     in_flight + 3 >= cwnd
+}
+
+/// A buffer of a full segment on Ethernet with what manages it (`SKB_TRUESIZE`), bytes of memory.
+const BUFFER_MEMORY: u64 = 2304;
+/// Memory of which a byte of window is made.
+pub(crate) const SHARES: u64 = 2;
+/// What a segment takes of a size.
+const BUFFER: u64 = BUFFER_MEMORY / SHARES;
+/// Data bytes of a full segment with timestamps, of plain TCP and of Multipath TCP.
+const TCP_SEGMENT: u64 = 1448;
+const MPTCP_SEGMENT: u64 = 1424;
+
+fn segment(mptcp: bool) -> u64 {
+    if mptcp { MPTCP_SEGMENT } else { TCP_SEGMENT }
+}
+
+/// What `bytes` of data in full segments take of a buffer.
+pub(crate) fn taken(bytes: u64, mptcp: bool) -> u64 {
+    bytes.div_ceil(segment(mptcp)) * BUFFER
+}
+
+/// The bytes of data in the segments that are begun before as much as `limit` is taken.
+pub(crate) fn room(limit: u64, mptcp: bool) -> u64 {
+    limit.div_ceil(BUFFER) * segment(mptcp)
 }
 
 #[cfg(test)]
@@ -111,5 +138,12 @@ mod tests {
         let tuned = MptcpOrgConnection::new(&host(true));
         assert_eq!((tuned.send_buffer(1000, || 700), tuned.send_buffer(300, || 700)), (350, 300));
         assert_eq!(MptcpOrgConnection::new(&host(false)).send_buffer(1000, || 700), 1000);
+    }
+
+    #[test]
+    fn a_segment_begun_takes_its_whole_buffer() {
+        assert_eq!([taken(0, true), taken(1, true), taken(1424, true), taken(1425, true)], [0, 1152, 1152, 2304]);
+        assert_eq!([taken(1448, true), taken(1448, false)], [2304, 1152]);
+        assert_eq!([room(0, true), room(1, true), room(1152, false), room(1153, false)], [0, 1424, 1448, 2896]);
     }
 }
