@@ -8,7 +8,7 @@
 //! the sums; without one of its own a subflow behaves like Reno.
 
 use super::coupled_paths;
-use super::linked::{Linked, Rule};
+use super::increase::{Linked, Rule};
 use pathweave_proto::congestion::{Context, ControllerEntry};
 
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {

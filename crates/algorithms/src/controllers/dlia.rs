@@ -18,8 +18,8 @@
 //! state of its own for plain TCP, which halves; here one subflow is treated as each of several. What RFC 6356 leaves open
 //! is as in [`super::lia`].
 
+use super::increase::{Linked, Rule};
 use super::lia;
-use super::linked::{Linked, Rule};
 use pathweave_proto::congestion::{Context, ControllerEntry};
 use pathweave_proto::parameter::{Kind, Parameter};
 

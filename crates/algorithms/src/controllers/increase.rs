@@ -1,6 +1,9 @@
-//! How a window that counts segments grows by fractions of them.
+//! What controllers share: how a window that counts segments grows by fractions of them, the paths as the equations of coupled controllers
+//! have them, and LIA's kin, with Reno's slow start, a window that changes by a rule for each acknowledged segment, and a part of it
+//! that a loss leaves.
 
-use pathweave_proto::congestion::{Ack, Context, Window, slow_start};
+use pathweave_proto::congestion::{Ack, Context, Controller, Growth, Window, slow_start};
+use pathweave_units::Duration;
 
 /// Counts acknowledged segments towards the next increase of the window (the kernel's `snd_cwnd_cnt`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,5 +73,80 @@ impl FractionalIncrease {
         let whole = libm::floor(exact).max(2.0);
         self.credit = (exact - whole).max(0.0);
         whole as u32
+    }
+}
+
+/// A path as the equations of coupled controllers have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoupledPath {
+    /// It is the subflow whose controller asks.
+    pub own: bool,
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Smoothed round-trip time, seconds; above zero.
+    pub rtt: f64,
+    /// Smallest round-trip time, seconds; above zero.
+    pub min_rtt: f64,
+    /// Data bytes of a full segment.
+    pub mss: f64,
+    /// The larger of the bytes acknowledged since the last loss and between the last two (OLIA's l).
+    pub loss_interval: f64,
+}
+
+/// The paths with a round-trip time sample, the subflow's own with its window of now.
+pub fn coupled_paths<'a>(cx: &'a Context<'_>) -> impl Iterator<Item = CoupledPath> + Clone + 'a {
+    let (own, own_cwnd) = (cx.own, cx.window.cwnd);
+    cx.paths.iter().enumerate().filter_map(move |(i, p)| {
+        let rtt = p.srtt.filter(|r| !r.is_zero())?.as_secs_f64();
+        let min_rtt = p.min_rtt.filter(|r| !r.is_zero()).map_or(rtt, Duration::as_secs_f64);
+        Some(CoupledPath {
+            own: i == own,
+            cwnd: f64::from(if i == own { own_cwnd } else { p.cwnd }.max(1)),
+            rtt,
+            min_rtt,
+            mss: f64::from(p.mss.max(1)),
+            loss_interval: p.bytes_since_loss.max(p.bytes_between_losses) as f64,
+        })
+    })
+}
+
+/// The two rules of such a controller.
+pub trait Rule: Send {
+    /// The change of the window for one segment that is acknowledged after slow start, in segments.
+    fn increase(&self, cx: &Context<'_>) -> f64;
+
+    /// What a loss leaves of a window of so many segments.
+    fn after_loss(&mut self, cx: &Context<'_>, window: f64) -> f64 {
+        let _ = cx;
+        window / 2.0
+    }
+}
+
+/// A controller by these rules.
+#[derive(Debug)]
+pub struct Linked<R> {
+    pub(super) rule: R,
+    pub(super) increase: FractionalIncrease,
+}
+
+impl<R> Linked<R> {
+    /// By these rules.
+    pub fn new(rule: R) -> Self {
+        Linked { rule, increase: FractionalIncrease::default() }
+    }
+}
+
+impl<R: Rule> Controller for Linked<R> {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.increase.on_ack(cx, ack, |cx| self.rule.increase(cx));
+    }
+
+    fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
+        let window = self.increase.exact(cx.window);
+        self.increase.threshold(self.rule.after_loss(cx, window))
+    }
+
+    fn growth(&self, cx: &Context<'_>) -> Growth {
+        Growth::PerRound(self.rule.increase(cx) * cx.cwnd())
     }
 }

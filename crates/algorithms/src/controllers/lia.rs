@@ -8,7 +8,7 @@
 //! of the sums; without one of its own a subflow grows like Reno.
 
 use super::coupled_paths;
-use super::linked::{Linked, Rule};
+use super::increase::{Linked, Rule};
 use pathweave_proto::congestion::{Context, ControllerEntry};
 
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {

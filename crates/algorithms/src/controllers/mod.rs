@@ -1,8 +1,7 @@
 //! The congestion controllers. To add one: a file in this folder, its `pub mod` here, and a line in
 //! [`Registry::builtin`](crate::Registry::builtin).
 
-mod increase;
-mod paths;
+pub mod increase;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -15,7 +14,6 @@ pub mod dlia;
 pub mod ewtcp;
 pub mod hystart;
 pub mod lia;
-pub mod linked;
 pub mod mptcp_pw;
 pub mod mpveno;
 pub mod mveno;
@@ -23,8 +21,6 @@ pub mod olia;
 pub mod reno;
 pub mod semicoupled;
 pub mod vegas;
-pub mod veno;
 pub mod wvegas;
 
-pub use increase::{AdditiveIncrease, FractionalIncrease};
-pub use paths::{CoupledPath, coupled_paths};
+pub use increase::{AdditiveIncrease, CoupledPath, FractionalIncrease, coupled_paths};

@@ -1,5 +1,5 @@
 //! `mpveno`: Veno on several paths; Le, "Improving the performance of multipath congestion control over wireless networks", ATC
-//! 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13), on Veno of Fu and Liew 2003 ([`super::veno`]).
+//! 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13), on Veno of Fu and Liew 2003 ([`super::mveno::Backlog`]).
 //!
 //! The backlog that all subflows together may have is β; subflow r's part of it is that of its rate.
 //!
@@ -19,7 +19,7 @@
 //! from the smallest of the round as in Veno, and a real number. It skips every second acknowledgement where half is added here
 //! for each. Without a sample a loss halves.
 
-use super::veno::{Backlog, LEFT_AFTER_CONGESTION, LEFT_AFTER_RANDOM_LOSS};
+use super::mveno::{Backlog, LEFT_AFTER_CONGESTION, LEFT_AFTER_RANDOM_LOSS};
 use super::{FractionalIncrease, coupled_paths, olia};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
 use pathweave_proto::parameter::{Kind, Parameter};

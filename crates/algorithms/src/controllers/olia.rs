@@ -11,7 +11,7 @@
 //! window does not shrink below 1 by the second term. A subflow without a round-trip time sample is left out of the
 //! sums and sets; without one of its own a subflow grows like Reno.
 
-use super::linked::{Linked, Rule};
+use super::increase::{Linked, Rule};
 use super::{CoupledPath, coupled_paths};
 use pathweave_proto::congestion::{Context, ControllerEntry};
 
