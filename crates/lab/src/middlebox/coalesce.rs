@@ -4,8 +4,8 @@
 //! Virtual payload can only be joined where it is one range of the stream.
 
 use super::{DataSize, Direction, Element, Passing, Settings};
-use crate::value_parser::choice::{Kind, needs, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, needs, takes};
 use crate::value_parser::{PositiveTime, ValueParser, Wrong, words};
 use core::net::SocketAddr;
 use pathweave_units::random::Random;

@@ -4,8 +4,8 @@
 //! A virtual payload counts as zeros everywhere; one that is changed becomes real bytes, zeros but for the changed one.
 
 use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, direction};
-use crate::value_parser::choice::{Kind, needs, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, needs, takes};
 use crate::value_parser::{Size, ValueParser, Wrong};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;

@@ -3,8 +3,8 @@
 
 use super::{Direction, Element, Flows, Passing, Settings};
 use crate::value_parser::Wrong;
-use crate::value_parser::choice::Kind;
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::Kind;
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
 use pathweave_wire::Flags;

@@ -17,8 +17,8 @@ mod proactive_ack;
 mod split;
 mod strip;
 
-use crate::value_parser::choice::Kind;
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::Kind;
 use crate::value_parser::{Size, Time, ValueParser, Wrong, words};
 use chain::Flows;
 pub(crate) use chain::{Direction, Element, Middleboxes, Passing};
@@ -99,7 +99,7 @@ impl ValueParser for MiddleboxParser {
         value.to_string()
     }
     fn schema() -> schemars::Schema {
-        crate::value_parser::choice::one_of(&[], EXAMPLES, KINDS)
+        crate::value_parser::compound::one_of(&[], EXAMPLES, KINDS)
     }
     fn examples() -> &'static [&'static str] {
         EXAMPLES

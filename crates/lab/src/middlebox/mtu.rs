@@ -2,8 +2,8 @@
 //! or without: a black hole (RFC 2923 §2.1).
 
 use super::{DataSize, Element, Passing, Settings};
-use crate::value_parser::choice::{Kind, needs, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, needs, takes};
 use crate::value_parser::{Bool, ValueParser, Wrong};
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;

@@ -5,8 +5,8 @@
 //! sends to the old one is dropped.
 
 use super::{Direction, Element, Passing, Settings};
-use crate::value_parser::choice::{Kind, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, takes};
 use crate::value_parser::{Time, ValueParser, Wrong};
 use core::net::SocketAddr;
 use pathweave_units::random::Random;

@@ -2,8 +2,8 @@
 //! on. It keeps to the window that the server offers, and keeps no copy: what is lost behind it is lost to the flow.
 
 use super::{Direction, Element, Flows, Passing, Settings, after};
-use crate::value_parser::choice::{Kind, needs, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, needs, takes};
 use crate::value_parser::{PositiveTime, Time, ValueParser, Wrong};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 use super::strip::strip;
 use super::{DataSize, Element, Passing, Settings};
-use crate::value_parser::choice::{Kind, needs, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, needs, takes};
 use crate::value_parser::{ValueParser, Wrong, words};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;

@@ -1,8 +1,8 @@
 //! Takes the options of Multipath TCP out of segments, as firewalls do with options that they do not know (RFC 8684 §6).
 
 use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, after, direction};
-use crate::value_parser::choice::{Kind, needs, takes};
 use crate::value_parser::compound::Compound;
+use crate::value_parser::compound::{Kind, needs, takes};
 use crate::value_parser::{Time, ValueParser, Wrong, words};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};

@@ -30,9 +30,7 @@
 //! receive_buffer = "auto 128KiB..6MiB"
 //! ```
 
-mod builtin;
 mod canonical;
-mod config;
 mod connection;
 mod data;
 mod document;
@@ -40,7 +38,6 @@ mod error;
 mod kinds;
 mod link;
 mod read;
-mod reference;
 mod schema;
 mod setting;
 mod spec;
@@ -49,7 +46,6 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-pub use builtin::{BUILTIN, builtin};
 pub use connection::Variant;
 pub use data::{
     Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
@@ -58,8 +54,7 @@ pub use document::{Data, Document, Entry, Place, Value};
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
 pub use read::Reader;
-pub use reference::reference;
-pub use schema::schema;
+pub use schema::{reference, schema};
 pub use spec::SchedulerSpec;
 pub use traffic::{Traffic, TrafficPattern};
 
@@ -80,4 +75,22 @@ impl Files for NoFiles {
     fn read(&self, _name: &str) -> Result<String, String> {
         Err("no files here".into())
     }
+}
+
+/// Name and text of every built-in scenario; the first is run if none is named.
+pub const BUILTIN: &[(&str, &str)] = &[
+    ("wifi-lte", include_str!("../../../../scenarios/wifi-lte.toml")),
+    ("wlan-3g", include_str!("../../../../scenarios/wlan-3g.toml")),
+    ("wlan-wlan", include_str!("../../../../scenarios/wlan-wlan.toml")),
+    ("cp-asymmetric", include_str!("../../../../scenarios/cp-asymmetric.toml")),
+    ("cp-symmetric", include_str!("../../../../scenarios/cp-symmetric.toml")),
+    ("ethernet-wifi", include_str!("../../../../scenarios/ethernet-wifi.toml")),
+    ("rems-wifi-lte", include_str!("../../../../scenarios/rems-wifi-lte.toml")),
+];
+
+/// The built-in scenario called `name`.
+pub fn builtin(name: &str) -> Option<Document> {
+    let (_, text) = BUILTIN.iter().find(|(n, _)| *n == name)?;
+    let document = Document::parse(&format!("{name}.toml"), text);
+    Some(document.expect("a test checks the built-in scenarios"))
 }

@@ -8,7 +8,7 @@ use super::kinds::{
 };
 use super::link::{LinkChange, LinkSettings};
 use super::traffic::Traffic;
-use crate::value_parser::choice::Kind;
+use crate::value_parser::compound::Kind;
 use crate::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};
 use pathweave_proto::config::{FailureDetection, LossRecovery, PathMtuDiscovery};

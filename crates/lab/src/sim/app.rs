@@ -3,8 +3,8 @@
 use super::Noted;
 use super::contents::Contents;
 use super::meter::Meter;
-use super::random::exponential;
 use super::requests::{Page, Requests};
+use super::traffic::exponential;
 use crate::scenario::{self, Direction, EndsWith, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;

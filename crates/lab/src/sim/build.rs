@@ -1,9 +1,9 @@
 //! From a scenario to a network, hosts and applications.
 
 use super::app::{App, Apps};
-use super::pool::Handle;
 use super::requests::{Page, Requests};
 use super::traffic::Sources;
+use super::wires::Handle;
 use super::wires::Routes;
 use crate::middlebox::Middleboxes;
 use crate::scenario::{self, Direction, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart, Workload};

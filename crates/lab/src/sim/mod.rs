@@ -1,33 +1,29 @@
 //! The simulator: hosts with the engine, the network between them, applications, and what is measured.
 //!
-//! The loop is the driver's (`pathweave-driver`): `wires` is its device, `processes` are its applications.
+//! The loop is the driver's (`pathweave-driver`): `wires` is its device, [`Processes`] are its applications.
 
 mod app;
 mod build;
 mod contents;
 mod digest;
 mod meter;
-mod pool;
-mod processes;
-mod random;
 mod requests;
-mod through_bytes;
 mod totals;
 mod traffic;
 mod watch;
 mod wires;
 
 use crate::scenario::{EndsWith, Scenario};
+use app::Apps;
 use build::World;
 use meter::Meter;
-use pathweave_driver::{Driver, Observed};
+use pathweave_driver::{Applications, Driver, Observed};
 use pathweave_netsim::LinkId;
 use pathweave_proto::connection::{Kinds, Observation};
-use pathweave_proto::{Connection, SubflowId};
+use pathweave_proto::{Connection, Endpoint, SubflowId};
 use pathweave_units::Instant;
-use processes::Processes;
-use through_bytes::ThroughBytes;
-use wires::{OneHost, Wires};
+use std::collections::VecDeque;
+use wires::{OneHost, ThroughBytes, Wires};
 
 pub use build::BuildError;
 pub(crate) use build::path_of;
@@ -227,5 +223,38 @@ impl Simulation {
         measured.traffic = traffic.results(now);
         measured.warn_of_waiting(watched.idle_waits);
         measured
+    }
+}
+
+/// All applications of a run, and who measures them.
+struct Processes {
+    apps: Apps,
+    meter: Meter,
+    /// What was recorded at the measured senders, where anything is.
+    noted: Option<VecDeque<Noted>>,
+}
+
+impl Applications for Processes {
+    #[inline]
+    fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
+        self.apps.serve(now, host, endpoint, &mut self.meter)
+    }
+
+    #[inline]
+    fn quiet(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) {
+        self.meter.observe(now, host, endpoint, &self.apps);
+        if let Some(noted) = &mut self.noted {
+            self.apps.collect_observations(host, endpoint, noted);
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.apps.poll_timeout()
+    }
+
+    #[inline]
+    fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
+        self.apps.handle_timeout(now, endpoints)
     }
 }

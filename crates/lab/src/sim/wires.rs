@@ -1,18 +1,19 @@
 //! What carries the hosts' packets: the network, the middleboxes at its ends, and what looks at packets on their way.
+//!
+//! Segments in flight wait in a pool; links move small handles to them. [`ThroughBytes`] is the debug switch of ARCHITECTURE.md, contract 8:
+//! every segment becomes bytes and is read back before it leaves its host.
 
 use super::build;
 use super::digest::Digest;
-use super::pool::{Handle, Pool};
-use super::through_bytes::ThroughBytes;
 use super::traffic::Sources;
 use crate::middlebox::{Direction, Middleboxes, Passing};
 use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::{HostPacket as Seen, Observer, PacketIo, Received};
-use pathweave_netsim::{NetEvent, Network, RouteId, Tap};
+use pathweave_netsim::{NetEvent, Network, RouteId, Tagged, Tap};
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
-use pathweave_wire::{Ecn, Segment};
+use pathweave_wire::{Ecn, Payload, Segment, codec};
 use std::collections::BTreeMap;
 
 /// Sees every packet at every link, as a capture would.
@@ -258,4 +259,98 @@ fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Opt
     let path = build::path_of(address.ip())?;
     let is_client = build::addresses(path).0 == address.ip();
     (is_client && middleboxes.are_on(path)).then_some((middleboxes, path))
+}
+
+/// A packet as the network sees it: known by its slot in the pool.
+pub(super) type Handle = Tagged<u32>;
+
+#[derive(Debug, Default)]
+struct Entry {
+    segment: Segment,
+    owners: u32,
+}
+
+/// Slots are used again, so that nothing is allocated per packet in steady state.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    /// A free slot and what it held last; [`Pool::fill`] takes it.
+    pub(super) fn next(&mut self) -> (u32, &mut Segment) {
+        let slot = match self.free.last() {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.entries.len() as u32;
+                self.entries.push(Entry::default());
+                self.free.push(slot);
+                slot
+            }
+        };
+        (slot, &mut self.entries[slot as usize].segment)
+    }
+
+    /// The slot that [`Pool::next`] gave is in use.
+    pub(super) fn fill(&mut self, slot: u32, ecn: Ecn) -> Handle {
+        self.free.pop();
+        let entry = &mut self.entries[slot as usize];
+        entry.owners = 1;
+        Tagged { tag: slot, len_bytes: entry.segment.ip_len(), ecn, corrupted: false }
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Segment {
+        &self.entries[slot as usize].segment
+    }
+
+    /// A packet's segment, for where it arrived. A copy may still be on its way.
+    pub(super) fn take(&mut self, slot: u32) -> &Segment {
+        self.release(slot);
+        self.get(slot)
+    }
+
+    pub(super) fn share(&mut self, slot: u32) {
+        self.entries[slot as usize].owners += 1;
+    }
+
+    pub(super) fn release(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        entry.owners -= 1;
+        if entry.owners == 0 {
+            self.free.push(slot);
+        }
+    }
+}
+
+/// The codec between host and network.
+#[derive(Default)]
+pub(super) struct ThroughBytes {
+    buffer: Vec<u8>,
+}
+
+impl ThroughBytes {
+    /// What arrives of a segment that goes through bytes. Only a virtual payload stays as it is: bytes cannot say which
+    /// part of a stream they are.
+    ///
+    /// # Panics
+    /// If the bytes are not the segment: the engine has built something that no wire can carry.
+    pub(super) fn pass(&mut self, segment: &mut Segment, ecn: Ecn) {
+        if let Err(error) = codec::encode(segment, ecn, &mut self.buffer) {
+            panic!("a segment has a form in bytes: {error}: {segment:?}");
+        }
+        assert_eq!(self.buffer.len(), segment.ip_len() as usize, "a segment is as long as it says: {segment:?}");
+        let packet = match codec::decode(&self.buffer) {
+            Ok(packet) => packet,
+            Err(error) => panic!("a segment's bytes can be read: {error}: {segment:?}"),
+        };
+        assert_eq!(packet.payload.len(), segment.payload.len() as usize, "all data comes through: {segment:?}");
+        let payload = match &segment.payload {
+            Payload::Virtual { .. } => segment.payload.clone(),
+            _ => Payload::Bytes(packet.payload.to_vec().into()),
+        };
+        let read = Segment { payload, ..packet.segment };
+        assert_eq!((&read, packet.ecn), (&*segment, ecn), "a segment is read as it was written");
+        *segment = read;
+    }
 }

@@ -8,22 +8,19 @@
 //! any thread), then [`Comparison::new`], then [`Summary::new`] over all.
 
 mod compare;
-mod error;
-mod gain;
 mod limits;
 mod reference;
 mod run;
-mod setup;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
 pub use compare::{Class, Comparison, Quartiles};
-pub use error::ReferenceError;
-pub use gain::{Alternatives, gain_table};
 pub use limits::{BenefitCheck, Limit, Row, Summary};
+pub use reference::ReferenceError;
 pub use reference::{Amount, LinuxRun, Mode, PathSetup, Reference, Setup};
+pub use run::scenario_text;
 pub use run::{OurRun, run, run_variant};
-pub use setup::scenario_text;
+pub use table::{Alternatives, gain_table};
 pub use table::{comparison_table, summary_table};

@@ -1,6 +1,6 @@
-//! Reference files: one run of Linux a line.
+//! Reference files: one run of Linux a line, and what can be wrong with one.
 
-use super::error::ReferenceError;
+use core::fmt;
 use serde_json::{Map, Value};
 
 /// Which connection was measured.
@@ -333,3 +333,35 @@ impl Line<'_> {
         self.get(object, at, key, allowed, |v| v.as_f64().filter(|n| *n >= least))
     }
 }
+
+/// What is wrong with a reference file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferenceError {
+    /// The file's name.
+    pub file: String,
+    /// Line, from 1; 0 where it is the file as a whole.
+    pub line: usize,
+    /// The field, with dots between its levels; empty where the line is no JSON.
+    pub key: String,
+    /// What the line says.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl fmt::Display for ReferenceError {
+    /// `FILE:LINE: key = value: allowed: ...`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ReferenceError { file, line, key, value, allowed } = self;
+        match line {
+            0 => write!(f, "{file}")?,
+            _ => write!(f, "{file}:{line}")?,
+        }
+        match key.as_str() {
+            "" => write!(f, ": {value}: allowed: {allowed}"),
+            _ => write!(f, ": {key} = {value}: allowed: {allowed}"),
+        }
+    }
+}
+
+impl core::error::Error for ReferenceError {}

@@ -1,9 +1,8 @@
 //! How values are written: each parser reads a text, writes it back, and says what it allows.
 
-pub(crate) mod choice;
 pub(crate) mod compound;
 
-use choice::Kind;
+use compound::Kind;
 use core::fmt::Display;
 use core::marker::PhantomData;
 use pathweave_proto::parameter::parse_time;

@@ -1,8 +1,8 @@
 //! Parsers of what a connection is made of.
 
 use crate::scenario::data::{Algorithm, Gaps, Workload};
-use crate::value_parser::choice::{Kind, Part, needs, one_of, takes};
 use crate::value_parser::compound::{Compound, compound};
+use crate::value_parser::compound::{Kind, Part, needs, one_of, takes};
 use crate::value_parser::{PositiveRate, Size, ValueParser, Whole, Wrong};
 use pathweave_proto::config::{Pacing, PathManager, ReceiveBuffer};
 use pathweave_units::Duration;

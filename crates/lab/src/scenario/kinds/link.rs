@@ -1,8 +1,8 @@
 //! Parsers of what a link does to packets.
 
 use crate::scenario::link::{Rate, TraceSource};
-use crate::value_parser::choice::{Kind, needs, one_of, takes};
 use crate::value_parser::compound::{Compound, compound};
+use crate::value_parser::compound::{Kind, needs, one_of, takes};
 use crate::value_parser::{
     BitsPerSecond, Bool, Number, PositiveRate, PositiveTime, Share, Size, Time, ValueParser, Whole, Wrong,
 };

@@ -1,8 +1,8 @@
 //! The parser of UDP traffic's patterns.
 
 use crate::scenario::traffic::TrafficPattern;
-use crate::value_parser::choice::{Kind, Part, needs, takes};
 use crate::value_parser::compound::{Compound, compound};
+use crate::value_parser::compound::{Kind, Part, needs, takes};
 use crate::value_parser::{Number, PositiveRate, PositiveTime, Size, ValueParser, Wrong};
 use pathweave_units::Bitrate;
 use schemars::Schema;
