@@ -1,9 +1,9 @@
 //! `pathweave compare`.
 
 use crate::args::CompareOptions;
-use crate::interrupt;
 use crate::pcap::Capture;
-use crate::progress::Progress;
+use crate::terminal;
+use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
@@ -39,7 +39,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         Some(_) if lines_on_stdout => Some(Box::new(io::stdout())),
         Some(path) => Some(Box::new(File::create(path).map_err(Failure::writing(path.display()))?)),
     };
-    interrupt::listen();
+    terminal::listen_for_interrupt();
     let out = lines.as_mut().map(|lines| lines.as_mut() as &mut (dyn Write + Send));
     let prepare = |run: usize, simulation: &mut Simulation| {
         if options.through_bytes {
@@ -81,7 +81,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     }
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
     Ok(ExitCode::from(match () {
-        () if results.len() < planned => interrupt::CODE,
+        () if results.len() < planned => terminal::INTERRUPTED,
         () if results.iter().any(is_bad) => 1,
         () => 0,
     }))

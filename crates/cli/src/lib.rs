@@ -12,13 +12,11 @@
 //! ```
 
 mod ablate;
-mod arena;
 mod args;
 mod compare;
 mod experiment;
 mod explain;
 mod failure;
-mod interrupt;
 mod key_value;
 mod list;
 mod manual;
@@ -26,12 +24,12 @@ mod new_scheduler;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod pcap;
-mod progress;
 #[cfg(all(feature = "tun", target_os = "linux"))]
 mod real;
 mod reproduce;
 mod shard;
 mod sweep;
+mod terminal;
 mod validate;
 
 pub use pathweave_algorithms::Registry;
@@ -58,7 +56,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Compare(options) => compare::compare(&options, &registry, &simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
         Command::Sweep(options) => sweep::sweep(&options, &registry, &simulate),
-        Command::Arena(options) => arena::arena(&options, &registry, &simulate),
+        Command::Arena(options) => sweep::arena(&options, &registry, &simulate),
         Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),

@@ -3,9 +3,9 @@
 use crate::ablate::{self, ablate};
 use crate::args::ReproduceOptions;
 use crate::experiment::{Experiment, chosen};
-use crate::interrupt;
 use crate::shard::{Existing, Ready};
 use crate::sweep::problems;
+use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::Tried;
 use pathweave_experiments::claim::{Judged, verdicts};
@@ -44,7 +44,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         Some(path) => Some(Box::new(File::create(path).map_err(Failure::writing(path.display()))?)),
     };
     let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
-    interrupt::listen();
+    terminal::listen_for_interrupt();
     let mut counts = [0; 3];
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
     let (common, mut tried) = (ablate::common(options)?, ablate::kept(options)?);
@@ -52,7 +52,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         let quick = if options.quick { "-quick" } else { "" };
         let Some(records) = records(options, ready, experiment, &out, registry, engine)? else {
             eprintln!("Stopped early; the same command goes on with what is missing.");
-            return Ok(ExitCode::from(interrupt::CODE));
+            return Ok(ExitCode::from(terminal::INTERRUPTED));
         };
         let results = Results::new(&ready.plan.sweep, &records);
         let over = results.over_bound(&ready.plan.sweep, BOUND_TOLERANCE);
@@ -73,7 +73,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         if options.ablate {
             let Some(new) = ablate(options, experiment, &judged, (&common, &out), registry, engine)? else {
                 eprintln!("Stopped early; the same command goes on with what is missing.");
-                return Ok(ExitCode::from(interrupt::CODE));
+                return Ok(ExitCode::from(terminal::INTERRUPTED));
             };
             tried.retain(|t| t.paper != experiment.paper || t.id != experiment.id);
             tried.extend(new);

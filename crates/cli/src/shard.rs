@@ -1,6 +1,6 @@
 //! Makes the runs of a shard and keeps them in a file, so that a sweep that is stopped goes on where it was.
 
-use crate::progress::Progress;
+use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::needs;
 use pathweave_experiments::plan::{Ablation, Claim};

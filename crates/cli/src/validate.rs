@@ -1,7 +1,7 @@
 //! `pathweave validate`.
 
 use crate::args::ValidateOptions;
-use crate::progress::Progress;
+use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
 use pathweave_lab::validation::{

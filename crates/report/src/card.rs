@@ -1,7 +1,7 @@
 //! A scenario at a glance: its topology as a drawing, and what its links and connections are set to.
 
-use crate::encode::html;
-use crate::host::in_words;
+use crate::document::html;
+use crate::table::in_words;
 use pathweave_lab::scenario::{Connection, Link, Scenario};
 use std::collections::BTreeMap;
 use std::fmt::Write;

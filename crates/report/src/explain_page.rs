@@ -1,7 +1,7 @@
 //! The decisions of one run as a page: the stream over time, coloured by path, with strips where it was blocked, and reasons in tips.
 
+use crate::document::html;
 use crate::document::{BRAND, Document, document};
-use crate::encode::html;
 use crate::number::kilobytes;
 use crate::timeline::{Tally, blocked_text, by_rule, happened, headline, outcome_text, verdict_text};
 use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What};

@@ -6,13 +6,9 @@
 //! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways.
 
 mod card;
-mod csv;
 mod data;
-mod difference;
 mod document;
-mod encode;
 mod explain_page;
-mod host;
 mod metric;
 mod number;
 mod page;
@@ -22,20 +18,19 @@ mod table;
 mod timeline;
 mod validation;
 mod verdict;
-mod why;
 
 pub use card::{About, ExplanationLink};
-pub use csv::csv;
-pub use difference::Difference;
 pub use document::figure_page;
-pub use encode::html;
+pub use document::html;
 pub use explain_page::explain_page;
 pub use number::short;
 pub use page::page;
+pub use statistics::Difference;
 pub use statistics::{Estimate, quantile_of};
 pub use summary::{Comparison, Standing, Summary};
+pub use table::csv;
 pub use table::table;
 pub use timeline::timeline;
 pub use validation::{agreement_svg, differences_svg};
 pub use verdict::verdict;
-pub use why::{explained, where_the_time_went};
+pub use verdict::{explained, where_the_time_went};

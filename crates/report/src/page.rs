@@ -4,8 +4,8 @@
 
 use crate::card::About;
 use crate::data::Data;
+use crate::document::html;
 use crate::document::{BRAND, Document, document};
-use crate::encode::html;
 use crate::metric::METRICS;
 use crate::number::{short, signed};
 use crate::summary::{Comparison, Standing, Summary};

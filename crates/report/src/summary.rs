@@ -1,8 +1,8 @@
 //! Many runs of one scenario, summed up by scheduler and ranked.
 
-use crate::difference::{Difference, paired, value};
 use crate::metric::METRICS;
 use crate::statistics::Estimate;
+use crate::statistics::{Difference, paired, value};
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{PathInfo, RunResult, Status, TimeSpent};
 use pathweave_lab::scenario::HostModel;

@@ -1,7 +1,7 @@
 //! The decisions of one run, of a scenario that was opened.
 
 use crate::failure::Failure;
-use crate::files::Traces;
+use crate::plan::Traces;
 use crate::plan::{Source, check};
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::{Explanation, explain};

@@ -1,8 +1,10 @@
-//! Reasons for ending early.
+//! What ends work early: wrong input, output that cannot be written, and panics inside a run, which are reported with their place and with
+//! who is to blame.
 
 use pathweave_lab::scenario::ScenarioError;
-use std::fmt;
-use std::io;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{fmt, io};
 
 /// Why work ends early.
 #[derive(Debug)]
@@ -29,6 +31,83 @@ impl Failure {
         move |error| match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::Closed,
             _ => Failure::Output(format!("{what}: {error}")),
+        }
+    }
+}
+
+thread_local! {
+    /// File and line of this thread's last panic.
+    static PLACE: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
+}
+
+/// Parts of the paths of Pathweave's own sources.
+const OURS: [&str; 9] = [
+    "crates/units/src/",
+    "crates/wire/src/",
+    "crates/proto/src/",
+    "crates/algorithms/src/",
+    "crates/netsim/src/",
+    "crates/lab/src/",
+    "crates/report/src/",
+    "crates/runner/src/",
+    "crates/cli/src/",
+];
+
+/// What a scheduler in another language panics with when it fails: the message, which says everything by itself.
+#[derive(Debug)]
+pub struct SchedulerFault(pub String);
+
+/// Makes panics store their place for [`caught`] to report, instead of writing a message to standard error.
+pub fn remember_places() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|l| (l.file().replace('\\', "/"), l.line()));
+        PLACE.with(|p| *p.borrow_mut() = place);
+    }));
+}
+
+/// The value of `work`.
+///
+/// # Errors
+/// The message for its panic. `scheduler` is the one that runs.
+pub fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        if let Some(SchedulerFault(message)) = panic.downcast_ref() {
+            return format!("the scheduler {scheduler} failed: {message}");
+        }
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an unknown panic");
+        match PLACE.with(|p| p.borrow_mut().take()) {
+            Some((file, line)) if is_a_schedulers(&file) => {
+                format!("the scheduler {scheduler} panicked at {file}:{line}: {text}")
+            }
+            Some((file, line)) => format!("a fault in Pathweave at {file}:{line}: {text}"),
+            None => format!("a fault in Pathweave: {text}"),
+        }
+    })
+}
+
+/// Whether a source file belongs to a scheduler: one of ours, or anything outside of Pathweave and of the libraries that it uses.
+fn is_a_schedulers(file: &str) -> bool {
+    let library = file.contains("/registry/src/") || file.starts_with("/rustc/") || file.contains("/library/");
+    file.contains("crates/algorithms/src/schedulers/") || !(library || OURS.iter().any(|part| file.contains(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_a_panic_is() {
+        for (file, schedulers) in [
+            ("crates/algorithms/src/schedulers/blest.rs", true),
+            ("src/scheduler.rs", true),
+            ("/home/ada/my-rule/src/scheduler.rs", true),
+            ("crates/proto/src/connection/schedule.rs", false),
+            ("/home/ada/.cargo/git/checkouts/pathweave-1/2/crates/lab/src/sim/mod.rs", false),
+            ("/home/ada/.cargo/registry/src/index/bytes-1.0/src/bytes.rs", false),
+            ("/rustc/5980/library/core/src/option.rs", false),
+        ] {
+            assert_eq!(is_a_schedulers(file), schedulers, "{file}");
         }
     }
 }

@@ -3,23 +3,20 @@
 //! [`open`] finds a scenario, [`plans`] checks everything that is to be run, [`execute`] makes the runs and keeps those that are finished
 //! when somebody asks to [stop](Watch::stop). The terminal, its progress bar and its signals are the command's.
 
-mod engine;
 mod execute;
 mod explain;
 mod failure;
-mod fault;
-mod files;
 mod plan;
 mod report;
 mod sweep;
 mod validation;
 
-pub use engine::{Engine, Prepare, Run, failed, simulate};
+pub use execute::{Engine, Prepare, Run, failed, simulate};
 pub use execute::{NoWatch, Outcome, Watch, execute, spread};
 pub use explain::{Explained, explanation};
 pub use failure::Failure;
-pub use fault::{SchedulerFault, caught, remember_places};
-pub use files::Traces;
+pub use failure::{SchedulerFault, caught, remember_places};
+pub use plan::Traces;
 pub use plan::{DEFAULT_SCENARIO, Plan, Request, Source, TELLING, check, chosen, open, plans};
 pub use report::write_pages;
 pub use sweep::{Bundle, ReadyPlan};

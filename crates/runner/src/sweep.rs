@@ -1,9 +1,9 @@
 //! Plans of sweeps with everything that they name, ready to be run here or elsewhere.
 
-use crate::engine::{Engine, Run, failed};
+use crate::execute::{Engine, Run, failed};
 use crate::failure::Failure;
-use crate::fault::caught;
-use crate::files::Traces;
+use crate::failure::caught;
+use crate::plan::Traces;
 use crate::plan::check;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::plan::{Plan, PlanFiles};

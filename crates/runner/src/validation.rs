@@ -2,7 +2,7 @@
 
 use crate::execute::{Watch, spread};
 use crate::failure::Failure;
-use crate::fault::caught;
+use crate::failure::caught;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::Variant;
 use pathweave_lab::validation::{self, OurRun, Reference};

@@ -5,7 +5,7 @@ mod needed;
 use crate::claim::Judged;
 use crate::metric;
 use crate::plan::What;
-use crate::plot::map::{Axes, Cell, map};
+use crate::plot::forms::{Axes, Cell, map};
 use crate::plot::{self, Drawn, HEIGHT, WIDTH};
 use crate::reproduction::{counts, words};
 use crate::results::Results;

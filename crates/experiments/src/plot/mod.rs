@@ -4,8 +4,7 @@
 //! together to one picture, with colours on white.
 
 mod axis;
-mod forms;
-pub mod map;
+pub mod forms;
 
 use crate::metric;
 use crate::plan::{Figure, Form};

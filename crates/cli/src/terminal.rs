@@ -1,0 +1,55 @@
+//! What a command shows while it runs, and how somebody stops it: the bar of runs done, Ctrl-C.
+//!
+//! The first Ctrl-C ends the command after the runs under way, with what is finished. The second one ends it at once.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pathweave_runner::Watch;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A bar on standard error, only where that is a terminal. It is gone when this is dropped. Ctrl-C stops the runs.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Of so many runs.
+    pub(crate) fn new(runs: usize) -> Self {
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
+        let bar = ProgressBar::new(runs as u64);
+        Progress(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+    }
+}
+
+impl Watch for Progress {
+    fn stop(&self) -> bool {
+        is_interrupted()
+    }
+
+    fn finished_one(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// The code of a process that Ctrl-C ended.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Listens from now on. Where that is not possible, Ctrl-C ends the process as it would anyway.
+pub(crate) fn listen_for_interrupt() {
+    let _ = ctrlc::set_handler(|| {
+        if ASKED.swap(true, Ordering::SeqCst) {
+            std::process::exit(INTERRUPTED.into());
+        }
+        eprintln!("\nStopping after the runs under way; Ctrl-C again stops at once.");
+    });
+}
+
+/// Whether somebody asked to stop.
+pub(crate) fn is_interrupted() -> bool {
+    ASKED.load(Ordering::SeqCst)
+}
