@@ -4,7 +4,6 @@
 //! [`World`] has no bytes of data, [`Transfer`] has them, and a wire in memory instead of the network. The loop is the driver's, as in the simulator of `pathweave-lab`, which adds scenarios, metrics and the digest.
 
 mod cost;
-mod pool;
 mod transfer;
 mod world;
 

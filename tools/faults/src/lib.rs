@@ -18,8 +18,6 @@ mod middlebox;
 mod network;
 mod programs;
 mod run;
-mod show;
-mod wires;
 mod world;
 
 pub use case::Case;

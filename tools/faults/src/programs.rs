@@ -2,7 +2,7 @@
 
 use crate::apps::{App, CHANGED, Close, Reader, byte_at};
 use crate::case::Case;
-use crate::show::{self, Show};
+use crate::network::{self, Show};
 use pathweave_driver::Applications;
 use pathweave_proto::{Connection, ConnectionEvent, ConnectionHandle, Endpoint};
 use pathweave_units::Instant;
@@ -34,7 +34,7 @@ impl Applications for Programs<'_> {
             if Some(handle) != self.handles[host] {
                 continue;
             }
-            self.show.tell(now, || format!("{} {event:?}", show::END[host]));
+            self.show.tell(now, || format!("{} {event:?}", network::END[host]));
             match event {
                 ConnectionEvent::Closed | ConnectionEvent::Failed(_) => {
                     self.ends[host].get_or_insert(event);
@@ -121,7 +121,7 @@ impl<'c> Programs<'c> {
         if let Close::Abort(at) = self.case.plans[end].close
             && at <= now
         {
-            self.show.tell(now, || format!("{} aborts", show::END[end]));
+            self.show.tell(now, || format!("{} aborts", network::END[end]));
             self.apps[end].aborted = true;
             if let Some(handle) = self.handles[end] {
                 endpoint.abort(now, handle).ok();
@@ -173,7 +173,7 @@ impl<'c> Programs<'c> {
             return;
         }
         let Some(handle) = self.handles[end] else { return };
-        self.show.tell(now, || format!("{} closes after {} bytes", show::END[end], self.apps[end].written));
+        self.show.tell(now, || format!("{} closes after {} bytes", network::END[end], self.apps[end].written));
         self.apps[end].closed = true;
         endpoint.close(now, handle).ok();
     }
@@ -223,14 +223,14 @@ impl<'c> Programs<'c> {
         let wrong = bytes.iter().enumerate().find(|(i, b)| !right(start + *i as u64, **b)).map(|(i, _)| i);
         let changed = bytes.iter().any(|b| b & CHANGED != 0);
         self.apps[end].read += bytes.len() as u64;
-        self.show.tell(now, || format!("{} reads {} bytes from {start} on", show::END[end], bytes.len()));
+        self.show.tell(now, || format!("{} reads {} bytes from {start} on", network::END[end], bytes.len()));
         let read = self.apps[end].read;
         if let Some(at) = wrong {
-            self.fail(now, format!("the {} reads a wrong byte at {}", show::END[end], start + at as u64));
+            self.fail(now, format!("the {} reads a wrong byte at {}", network::END[end], start + at as u64));
         } else if read > self.apps[other].written {
-            self.fail(now, format!("the {} has read {read} of {} bytes", show::END[end], self.apps[other].written));
+            self.fail(now, format!("the {} has read {read} of {} bytes", network::END[end], self.apps[other].written));
         } else if changed && trusted {
-            self.fail(now, format!("the {} reads a changed byte despite its checksum", show::END[end]));
+            self.fail(now, format!("the {} reads a changed byte despite its checksum", network::END[end]));
         }
     }
 
@@ -244,11 +244,14 @@ impl<'c> Programs<'c> {
         self.apps[end].saw_end = true;
         let (read, writer) = (self.apps[end].read, &self.apps[1 - end]);
         let (written, closed) = (writer.written, writer.closed);
-        self.show.tell(now, || format!("{} reads the end", show::END[end]));
+        self.show.tell(now, || format!("{} reads the end", network::END[end]));
         if !closed {
-            self.fail(now, format!("the {} reads an end that nobody made", show::END[end]));
+            self.fail(now, format!("the {} reads an end that nobody made", network::END[end]));
         } else if read != written {
-            self.fail(now, format!("truncated: the {} reads the end after {read} of {written} bytes", show::END[end]));
+            self.fail(
+                now,
+                format!("truncated: the {} reads the end after {read} of {written} bytes", network::END[end]),
+            );
         }
     }
 }
