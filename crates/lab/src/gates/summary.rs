@@ -41,17 +41,6 @@ impl Summary {
         self.runs.iter().filter(|(k, ..)| *k == kind).filter_map(|(.., o)| value(o)).collect()
     }
 
-    /// Without the runs of these kinds and seeds.
-    pub fn without(&self, cases: &[(Kind, u64)]) -> Self {
-        let runs = self.runs.iter().filter(|(kind, seed, _)| !cases.contains(&(*kind, *seed))).cloned().collect();
-        Summary { runs, ..self.clone() }
-    }
-
-    /// The scheduler.
-    pub fn scheduler(&self) -> &str {
-        &self.scheduler
-    }
-
     /// The gates that do not hold, with the numbers and the runs' seeds.
     pub fn violations(&self) -> Vec<String> {
         let mut found = Vec::new();

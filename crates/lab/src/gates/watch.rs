@@ -42,7 +42,8 @@ pub struct Outcome {
     pub offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
     pub probe: Option<Duration>,
-    /// With everything dark: from the last sign of life to the error.
+    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data that was
+    /// assigned: a scheduler may wait for a path that no longer answers, and nobody can be missed who was not asked.
     pub error: Option<Duration>,
     /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
     pub stale_after: Option<f64>,
@@ -167,6 +168,7 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     let mut stream = Stream::default();
     let mut at = Instant::ZERO;
     let (mut duplicates, mut window) = (0, 0);
+    let (mut waits, mut waits_since) = (false, Instant::ZERO);
     while !sim.is_done() {
         at += LOOK;
         let goes_on = sim.run_until(at);
@@ -176,6 +178,10 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         let subflows: Vec<SubflowSnapshot> = sender.into_iter().flat_map(|s| s.subflows()).collect();
         let sending = sender.filter(|s| s.is_connected()).map(|s| s.snapshot().sending);
         let unacked = sending.is_some_and(|s| !s.is_acked());
+        let waited = std::mem::replace(&mut waits, sending.is_some_and(|s| s.assigned_bytes > 0));
+        if waits && !waited {
+            waits_since = now;
+        }
         let unread = sending.is_some_and(|s| sim.received_bytes() < s.written_bytes);
         duplicates = receiver.map_or(duplicates, |r| r.snapshot().counters.duplicate_bytes);
         window = window.max(subflows.iter().map(|s| s.window.in_flight).sum());
@@ -214,6 +220,7 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     };
     let back = || paths.iter().filter(|p| p.unused_at_sign && p.sign.is_some());
     let most = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
+    let unanswered_since = paths.iter().map(|p| p.last_heard).fold(waits_since, Instant::max);
     Outcome {
         stall: stream.worst,
         duplicates: if window > 0 { duplicates as f64 / window as f64 } else { 0.0 },
@@ -221,7 +228,7 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         reuse: most(&mut back().filter_map(|p| Some(round_trips(p, p.data_after_sign?)))),
         offered: back().map(offered).reduce(|a, b| if b.1 > a.1 { b } else { a }),
         probe: paths.iter().filter(|p| p.probed).map(|p| p.longest_gap).max(),
-        error: (case.kind == Kind::All).then(|| end.since(paths.iter().map(|p| p.last_heard).max().unwrap_or(end))),
+        error: (case.kind == Kind::All).then(|| end.since(unanswered_since)),
         stale_after: most(
             &mut paths
                 .iter()
