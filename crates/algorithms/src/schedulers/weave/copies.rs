@@ -1,12 +1,10 @@
 //! What goes out a second time: the byte that everything waits for, copies that keep estimates fresh, and, for low delay, copies on
 //! idle paths.
 
-use super::lanes::{Lane, Lanes};
+use super::lanes::Lanes;
 use super::{Decision, Reason, Weave};
-use core::ops::Range;
 use pathweave_proto::DataSeq;
 use pathweave_proto::scheduler::View;
-use pathweave_units::{Duration, Instant};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
 const REFRESHING: u64 = 2;
@@ -15,116 +13,88 @@ const LOSSLESS: f64 = 0.001;
 /// How much of what is out is looked at for copies that pay, in pieces.
 const LOOKED_AT: usize = 16;
 
-/// What was given to a subflow.
-#[derive(Clone, Debug)]
-pub(super) struct Sent {
-    range: Range<DataSeq>,
-    /// When it should arrive.
-    due: Instant,
-}
-
 impl Weave {
-    /// `range` was given to a subflow.
-    pub(super) fn note_sent(&mut self, view: &View<'_>, range: Range<DataSeq>) {
-        while self.sent.front().is_some_and(|s| s.range.end <= view.first_unacked()) {
-            self.sent.pop_front();
-        }
-        let due = view.now + Duration::from_secs_f64(self.takes);
-        self.sent.push_back(Sent { range, due });
-    }
-
     /// When the byte at `at` arrives by the first of those who carry it, s from now; negative: it should have arrived.
     fn due(&self, view: &View<'_>, at: DataSeq) -> f64 {
-        // One plain loop for each half of the ring: hundreds of pieces may be out.
-        let (older, newer) = self.sent.as_slices();
-        let mut due = None;
-        for half in [older, newer] {
-            for sent in half {
-                if sent.range.start <= at && at < sent.range.end {
-                    due = Some(due.map_or(sent.due, |before: Instant| before.min(sent.due)));
-                }
-            }
-        }
-        let due = due.unwrap_or(view.now);
+        let due = self.paths.iter().filter_map(|p| p.due(at)).min().unwrap_or(view.now);
         if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
     }
 
     /// Where nothing new can go out: the first byte that is not acknowledged, on a lane where it arrives sooner than where it is. What is
     /// overdue by a round trip counts as lost, and goes again where it was.
-    pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
+    pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let head = view.first_unacked();
         if self.repeated > head || lanes.all.len() < 2 {
             return None;
         }
         let (span, owners) = view.queue.span_at(head)?;
-        let others = || lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.s.id));
+        let others = || lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id));
         others().next()?;
         let holder =
-            lanes.all.iter().filter(|l| owners.contains(l.s.id)).min_by(|a, b| a.arrival.total_cmp(&b.arrival));
+            lanes.all.iter().filter(|l| owners.contains(l.id)).min_by(|a, b| a.arrival.total_cmp(&b.arrival));
         let due = self.due(view, head);
         let arrives = match holder {
-            Some(lane) if -due > lane.rtt() => lane.arrival,
+            Some(lane) if -due > lane.rtt => lane.arrival,
             _ => due.max(0.0),
         };
-        let lane = *others().find(|l| l.arrival < arrives)?;
-        let piece = head..span.end.min(head + u64::from(lane.s.mss.max(1)));
-        let range = view.inside_window(lane.s, piece)?;
+        let lane = others().find(|l| l.arrival < arrives)?;
+        let piece = head..span.end.min(head + lane.mss);
+        let range = view.inside_window(view.subflow(lane.id)?, piece)?;
         self.repeated = range.end;
         let reason = Reason::new("all waits for it: arrives in {arrival_ms} here, in {instead_ms} where it is")
             .with("arrival_ms", lane.arrival * 1e3)
             .with("instead_ms", arrives * 1e3);
-        Some(self.assign(&lane, range, reason))
+        Some(self.assign(lane, range, reason))
     }
 
     /// For low delay: a copy of what is out on a lane with room, where it arrives sooner, or sooner than a repair on a path that loses.
-    pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
-        let with_room = |l: &&Lane<'_>| l.room > 0 && l.s.queue.unsent == 0;
+    pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         for (_, lane) in lanes.used() {
-            if !with_room(&lane) {
-                continue;
-            }
+            let Some(s) = view.subflow(lane.id).filter(|s| lane.room > 0 && s.queue.unsent == 0) else { continue };
             for (span, owners) in view.queue.spans_from(view.first_unacked()).take(LOOKED_AT) {
-                if owners.contains(lane.s.id) || owners.iter().count() > 1 {
+                if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;
                 }
-                let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.s.id)) else { continue };
-                let repair = if holder.s.delivery.loss > LOSSLESS { holder.rtt() } else { 0.0 };
+                let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
+                let loses = view.subflow(holder.id).is_some_and(|s| s.delivery.loss > LOSSLESS);
+                let repair = if loses { holder.rtt } else { 0.0 };
                 let instead = self.due(view, span.start).max(0.0) + repair;
                 if lane.arrival >= instead {
                     continue;
                 }
-                let piece = span.start..span.end.min(span.start + u64::from(lane.s.mss.max(1)));
-                let Some(range) = view.inside_window(lane.s, piece) else { continue };
+                let piece = span.start..span.end.min(span.start + lane.mss);
+                let Some(range) = view.inside_window(s, piece) else { continue };
                 let reason = Reason::new(
                     "a copy pays: arrives in {arrival_ms}, before {instead_ms} where it is, repairs included",
                 )
                 .with("arrival_ms", lane.arrival * 1e3)
                 .with("instead_ms", instead * 1e3);
-                return Some(self.assign(&lane.clone(), range, reason));
+                return Some(self.assign(lane, range, reason));
             }
         }
         None
     }
 
     /// A copy of the last bytes that are out, on a lane that has carried nothing for the patience.
-    pub(super) fn refresh(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
-        for lane in lanes.all.iter().filter(|l| l.s.queue.bytes == 0 && l.s.has_space()) {
+    pub(super) fn refresh(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
+        for lane in &lanes.all {
             let patience = self.patience;
-            if !self.path(lane.s.id).idle(view.now, patience) {
+            if !self.path(lane.id).idle(view.now, patience) {
                 continue;
             }
-            let bytes = REFRESHING.min(u64::from(lane.s.window_space())) * u64::from(lane.s.mss.max(1));
+            let Some(s) = view.subflow(lane.id).filter(|s| s.queue.bytes == 0 && s.has_space()) else { continue };
+            let bytes = REFRESHING.min(u64::from(s.window_space())) * lane.mss;
             let end = view.queue.assigned_end();
             let start = DataSeq(end.0.saturating_sub(bytes)).max(view.first_unacked());
             let last = view.queue.span_at(start).filter(|(span, _)| span.end == end);
             // The last span is shorter than a copy: it has to be looked for.
             let (last, owners) = last.or_else(|| view.queue.spans_from(start).last())?;
-            if owners.contains(lane.s.id) {
+            if owners.contains(lane.id) {
                 continue;
             }
             let start = start.max(last.start);
             let reason = Reason::new("unused for long: a copy of what is out, to know the path");
-            return Some(self.assign(&lane.clone(), start..last.end, reason));
+            return Some(self.assign(lane, start..last.end, reason));
         }
         None
     }

@@ -1,25 +1,28 @@
 //! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
 
 use super::{Objective, Weave, base_rtt};
-use arrayvec::ArrayVec;
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
 
 /// In slow start a path has at most so many times its delay in flight, and these segments more.
-const STARTING: (f64, f64) = (1.25, 4.0);
-/// Segments of an initial window: what an unknown path is trusted with.
+const STARTING: (f64, f64) = (1.0625, 4.0);
+/// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck in slow start.
 const INITIAL_WINDOW: u32 = 10;
 /// Doublings beyond these count as these: more than any window holds.
 const MOST_DOUBLINGS: f64 = 16.0;
 
 /// A subflow that can be chosen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lane<'a> {
-    pub(super) s: &'a SubflowView,
+pub(super) struct Lane {
+    pub(super) id: SubflowId,
+    /// Bytes of a full segment.
+    pub(super) mss: u64,
+    /// Bytes that it was given and that are not acknowledged.
+    out: f64,
     /// Without queues: from here to the receiver, and the smallest round trip, s.
     there: f64,
-    rtt: f64,
+    pub(super) rtt: f64,
     /// With room for the slack, s.
     delay: f64,
     /// What it delivers when it is kept busy, and what it delivered, bytes/s.
@@ -31,17 +34,14 @@ pub(super) struct Lane<'a> {
     pub(super) arrival: f64,
     /// Full segments that it takes now.
     pub(super) room: u32,
+    /// Its bottleneck takes a further segment so many seconds from now; 0: now.
+    pub(super) later: f64,
     pub(super) used: bool,
 }
 
-impl Lane<'_> {
+impl Lane {
     fn back(&self) -> f64 {
         self.rtt - self.there
-    }
-
-    /// The smallest round trip, s.
-    pub(super) fn rtt(&self) -> f64 {
-        self.rtt
     }
 
     /// Bytes that it delivers within `time` seconds.
@@ -58,16 +58,16 @@ impl Lane<'_> {
 }
 
 /// All lanes in order of their delays, and the horizon.
-#[derive(Debug)]
-pub(super) struct Lanes<'a> {
-    pub(super) all: ArrayVec<Lane<'a>, { SubflowId::MAX_SUBFLOWS }>,
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    pub(super) all: Vec<Lane>,
     /// The longest delay of data that is given now, s.
     pub(super) horizon: f64,
 }
 
-impl<'a> Lanes<'a> {
+impl Lanes {
     /// Those in use, with their places.
-    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Lane<'a>)> {
+    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.all.iter().enumerate().filter(|(_, lane)| lane.used)
     }
 
@@ -81,21 +81,20 @@ impl<'a> Lanes<'a> {
 
 impl Weave {
     /// Compares the paths.
-    pub(super) fn lanes<'a>(&mut self, view: &'a View<'_>) -> Lanes<'a> {
-        let mut all = ArrayVec::new();
+    pub(super) fn compare(&mut self, view: &View<'_>, lanes: &mut Lanes) {
+        lanes.all.clear();
         for s in view.candidates() {
-            all.push(self.lane(view, s));
+            let lane = self.lane(view, s);
+            lanes.all.push(lane);
         }
         if self.objective == Objective::Cost {
-            self.keep_cheap(view, &mut all);
+            self.keep_cheap(view, &mut lanes.all);
         }
-        all.sort_unstable_by(|a: &Lane<'_>, b| a.delay.total_cmp(&b.delay).then(a.s.id.cmp(&b.s.id)));
-        let mut lanes = Lanes { all, horizon: 0.0 };
-        self.weigh(&mut lanes);
-        lanes
+        lanes.all.sort_unstable_by(|a, b| a.delay.total_cmp(&b.delay).then(a.id.cmp(&b.id)));
+        self.weigh(lanes);
     }
 
-    fn lane<'a>(&mut self, view: &View<'_>, s: &'a SubflowView) -> Lane<'a> {
+    fn lane(&mut self, view: &View<'_>, s: &SubflowView) -> Lane {
         let slack = self.slack;
         let path = self.path(s.id);
         let (rtt, mss) = (base_rtt(s), f64::from(s.mss.max(1)));
@@ -116,32 +115,47 @@ impl Weave {
         let transmission = if unknown { 0.0 } else { mss / link };
         let there = (rtt + transmission) / 2.0;
         let behind = if queues { s.queue.bytes as f64 - rate * rtt } else { 0.0 };
-        let waiting = path.waiting(view.now, rate).max(behind);
+        let queued = path.waiting(view.now, rate);
+        let mut room = if s.has_space() { s.window_space() } else { 0 };
+        let mut later = 0.0;
+        if slow_start && !unknown {
+            // A longer burst would be lost where a queue is short, and slow start would end long before the path is full.
+            let left = f64::from(INITIAL_WINDOW) - queued / mss;
+            if left < 1.0 {
+                later = (1.0 - left) * mss / link;
+            }
+            room = room.min(left.max(0.0) as u32);
+        }
         Lane {
-            s,
+            id: s.id,
+            mss: u64::from(s.mss.max(1)),
+            out: s.queue.bytes as f64,
             there,
             rtt,
             delay: there + if unknown { 0.0 } else { slack * mss / rate },
             rate,
             delivered,
             doubles: slow_start && !queues,
-            arrival: there + waiting / rate,
-            room: if s.has_space() { s.window_space() } else { 0 },
+            arrival: there + queued.max(behind) / rate,
+            room,
+            later,
             used: false,
         }
     }
 
     /// Leaves only the cheapest lanes, and of the others those without which what is written takes longer than the patience. What has
     /// no quota left is used only where there is nothing else.
-    fn keep_cheap(&self, view: &View<'_>, all: &mut ArrayVec<Lane<'_>, { SubflowId::MAX_SUBFLOWS }>) {
-        let spent = |lane: &Lane<'_>| lane.s.path.quota_left == Some(0);
+    fn keep_cheap(&self, view: &View<'_>, all: &mut Vec<Lane>) {
+        let terms = |lane: &Lane| view.subflow(lane.id).map(|s| s.path).unwrap_or_default();
+        let spent = |lane: &Lane| terms(lane).quota_left == Some(0);
         if all.iter().any(|lane| !spent(lane)) {
             all.retain(|lane| !spent(lane));
         }
-        let order = |a: &Lane<'_>, b: &Lane<'_>| {
-            (a.s.path.priority.cmp(&b.s.path.priority)).then(a.s.path.cost.total_cmp(&b.s.path.cost))
+        let order = |a: &Lane, b: &Lane| {
+            let (a, b) = (terms(a), terms(b));
+            a.priority.cmp(&b.priority).then(a.cost.total_cmp(&b.cost))
         };
-        all.sort_unstable_by(|a, b| order(a, b).then(a.s.id.cmp(&b.s.id)));
+        all.sort_unstable_by(|a, b| order(a, b).then(a.id.cmp(&b.id)));
         let backlog = view.queue.unassigned_bytes() as f64;
         let (mut rate, mut kept) = (0.0, 0);
         for i in 0..all.len() {
@@ -156,7 +170,7 @@ impl Weave {
     }
 
     /// Finds the lanes to use and the horizon, and bounds what each may have in flight.
-    fn weigh(&mut self, lanes: &mut Lanes<'_>) {
+    fn weigh(&mut self, lanes: &mut Lanes) {
         let (mut rate, mut back) = (0.0, f64::INFINITY);
         let (mut most, mut used) = (0.0, 0);
         for (i, lane) in lanes.all.iter().enumerate() {
@@ -173,12 +187,12 @@ impl Weave {
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
             lane.used = true;
-            let mss = f64::from(lane.s.mss.max(1));
+            let mss = lane.mss as f64;
             let mut bytes = lane.rate * (horizon + lane.back());
             if lane.doubles {
                 bytes = bytes.min(STARTING.0 * lane.rate * lane.rtt + STARTING.1 * mss);
             }
-            let left = (bytes - lane.s.queue.bytes as f64).max(0.0);
+            let left = (bytes - lane.out).max(0.0);
             lane.room = lane.room.min(libm::ceil(left / mss) as u32);
         }
     }

@@ -44,7 +44,6 @@ mod path;
 mod tests;
 
 use super::forward::beyond;
-use copies::Sent;
 use lanes::{Lane, Lanes};
 use path::Path;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -53,7 +52,6 @@ use pathweave_proto::scheduler::{
 };
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::Duration;
-use std::collections::VecDeque;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "weave",
@@ -129,8 +127,8 @@ pub struct Weave {
     used: usize,
     /// The receive window, bytes: the largest one lately.
     window: f64,
-    /// What was given, in that order, until it is acknowledged.
-    sent: VecDeque<Sent>,
+    /// Kept for their memory.
+    lanes: Lanes,
     /// Everything before this was sent again where it held the stream up.
     repeated: DataSeq,
     /// When the data of the last decision should arrive, s after it.
@@ -148,7 +146,7 @@ impl Weave {
             paths: Vec::new(),
             used: 0,
             window: 0.0,
-            sent: VecDeque::new(),
+            lanes: Lanes::default(),
             repeated: DataSeq(0),
             takes: 0.0,
         }
@@ -162,13 +160,13 @@ impl Weave {
         &mut self.paths[i]
     }
 
-    fn assign(&mut self, lane: &Lane<'_>, range: core::ops::Range<DataSeq>, reason: Reason) -> Decision {
+    fn assign(&mut self, lane: &Lane, range: core::ops::Range<DataSeq>, reason: Reason) -> Decision {
         self.takes = lane.arrival;
-        Decision::Assign(Assign { subflow: lane.s.id, range, window: WindowUse::Respect, reason })
+        Decision::Assign(Assign { subflow: lane.id, range, window: WindowUse::Respect, reason })
     }
 
     /// New data: for the lane where it arrives first, or as far ahead as sooner lanes deliver meanwhile.
-    fn weave(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
+    fn weave(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let next = view.sendable()?;
         let alone = lanes.used().count() == 1;
         let mut tried = 0u64;
@@ -176,11 +174,13 @@ impl Weave {
             let open = lanes.used().filter(|(i, l)| l.room > 0 && tried & (1 << i) == 0);
             let (j, lane) = open.min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
             tried |= 1 << j;
-            let mss = u64::from(lane.s.mss.max(1));
-            let ahead = lanes.ahead(j);
-            let range = if ahead < mss as f64 { Some(next.clone()) } else { beyond(view, ahead as u64) };
+            let mss = lane.mss;
+            // Whole segments, or the others would be left with crumbs.
+            let ahead = lanes.ahead(j) as u64 / mss * mss;
+            let range = if ahead == 0 { Some(next.clone()) } else { beyond(view, ahead) };
             let Some(range) = range else { continue };
-            let Some(whole) = view.inside_window(lane.s, range.clone()) else { continue };
+            let Some(s) = view.subflow(lane.id) else { continue };
+            let Some(whole) = view.inside_window(s, range.clone()) else { continue };
             // Where the others change nothing, one decision gives all.
             let most = if alone { mss * u64::from(lane.room) } else { mss };
             let mut end = whole.end.min(whole.start + most);
@@ -189,7 +189,7 @@ impl Weave {
                 // The window's last bytes go only with a full segment before them.
                 end = last;
             }
-            let rule = if ahead < mss as f64 {
+            let rule = if ahead == 0 {
                 "arrives first here, in {arrival_ms}, within the horizon of {horizon_ms}"
             } else {
                 "{ahead_bytes} ahead, which sooner paths deliver until this arrives, in {arrival_ms}, within the horizon of {horizon_ms}"
@@ -198,19 +198,28 @@ impl Weave {
                 .with("arrival_ms", lane.arrival * 1e3)
                 .with("horizon_ms", lanes.horizon * 1e3)
                 .with("rate_bytes_per_s", lane.rate);
-            let reason = if ahead < mss as f64 { reason } else { reason.with("ahead_bytes", ahead) };
+            let reason = if ahead == 0 { reason } else { reason.with("ahead_bytes", ahead as f64) };
             return Some(self.assign(lane, whole.start..end, reason));
         }
     }
 
     /// Nothing is out, so nothing would end a wait: the best lane with space goes on.
-    fn go_on(&mut self, view: &View<'_>, lanes: &Lanes<'_>) -> Option<Decision> {
-        if lanes.all.iter().any(|l| l.s.window.unacked + l.s.queue.unsent > 0) {
+    fn go_on(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
+        if view.subflows.iter().any(|s| s.window.unacked + s.queue.unsent > 0) {
             return None;
         }
-        let lane = lanes.all.iter().find(|l| l.s.has_space())?;
-        let range = view.next_for(lane.s, 1)?;
+        let open = |lane: &Lane| view.subflow(lane.id).filter(|s| s.has_space());
+        let (lane, s) = lanes.all.iter().find_map(|lane| Some((lane, open(lane)?)))?;
+        let range = view.next_for(s, 1)?;
         Some(self.assign(lane, range, Reason::new("nothing is out, so nothing would end a wait")))
+    }
+
+    fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
+        let mut chosen = self.weave(view, lanes).or_else(|| self.repeat_head(view, lanes));
+        if self.objective == Objective::Latency {
+            chosen = chosen.or_else(|| self.copy_where_it_pays(view, lanes));
+        }
+        chosen.or_else(|| self.refresh(view, lanes)).or_else(|| self.go_on(view, lanes))
     }
 }
 
@@ -218,22 +227,24 @@ impl Scheduler for Weave {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         // What the peer offers shrinks while a hole keeps the window's edge where it is.
         self.window = (self.window * WINDOW_DECAY).max(view.send_window as f64);
-        let lanes = self.lanes(view);
-        let decision = self.weave(view, &lanes);
-        let decision = decision.or_else(|| self.repeat_head(view, &lanes));
-        let decision = match self.objective {
-            Objective::Latency => decision.or_else(|| self.copy_where_it_pays(view, &lanes)),
-            _ => decision,
-        };
-        let decision = decision.or_else(|| self.refresh(view, &lanes)).or_else(|| self.go_on(view, &lanes));
-        decision.unwrap_or_else(|| {
-            let rule = "the {used} paths in use have all that the horizon of {horizon_ms} takes";
+        let mut lanes = core::mem::take(&mut self.lanes);
+        self.compare(view, &mut lanes);
+        let decision = self.choose(view, &lanes).unwrap_or_else(|| {
+            let sendable = view.sendable().is_some();
+            let paced = lanes.used().map(|(_, l)| l.later).filter(|later| sendable && *later > 0.0);
+            let later = paced.reduce(f64::min);
+            let rule = match later {
+                None => "the {used} paths in use have all that the horizon of {horizon_ms} takes",
+                Some(_) => "in slow start a bottleneck gets no longer bursts",
+            };
             Decision::Wait {
-                until: None,
+                until: later.map(|s| view.now + Duration::from_secs_f64(s).max(Duration::from_micros(1))),
                 for_subflow: None,
                 reason: Reason::new(rule).with("used", self.used as f64).with("horizon_ms", lanes.horizon * 1e3),
             }
-        })
+        });
+        self.lanes = lanes;
+        decision
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
@@ -250,8 +261,8 @@ impl Scheduler for Weave {
                 self.path(*subflow).round_trip(now, rtt.as_secs_f64(), round);
             }
             Event::Assigned { subflow, range, .. } => {
-                self.path(*subflow).given(view.now, range.end.since(range.start) as f64);
-                self.note_sent(view, range.clone());
+                let due = view.now + Duration::from_secs_f64(self.takes);
+                self.path(*subflow).given(view.now, range.clone(), due, view.first_unacked());
             }
             Event::SubflowUp(id) | Event::SubflowDown(id) => *self.path(*id) = Path::default(),
             _ => {}

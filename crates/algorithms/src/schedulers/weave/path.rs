@@ -1,17 +1,28 @@
 //! What is known of one path.
 
 use super::base_rtt;
+use core::ops::Range;
+use pathweave_proto::DataSeq;
 use pathweave_proto::scheduler::SubflowView;
 use pathweave_units::{Duration, Instant};
+use std::collections::VecDeque;
 
-/// Segments of a train of acknowledgements that measures a link's rate.
-const TRAIN: f64 = 4.0;
+/// Segments of a train of acknowledgements that measures a link's rate: a quarter of the congestion window, within these. The longer, the
+/// less jitter makes of it.
+const TRAIN: (u32, u32) = (4, 32);
 /// An acknowledgement of more comes after a repair, and says nothing about the link.
 const LONGEST_STEP: f64 = 8.0;
 /// How long the largest rate of a link is remembered once there are queues.
 const LINK_MEMORY: Duration = Duration::from_secs(2);
 /// Round trips for which a queue tells that its path was busy.
 const BUSY_ROUNDS: f64 = 8.0;
+
+/// What was given to a path, and when it should arrive.
+#[derive(Clone, Debug)]
+struct Sent {
+    range: Range<DataSeq>,
+    due: Instant,
+}
 
 /// Estimates of one path.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +44,8 @@ pub(super) struct Path {
     /// Bytes that wait at the bottleneck, going by its rate, and when that was worked out.
     waiting: f64,
     waiting_at: Instant,
+    /// What it was given and when that should arrive, in the order of the stream; what was given out of that order is left out.
+    sent: VecDeque<Sent>,
     /// When it last carried anything.
     used_at: Option<Instant>,
 }
@@ -74,7 +87,7 @@ impl Path {
             _ => Some((now, now, 0.0)),
         };
         if let Some((first, last, sum)) = self.train
-            && sum >= TRAIN * mss
+            && sum >= f64::from((s.window.cwnd / 4).clamp(TRAIN.0, TRAIN.1)) * mss
             && last > first
         {
             // Without a queue a train may be as slow as we send, so the largest one stays.
@@ -110,10 +123,26 @@ impl Path {
         }
     }
 
-    /// Bytes were given to it.
-    pub(super) fn given(&mut self, now: Instant, bytes: f64) {
-        self.waiting += bytes;
+    /// `range` was given to it, and should arrive at `due`.
+    pub(super) fn given(&mut self, now: Instant, range: Range<DataSeq>, due: Instant, first_unacked: DataSeq) {
+        self.waiting += range.end.since(range.start) as f64;
         self.used_at = Some(now);
+        while self.sent.front().is_some_and(|s| s.range.end <= first_unacked) {
+            self.sent.pop_front();
+        }
+        let at = match self.sent.back() {
+            Some(last) if range.start < last.range.end => self.sent.partition_point(|s| s.range.end <= range.start),
+            _ => self.sent.len(),
+        };
+        if self.sent.get(at).is_none_or(|next| range.end <= next.range.start) {
+            self.sent.insert(at, Sent { range, due });
+        }
+    }
+
+    /// When the byte at `at` should arrive here, if it was given to this path.
+    pub(super) fn due(&self, at: DataSeq) -> Option<Instant> {
+        let sent = self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?;
+        (sent.range.start <= at).then_some(sent.due)
     }
 
     /// Bytes of ours that wait at its bottleneck now, where that sends `rate` bytes/s.
