@@ -30,8 +30,7 @@ impl Weave {
         let (span, owners) = view.queue.span_at(head)?;
         let others = || lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id));
         others().next()?;
-        let holder =
-            lanes.all.iter().filter(|l| owners.contains(l.id)).min_by(|a, b| a.arrival.total_cmp(&b.arrival));
+        let holder = lanes.all.iter().filter(|l| owners.contains(l.id)).min_by(|a, b| a.arrival.total_cmp(&b.arrival));
         let due = self.due(view, head);
         let arrives = match holder {
             Some(lane) if -due > lane.rtt => lane.arrival,

@@ -30,6 +30,8 @@ pub(super) struct Lane {
     delivered: f64,
     /// It is in slow start and there is no queue.
     doubles: bool,
+    /// It is in slow start and there is nobody else.
+    careful: bool,
     /// When a byte arrives that is given now, s from now.
     pub(super) arrival: f64,
     /// Full segments that it takes now.
@@ -115,12 +117,14 @@ impl Weave {
         let transmission = if unknown { 0.0 } else { mss / link };
         let there = (rtt + transmission) / 2.0;
         let behind = if queues { s.queue.bytes as f64 - rate * rtt } else { 0.0 };
-        let queued = path.waiting(view.now, rate);
+        let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
+        let burst = f64::from(INITIAL_WINDOW) * mss;
+        let careful = slow_start && !unknown && !path.is_crowded(view.now, rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         let mut later = 0.0;
-        if slow_start && !unknown {
+        if careful {
             // A longer burst would be lost where a queue is short, and slow start would end long before the path is full.
-            let left = f64::from(INITIAL_WINDOW) - queued / mss;
+            let left = (burst - queued) / mss;
             if left < 1.0 {
                 later = (1.0 - left) * mss / link;
             }
@@ -136,6 +140,7 @@ impl Weave {
             rate,
             delivered,
             doubles: slow_start && !queues,
+            careful,
             arrival: there + queued.max(behind) / rate,
             room,
             later,
@@ -189,7 +194,7 @@ impl Weave {
             lane.used = true;
             let mss = lane.mss as f64;
             let mut bytes = lane.rate * (horizon + lane.back());
-            if lane.doubles {
+            if lane.careful || lane.doubles {
                 bytes = bytes.min(STARTING.0 * lane.rate * lane.rtt + STARTING.1 * mss);
             }
             let left = (bytes - lane.out).max(0.0);

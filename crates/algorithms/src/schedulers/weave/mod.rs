@@ -251,9 +251,7 @@ impl Scheduler for Weave {
         match event {
             Event::Acked { subflow, mappings, .. } => {
                 let Some(s) = view.subflow(*subflow) else { return };
-                let bytes: u64 = mappings.iter().map(|r| r.end.since(r.start)).sum();
-                let now = view.now;
-                self.path(*subflow).acknowledged(now, s, bytes as f64);
+                self.path(*subflow).acknowledged(view.now, s, mappings, view.first_unacked());
             }
             Event::RttSample { subflow, rtt } => {
                 let Some(s) = view.subflow(*subflow) else { return };
@@ -262,7 +260,7 @@ impl Scheduler for Weave {
             }
             Event::Assigned { subflow, range, .. } => {
                 let due = view.now + Duration::from_secs_f64(self.takes);
-                self.path(*subflow).given(view.now, range.clone(), due, view.first_unacked());
+                self.path(*subflow).given(view.now, range.clone(), due);
             }
             Event::SubflowUp(id) | Event::SubflowDown(id) => *self.path(*id) = Path::default(),
             _ => {}

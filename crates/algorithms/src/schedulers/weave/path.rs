@@ -10,6 +10,12 @@ use std::collections::VecDeque;
 /// Segments of a train of acknowledgements that measures a link's rate: a quarter of the congestion window, within these. The longer, the
 /// less jitter makes of it.
 const TRAIN: (u32, u32) = (4, 32);
+/// A train was sent as a burst if that took less than this part of the time that its acknowledgements took.
+const BURST: f64 = 0.75;
+/// Pieces that are remembered: more than windows hold.
+const MOST_SENT: usize = 4096;
+/// A queue that stays for so many round trips, though no more is in flight than a path takes, is not ours.
+const CROWDED_ROUNDS: f64 = 4.0;
 /// An acknowledgement of more comes after a repair, and says nothing about the link.
 const LONGEST_STEP: f64 = 8.0;
 /// How long the largest rate of a link is remembered once there are queues.
@@ -21,7 +27,20 @@ const BUSY_ROUNDS: f64 = 8.0;
 #[derive(Clone, Debug)]
 struct Sent {
     range: Range<DataSeq>,
+    at: Instant,
     due: Instant,
+}
+
+/// Acknowledgements that come without a pause.
+#[derive(Clone, Debug)]
+struct Train {
+    /// When the first and the last one came.
+    first: Instant,
+    last: Instant,
+    /// When what the first one covers was given.
+    given: Option<Instant>,
+    /// Bytes after the first.
+    bytes: f64,
 }
 
 /// Estimates of one path.
@@ -39,8 +58,10 @@ pub(super) struct Path {
     /// Largest rates of trains of acknowledgements in this and the last time, bytes/s.
     links: [f64; 2],
     links_until: Instant,
-    /// The train: when its first and its last acknowledgement came, and the segments after the first.
-    train: Option<(Instant, Instant, f64)>,
+    /// Acknowledgements that came without a pause.
+    train: Option<Train>,
+    /// Since when there was more of a queue than what is given in slow start can make.
+    crowded_since: Option<Instant>,
     /// Bytes that wait at the bottleneck, going by its rate, and when that was worked out.
     waiting: f64,
     waiting_at: Instant,
@@ -68,35 +89,65 @@ impl Path {
 
     /// Whether round trips are longer than the smallest one by more than jitter and delayed acknowledgements make of it.
     pub(super) fn queues(&self, rtt: f64, mss: f64) -> bool {
-        let low = match self.lows {
-            [a, b] if a > 0.0 && b > 0.0 => a.min(b),
-            [a, b] => a.max(b),
-        };
-        low - rtt > rtt / 8.0 + 2.0 * mss / self.link_rate().max(self.rate).max(1.0)
+        self.low() - rtt > rtt / 8.0 + 2.0 * mss / self.link_rate().max(self.rate).max(1.0)
     }
 
-    /// An acknowledgement came for `bytes` of data.
-    pub(super) fn acknowledged(&mut self, now: Instant, s: &SubflowView, bytes: f64) {
+    /// The smallest round trip lately, s.
+    fn low(&self) -> f64 {
+        match self.lows {
+            [a, b] if a > 0.0 && b > 0.0 => a.min(b),
+            [a, b] => a.max(b),
+        }
+    }
+
+    /// Whether there is a queue that `ours` bytes of us and jitter cannot make, and stays.
+    pub(super) fn is_crowded(&mut self, now: Instant, rtt: f64, ours: f64) -> bool {
+        if self.low() - rtt <= rtt / 8.0 + ours / self.link_rate().max(self.rate).max(1.0) {
+            self.crowded_since = None;
+            return false;
+        }
+        let since = *self.crowded_since.get_or_insert(now);
+        now.since(since).as_secs_f64() >= CROWDED_ROUNDS * rtt
+    }
+
+    /// An acknowledgement came for the data of `mappings`.
+    pub(super) fn acknowledged(
+        &mut self,
+        now: Instant,
+        s: &SubflowView,
+        mappings: &[Range<DataSeq>],
+        first_unacked: DataSeq,
+    ) {
+        let bytes = mappings.iter().map(|r| r.end.since(r.start)).sum::<u64>() as f64;
         let (rtt, mss, round) = (base_rtt(s), f64::from(s.mss.max(1)), s.rtt.smoothed_or_zero());
         let queues = self.queues(rtt, mss);
         self.covered = bytes / mss;
-        self.train = match self.train {
-            Some((first, last, sum)) if now.since(last) <= round.div(4) && self.covered <= LONGEST_STEP => {
-                Some((first, now, sum + bytes))
+        let given = mappings.last().and_then(|m| self.sent(m.start)).map(|sent| sent.at);
+        match &mut self.train {
+            Some(train) if now.since(train.last) <= round.div(4) && self.covered <= LONGEST_STEP => {
+                (train.last, train.bytes) = (now, train.bytes + bytes);
             }
-            _ => Some((now, now, 0.0)),
-        };
-        if let Some((first, last, sum)) = self.train
-            && sum >= f64::from((s.window.cwnd / 4).clamp(TRAIN.0, TRAIN.1)) * mss
-            && last > first
+            _ => self.train = Some(Train { first: now, last: now, given, bytes: 0.0 }),
+        }
+        if let Some(train) = &self.train
+            && train.bytes >= f64::from((s.window.cwnd / 4).clamp(TRAIN.0, TRAIN.1)) * mss
+            && now > train.first
         {
-            // Without a queue a train may be as slow as we send, so the largest one stays.
-            if queues && now >= self.links_until {
-                self.links = [0.0, self.links[0]];
-                self.links_until = now + LINK_MEMORY.max(round.saturating_mul(10));
+            let (took, rate) = (now.since(train.first), train.bytes / now.since(train.first).as_secs_f64());
+            // What was not given faster than it was acknowledged tells how fast it was given. It may be that the link is no faster.
+            let burst = given.zip(train.given).is_some_and(|(last, first)| last.since(first) < took.mul_f64(BURST));
+            if burst {
+                if queues && now >= self.links_until {
+                    self.links = [0.0, self.links[0]];
+                    self.links_until = now + LINK_MEMORY.max(round.saturating_mul(10));
+                }
+                self.links[0] = self.links[0].max(rate);
             }
-            self.links[0] = self.links[0].max(sum / last.since(first).as_secs_f64());
-            self.train = Some((now, now, 0.0));
+            self.train = Some(Train { first: now, last: now, given, bytes: 0.0 });
+        }
+        let acked = mappings.iter().map(|m| m.end).max().unwrap_or_default().min(first_unacked);
+        while self.sent.front().is_some_and(|s| s.range.end <= acked) {
+            self.sent.pop_front();
         }
         if queues && self.covers_several() {
             self.queued_at = Some(now);
@@ -124,25 +175,29 @@ impl Path {
     }
 
     /// `range` was given to it, and should arrive at `due`.
-    pub(super) fn given(&mut self, now: Instant, range: Range<DataSeq>, due: Instant, first_unacked: DataSeq) {
+    pub(super) fn given(&mut self, now: Instant, range: Range<DataSeq>, due: Instant) {
         self.waiting += range.end.since(range.start) as f64;
         self.used_at = Some(now);
-        while self.sent.front().is_some_and(|s| s.range.end <= first_unacked) {
+        if self.sent.len() >= MOST_SENT {
             self.sent.pop_front();
         }
-        let at = match self.sent.back() {
+        let place = match self.sent.back() {
             Some(last) if range.start < last.range.end => self.sent.partition_point(|s| s.range.end <= range.start),
             _ => self.sent.len(),
         };
-        if self.sent.get(at).is_none_or(|next| range.end <= next.range.start) {
-            self.sent.insert(at, Sent { range, due });
+        if self.sent.get(place).is_none_or(|next| range.end <= next.range.start) {
+            self.sent.insert(place, Sent { range, at: now, due });
         }
     }
 
     /// When the byte at `at` should arrive here, if it was given to this path.
     pub(super) fn due(&self, at: DataSeq) -> Option<Instant> {
+        self.sent(at).map(|sent| sent.due)
+    }
+
+    fn sent(&self, at: DataSeq) -> Option<&Sent> {
         let sent = self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?;
-        (sent.range.start <= at).then_some(sent.due)
+        (sent.range.start <= at).then_some(sent)
     }
 
     /// Bytes of ours that wait at its bottleneck now, where that sends `rate` bytes/s.

@@ -35,7 +35,7 @@ fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     learn(&mut weave, &mut bench, 0, 8.0, queue_ms);
     learn(&mut weave, &mut bench, 1, 8.0, queue_ms);
     for id in [0, 1] {
-        weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now, DataSeq(0));
+        weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
     }
     (weave, bench)
 }
@@ -86,8 +86,8 @@ fn the_head_is_repeated_once_where_it_is_overdue() {
     bench.sub(1).window.unacked = 2;
     bench.sub(1).queue.bytes = 2000;
     let mut weave = Weave::new(Objective::Throughput, 2.0, 0.05, Duration::from_secs(1000));
-    weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now, DataSeq(0));
-    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), bench.now, DataSeq(0));
+    weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), bench.now);
     assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
     bench.now += Duration::from_millis(101);
     assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
@@ -118,7 +118,7 @@ fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
         learn(&mut weave, &mut bench, 0, 80.0, 0);
         learn(&mut weave, &mut bench, 1, 80.0, 0);
         for id in [0, 1] {
-            weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now, DataSeq(0));
+            weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
         }
         bench.run(&mut weave).iter().filter(|g| g.0 == 1).map(|g| g.1.end - g.1.start).sum::<u64>()
     };
