@@ -133,6 +133,10 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// Retransmissions of a SYN, or of data, before the subflow is given up.
     pub max_retransmissions: u32,
+    /// How long a closed subflow keeps its addresses and ports from new ones: twice the longest time that a segment may live (RFC 9293
+    /// §3.6.1). The RFC takes that to be 2 minutes and leaves it to experience; 30 s is what hosts use. With FINs that come again: at
+    /// most five times as long.
+    pub time_wait: Duration,
     /// The memory that a packet keeps alive at most while its data waits, bytes: the size of the blocks that the device reads packets
     /// into. What waits is charged with it; beyond twice the receive buffer, data is copied out of its packets.
     pub packet_memory: u32,
@@ -159,6 +163,7 @@ impl Default for TcpConfig {
             restart_after_idle: true,
             ecn: false,
             max_retransmissions: 15,
+            time_wait: Duration::from_secs(60),
             packet_memory: 2048,
         }
     }

@@ -225,6 +225,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.tcp.restart_after_idle as "restart_after_idle", "Whether the congestion window starts again small after an idle period";
     Bool, engine.tcp.ecn as "ecn", "Whether explicit congestion notification is used";
     Whole<1, 100>, engine.tcp.max_retransmissions as "max_retransmissions", "How many retransmissions of a segment are tried before the subflow is given up";
+    PositiveTime, engine.tcp.time_wait as "time_wait", "How long a closed subflow keeps its addresses and ports from new ones (TIME_WAIT)";
 });
 
 /// Of UDP traffic.

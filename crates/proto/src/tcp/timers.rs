@@ -18,10 +18,8 @@ pub(super) enum RetransmitTimer {
 
 /// The longest that a peer may delay an acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
-/// RFC 9293 §3.4.1: twice the maximum segment lifetime, which is taken to be 30 s.
-const TIME_WAIT: Duration = Duration::from_secs(60);
-/// However often the peer repeats its FIN.
-const LONGEST_TIME_WAIT: Duration = Duration::from_secs(300);
+/// TIME_WAIT ends after this many times its length, however often the peer repeats its FIN.
+const TIME_WAITS: u64 = 5;
 
 /// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
 const LEAST_SILENCE: Duration = Duration::from_secs(100);
@@ -160,8 +158,9 @@ impl Tcp {
         self.state = State::TimeWait;
         self.timers.retransmit = None;
         // A FIN that comes again starts it anew (RFC 9293 §3.10.7.4), but not for ever.
-        let limit = *self.timers.time_wait_limit.get_or_insert(now + LONGEST_TIME_WAIT);
-        self.timers.time_wait_end = Some((now + TIME_WAIT).min(limit));
+        let length = self.config.time_wait;
+        let limit = *self.timers.time_wait_limit.get_or_insert(now + length.saturating_mul(TIME_WAITS));
+        self.timers.time_wait_end = Some((now + length).min(limit));
     }
 
     /// Runs every timer that is due.

@@ -163,7 +163,7 @@ fn every_setting_of_the_engine_can_be_written() {
 least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntimer_tick = \"4ms\"\n\
         quick_acks = 0\npage = \"p\"\n\
         recovery = \"newreno\"\nprr = false\nlimited_transmit = false\nrestart_after_idle = false\necn = true\n\
-        max_retransmissions = 7\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true\nprotect_initial_address = true\n\
+        max_retransmissions = 7\ntime_wait = \"30s\"\nmeasured = true\nnagle = false\nsend_buffer_tuning = true\njoin_initial_address = true\nprotect_initial_address = true\n\
         keep_alive = \"30s\"\npath_mtu_discovery = \"black-holes\"\npacing = \"on:limit=9Mbps\"";
     assert_eq!(lines.lines().count(), CONNECTION.len());
     let c = connection(&with_connection(lines), &Variant::AsWritten);
@@ -222,6 +222,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         restart_after_idle: false,
         ecn: true,
         max_retransmissions: 7,
+        time_wait: Duration::from_secs(30),
         // A device's, which the simulator does not have.
         packet_memory: TcpConfig::default().packet_memory,
     };
