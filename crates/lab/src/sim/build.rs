@@ -10,7 +10,9 @@ use crate::scenario::{self, Direction, Files, LinkSettings, Path, Scenario, Trac
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
-use pathweave_netsim::{LinkConfig, LinkId, LinkRandom, Network, NodeId, ScheduledChange, Shaper, Trace};
+use pathweave_netsim::{
+    LinkConfig, LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange, Shaper, Trace,
+};
 use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
@@ -70,21 +72,8 @@ pub(super) fn build(
     registry: &Registry,
     files: &dyn Files,
 ) -> Result<World, BuildError> {
-    let mut network = Network::new();
-    let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
-    for link in &scenario.links {
-        let builder = LinkBuilder { seed, files, name: &link.name, trace_start: scenario.trace_start };
-        let config = builder.config(link.settings.clone())?;
-        let random = LinkRandom::new(seed, &link.name);
-        let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
-        let id = network.add_link(nodes[link.from], nodes[link.to], config, random).map_err(error)?;
-        for change in &link.changes {
-            let at = Instant::ZERO + change.at;
-            let change = change.change.clone().try_map_trace(|source| builder.trace(source))?;
-            network.schedule(ScheduledChange { at, link: id, change }).map_err(error)?;
-        }
-    }
-    let mut host_of_node = vec![None; nodes.len()];
+    let (network, ways) = network(scenario, seed, files)?;
+    let mut host_of_node = vec![None; scenario.nodes.len()];
     let mut endpoints: Vec<Endpoint> = Vec::new();
     for path in &scenario.paths {
         for node in [path.client, path.server] {
@@ -99,16 +88,7 @@ pub(super) fn build(
     let mut sources = Sources::default();
     for (i, path) in scenario.paths.iter().enumerate() {
         let (client, server) = addresses(i);
-        if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
-            // Everything would arrive and be acknowledged at once, for ever.
-            let message =
-                "packets would take no time on this path; give it a delay, or a limited rate, at all times".into();
-            return Err(BuildError { place: path.name.clone(), message });
-        }
-        let error = |e: net::GraphError| BuildError { place: path.name.clone(), message: e.to_string() };
-        let links = |indices: &[usize]| -> Vec<LinkId> { indices.iter().map(|l| LinkId(*l as u32)).collect() };
-        let up = network.add_route(&links(&path.up)).map_err(error)?;
-        let down = network.add_route(&links(&path.down)).map_err(error)?;
+        let (up, down) = ways[i];
         for (t, traffic) in scenario.traffic.iter().enumerate().filter(|(_, t)| t.path == i) {
             let port = TRAFFIC_PORT.wrapping_add(t as u16);
             let (client, server) = (SocketAddr::new(client, port), SocketAddr::new(server, port));
@@ -138,6 +118,46 @@ pub(super) fn build(
         Middleboxes::new(scenario.paths.iter().map(|p| (p.name.as_str(), p.middleboxes.as_slice())), seed);
     let apps = Apps::new(apps, maker.pages.list);
     Ok(World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic: sources })
+}
+
+/// A scenario's links with their changes, and of each path the way from the client and the way back. Packets may be of any kind.
+///
+/// # Errors
+/// Where a trace cannot be read, or packets would take no time on a path.
+pub fn network<P: Packet + Clone>(
+    scenario: &Scenario,
+    seed: u64,
+    files: &dyn Files,
+) -> Result<(Network<P>, Vec<(RouteId, RouteId)>), BuildError> {
+    let mut network = Network::new();
+    let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
+    for link in &scenario.links {
+        let builder = LinkBuilder { seed, files, name: &link.name, trace_start: scenario.trace_start };
+        let config = builder.config(link.settings.clone())?;
+        let random = LinkRandom::new(seed, &link.name);
+        let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
+        let id = network.add_link(nodes[link.from], nodes[link.to], config, random).map_err(error)?;
+        for change in &link.changes {
+            let at = Instant::ZERO + change.at;
+            let change = change.change.clone().try_map_trace(|source| builder.trace(source))?;
+            network.schedule(ScheduledChange { at, link: id, change }).map_err(error)?;
+        }
+    }
+    let mut ways = Vec::new();
+    for path in &scenario.paths {
+        if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
+            // Everything would arrive and be acknowledged at once, for ever.
+            let message =
+                "packets would take no time on this path; give it a delay, or a limited rate, at all times".into();
+            return Err(BuildError { place: path.name.clone(), message });
+        }
+        let error = |e: net::GraphError| BuildError { place: path.name.clone(), message: e.to_string() };
+        let links = |indices: &[usize]| -> Vec<LinkId> { indices.iter().map(|l| LinkId(*l as u32)).collect() };
+        let up = network.add_route(&links(&path.up)).map_err(error)?;
+        let down = network.add_route(&links(&path.down)).map_err(error)?;
+        ways.push((up, down));
+    }
+    Ok((network, ways))
 }
 
 /// When a connection starts. Every variant of a scenario has the same one for a seed.

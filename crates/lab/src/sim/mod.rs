@@ -25,8 +25,8 @@ use pathweave_units::Instant;
 use std::collections::VecDeque;
 use wires::{OneHost, ThroughBytes, Wires};
 
-pub use build::BuildError;
 pub(crate) use build::path_of;
+pub use build::{BuildError, network};
 pub use meter::Measured;
 pub use wires::{Capture, HostCapture, HostPacket};
 
