@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The libraries that others build on, from the bottom up.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 12] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-proto",
@@ -19,6 +19,7 @@ const LIBRARIES: [&str; 11] = [
     "pathweave-report",
     "pathweave-experiments",
     "pathweave-runner",
+    "pathweave-tun",
     "pathweave",
 ];
 /// Of a library, so many changed lines are shown.

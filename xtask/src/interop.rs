@@ -8,6 +8,7 @@ mod covering;
 mod kernel;
 mod rows;
 
+use crate::emulation;
 use crate::results;
 use crate::run::{program, target, works};
 use crate::steps::Counts;
@@ -33,13 +34,13 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
     command.arg(this).arg(INSIDE).args(quick.then_some("--quick"));
     println!("$ unshare --net ... xtask {INSIDE}");
     let status = command.status().map_err(|e| format!("unshare: {e}"))?;
-    match status.success() {
-        true => {
-            counts.passed += 1;
-            Ok(())
-        }
-        false => Err("some rows failed; they are listed above".into()),
+    if !status.success() {
+        return Err("some rows failed; they are listed above".into());
     }
+    counts.passed += 1;
+    emulation::check()?;
+    counts.passed += 1;
+    Ok(())
 }
 
 /// Why nothing can be done here.

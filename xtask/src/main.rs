@@ -5,6 +5,7 @@ mod captures;
 mod decisions;
 mod determinism;
 mod digests;
+mod emulation;
 mod experiments;
 mod instructions;
 mod interop;
@@ -41,6 +42,7 @@ cargo xtask fairness     two subflows and one TCP flow at a shared bottleneck: t
 cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random faulty networks, peers and middleboxes: no byte is lost or wrong; without --runs: 10,000 runs
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
+cargo xtask emulation    how accurate `pathweave emulate` is, against ping and iperf3 (root, 7 minutes): the table of docs/emulate.md
 cargo xtask interop [--quick]  the engine with real packets against the kernel's Multipath TCP, in a network namespace (root)
 cargo xtask peers        data segments per second of processor time, here and in ns-3, which is installed first
 cargo xtask captures     tshark reads captures of all built-in scenarios
@@ -99,6 +101,9 @@ fn main() -> ExitCode {
         }
         ["instructions", "--bless"] => {
             steps.step("instructions", |_| instructions::bless());
+        }
+        ["emulation"] => {
+            steps.step("emulation", |_| emulation::measure_all());
         }
         ["interop"] => {
             steps.step("interop", |counts| interop::check(false, counts));

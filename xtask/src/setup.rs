@@ -39,6 +39,17 @@ pub(crate) fn tshark() -> Result<(), String> {
     if works(&mut program("tshark", "--version")) { Ok(()) } else { apt("tshark") }
 }
 
+/// ping and iperf3, which measure emulated paths.
+///
+/// # Errors
+/// If they are missing and cannot be installed.
+pub(crate) fn emulation() -> Result<(), String> {
+    if !works(&mut program("ping", "-V")) {
+        apt("iputils-ping")?;
+    }
+    if works(&mut program("iperf3", "--version")) { Ok(()) } else { apt("iperf3") }
+}
+
 /// ns-3, to be compared with, and a compiler for it.
 ///
 /// # Errors

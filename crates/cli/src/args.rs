@@ -25,6 +25,8 @@ pub(crate) enum Command {
     NewScheduler(NewSchedulerOptions),
     #[cfg(all(feature = "tun", target_os = "linux"))]
     Perf(crate::real::args::PerfOptions),
+    #[cfg(all(feature = "tun", target_os = "linux"))]
+    Emulate(crate::real::args::EmulateOptions),
     /// Writes a shell's completions to standard output.
     Completions {
         /// The shell.

@@ -62,6 +62,8 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),
         #[cfg(all(feature = "tun", target_os = "linux"))]
         Command::Perf(options) => real::perf::perf(&options, &registry),
+        #[cfg(all(feature = "tun", target_os = "linux"))]
+        Command::Emulate(options) => real::emulate::emulate(&options, &registry),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell, &registry),
         Command::Man { folder } => manual::man(&folder),

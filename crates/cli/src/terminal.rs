@@ -41,11 +41,16 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Listens from now on. Where that is not possible, Ctrl-C ends the process as it would anyway.
 pub(crate) fn listen_for_interrupt() {
-    let _ = ctrlc::set_handler(|| {
+    listen_and_answer("\nStopping after the runs under way; Ctrl-C again stops at once.");
+}
+
+/// As [`listen_for_interrupt`], with an answer of the caller's.
+pub(crate) fn listen_and_answer(answer: &'static str) {
+    let _ = ctrlc::set_handler(move || {
         if ASKED.swap(true, Ordering::SeqCst) {
             std::process::exit(INTERRUPTED.into());
         }
-        eprintln!("\nStopping after the runs under way; Ctrl-C again stops at once.");
+        eprintln!("{answer}");
     });
 }
 

@@ -40,7 +40,14 @@ impl Device {
             Err(_) if offload => (build(false), false),
             device => (device, offload),
         };
-        let device = device.map_err(|e| io::Error::new(e.kind(), format!("the TUN device {name}: {e}")))?;
+        let device = device.map_err(|e| {
+            let hint = if std::path::Path::new("/dev/net/tun").exists() {
+                ""
+            } else {
+                "; there is no /dev/net/tun (modprobe tun)"
+            };
+            io::Error::new(e.kind(), format!("the TUN device {name}: {e}{hint}"))
+        })?;
         fcntl_setfl(&device, fcntl_getfl(&device)? | OFlags::NONBLOCK)?;
         Ok(Device { device, mtu, offload })
     }

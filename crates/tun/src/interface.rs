@@ -51,7 +51,7 @@ fn wait_for_address(address: Ipv6Addr) -> io::Result<()> {
         line.starts_with(&digits) && flags.is_some_and(|flags| flags & TENTATIVE == 0)
     };
     for _ in 0..ADDRESS_STEPS {
-        if std::fs::read_to_string("/proc/net/if_inet6")?.lines().any(is_usable) {
+        if std::fs::read_to_string("/proc/thread-self/net/if_inet6")?.lines().any(is_usable) {
             return Ok(());
         }
         std::thread::sleep(ADDRESS_STEP);

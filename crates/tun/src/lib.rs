@@ -5,12 +5,15 @@
 //!
 //! [`perf`] measures what a connection carries: between two of our engines, two kernels, or one of each.
 //!
+//! [`emulate`] is a network of the simulator in real time, between two network namespaces.
+//!
 //! Everything here needs the rights to make network devices (root, or `CAP_NET_ADMIN` in a network namespace).
 #![cfg(target_os = "linux")]
 
 mod capture;
 mod clock;
 mod device;
+pub mod emulate;
 mod interface;
 mod memory;
 pub mod perf;

@@ -101,6 +101,45 @@ pub(crate) struct PerfOptions {
     pub(crate) json: bool,
 }
 
+/// Runs programs on a scenario's paths in real time; needs root.
+///
+/// A client's and a server's network namespace are joined by the scenario's links: rates, delays, queues, losses and traces are those of
+/// the simulator. Any program can run in them, over the kernel's Multipath TCP (`mptcpize run ...`) or over the engine
+/// (`pathweave perf`). Path number P has the client address 10.0.P.1 and the server address 10.0.P.2; an engine behind the client takes
+/// `--path 10.0.P.5@10.0.P.6`, one behind the server `--path 10.0.P.9@10.0.P.10`. What each path carried is shown at the end. The
+/// scenario's own connections and traffic are not run.
+#[derive(Args, Clone, Debug)]
+#[group(skip)]
+pub(crate) struct EmulateOptions {
+    /// A built-in scenario (see `pathweave list scenarios`) or a scenario file.
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) scenario: String,
+
+    /// A command for a shell in the server's namespace, started first and ended last.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) server: Option<String>,
+
+    /// Overrides a setting of the scenario, as in `compare`; can be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value)]
+    pub(crate) settings: Vec<(String, String)>,
+
+    /// The seed of losses, jitter and made-up traces.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Largest packet, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    pub(crate) mtu: u16,
+
+    /// Writes what each path carried to a file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// The command in the client's namespace, and its arguments. Its end ends all.
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    pub(crate) command: Vec<String>,
+}
+
 impl PerfOptions {
     /// The TUN devices.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {

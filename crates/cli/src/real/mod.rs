@@ -1,6 +1,7 @@
 //! Commands with real packets, on Linux: behind the feature `tun`, because `compare` does not need them.
 
 pub(crate) mod args;
+pub(crate) mod emulate;
 pub(crate) mod perf;
 mod perf_json;
 mod settings;

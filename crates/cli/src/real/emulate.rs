@@ -1,0 +1,154 @@
+//! `pathweave emulate`.
+
+use super::args::EmulateOptions;
+use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer};
+use pathweave_algorithms::Registry;
+use pathweave_lab::scenario::{self, Scenario, SchedulerSpec, Variant};
+use pathweave_lab::sim::network;
+use pathweave_netsim::{Network, RouteId, Tagged};
+use pathweave_runner::{Failure, Traces, open};
+use pathweave_tun::emulate::{Carried, Ends, LATE, MOST_PATHS, Namespace, PathEnds, Report, Side, Started, forward};
+use pathweave_units::Duration;
+use serde_json::json;
+use std::io;
+use std::process::{ExitCode, ExitStatus, Stdio};
+
+/// Letters of a device's name.
+const NAME_LETTERS: usize = 15;
+/// How long the server's command is ahead of the client's.
+const HEAD_START: std::time::Duration = std::time::Duration::from_millis(500);
+/// How long a command goes on after Ctrl-C.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Runs commands on the scenario's paths.
+///
+/// # Errors
+/// If the scenario is wrong, or namespaces, devices or commands cannot be made.
+pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+    let source = open(&options.scenario)?;
+    let (mut document, folder) = (source.document, source.folder);
+    for (key, value) in &options.settings {
+        document.set(key, value)?;
+    }
+    let variant = Variant::Scheduler(SchedulerSpec::parse("minrtt")?);
+    let scenario = document.scenario(registry, &variant)?;
+    let mut traces = Traces::new(folder.as_deref());
+    traces.load(&scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
+    let (mut network, ways) = network::<Tagged<u32>>(&scenario, options.seed, &traces)
+        .map_err(|error| Failure::Input(format!("{}: {error}", scenario.name)))?;
+
+    if scenario.paths.len() > MOST_PATHS {
+        let message = format!(
+            "{} has {} paths, and the kernel's Multipath TCP takes {MOST_PATHS} at most",
+            scenario.name,
+            scenario.paths.len()
+        );
+        return Err(Failure::Input(message));
+    }
+    if scenario.paths.iter().any(|path| !path.middleboxes.is_empty()) {
+        return Err(Failure::Input(format!("{} has middleboxes, which only the simulator has", scenario.name)));
+    }
+    listen_and_answer("");
+    let (status, report) =
+        run(options, &scenario, &mut network, &ways).map_err(|error| Failure::Output(error.to_string()))?;
+    print(&scenario, &report);
+    if let Some(file) = &options.json {
+        let text = format!("{:#}\n", as_json(&scenario, &report));
+        std::fs::write(file, text).map_err(|e| Failure::Output(format!("{}: {e}", file.display())))?;
+    }
+    Ok(match status {
+        Some(status) => {
+            status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+        }
+        None => ExitCode::from(INTERRUPTED),
+    })
+}
+
+/// Makes the namespaces and carries their packets until the client's command has ended. Its status is `None` where Ctrl-C came first.
+fn run(
+    options: &EmulateOptions,
+    scenario: &Scenario,
+    network: &mut Network<Tagged<u32>>,
+    ways: &[(RouteId, RouteId)],
+) -> io::Result<(Option<ExitStatus>, Report)> {
+    let paths: Vec<PathEnds> = scenario
+        .paths
+        .iter()
+        .enumerate()
+        .map(|(i, path)| PathEnds { device: device_name(i, &path.name), backup: path.backup })
+        .collect();
+    let (server, server_devices) = Namespace::new(Side::Server, paths.clone(), options.mtu)?;
+    let (client, client_devices) = Namespace::new(Side::Client, paths, options.mtu)?;
+    let pairs = client_devices.into_iter().zip(server_devices).zip(ways);
+    let ends: Vec<Ends> = pairs.map(|((client, server), ways)| Ends { client, server, ways: *ways }).collect();
+
+    let shell = |text: &String| ["sh", "-c", text].map(str::to_owned);
+    let mut service = options.server.as_ref().map(|text| server.start(&shell(text), Stdio::null())).transpose()?;
+    if service.is_some() {
+        std::thread::sleep(HEAD_START);
+    }
+    if let Some(status) = service.as_mut().map_or(Ok(None), Started::ended)?
+        && !status.success()
+    {
+        return Err(io::Error::other(format!("the server's command ended at once: {status}")));
+    }
+    let mut command = client.start(&options.command, Stdio::inherit())?;
+    let mut ended = Ok(None);
+    let mut interrupted = None;
+    let report = forward(network, &ends, |now| {
+        ended = command.ended();
+        // Ctrl-C went to the command as well. It may have last words.
+        let since = is_interrupted().then(|| *interrupted.get_or_insert(now));
+        matches!(ended, Ok(None)) && since.is_none_or(|since| now.since(since) < LAST_WORDS)
+    })?;
+    Ok((ended?, report))
+}
+
+/// A path's name as a device's: letters and digits only.
+fn device_name(path: usize, name: &str) -> String {
+    let kept: String = name.chars().filter(char::is_ascii_alphanumeric).take(NAME_LETTERS - 1).collect();
+    format!("{kept}{}", path + 1)
+}
+
+/// What each path carried, a line for each direction. It goes to standard error: standard output is the commands'.
+fn print(scenario: &Scenario, report: &Report) {
+    eprintln!("{:<14}{:>9}{:>13}{:>11}{:>17}{:>7}", "path", "packets", "bytes", "Mbit/s", "dropped by queue", "lost");
+    let all = scenario.paths.iter().zip(&report.paths);
+    for (name, direction, carried) in
+        all.flat_map(|(path, [up, down])| [(&path.name, "up", up), (&path.name, "down", down)])
+    {
+        let Carried { packets, bytes, dropped_by_queue, lost } = carried;
+        let name = format!("{name} {direction}");
+        let rate = rate(*bytes, report.elapsed) / 1e6;
+        eprintln!("{name:<14}{packets:>9}{bytes:>13}{rate:>11.3}{dropped_by_queue:>17}{lost:>7}");
+    }
+    let all: u64 = report.paths.iter().flatten().map(|carried| carried.packets).sum();
+    let (late, longest) = (report.late, report.longest.as_secs_f64() * 1e3);
+    eprintln!("{late} of {all} packets were over {} ms late, the latest {longest:.3} ms", LATE.as_secs_f64() * 1e3);
+    if !report.has_priority {
+        eprintln!("real-time priority is not allowed here (chrt), so other work on this machine makes packets late");
+    }
+}
+
+fn rate(bytes: u64, elapsed: Duration) -> f64 {
+    let seconds = elapsed.as_secs_f64();
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+fn as_json(scenario: &Scenario, report: &Report) -> serde_json::Value {
+    let way = |carried: &Carried| {
+        json!({
+            "packets": carried.packets, "bytes": carried.bytes, "bits_per_second": rate(carried.bytes, report.elapsed),
+            "dropped_by_queue": carried.dropped_by_queue, "lost": carried.lost,
+        })
+    };
+    let path = |(path, [up, down]): (&scenario::Path, &[Carried; 2])| json!({ "name": path.name, "up": way(up), "down": way(down) });
+    json!({
+        "scenario": scenario.name,
+        "seconds": report.elapsed.as_secs_f64(),
+        "paths": scenario.paths.iter().zip(&report.paths).map(path).collect::<Vec<_>>(),
+        "late_packets": report.late,
+        "latest_seconds": report.longest.as_secs_f64(),
+        "real_time_priority": report.has_priority,
+    })
+}

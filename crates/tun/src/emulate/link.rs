@@ -1,0 +1,250 @@
+//! Packets from device to device, through the simulator's network.
+
+use crate::{Clock, Device};
+use pathweave_netsim::{Fate, NetEvent, Network, RouteId, Tagged};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::Ecn;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::thread::{gettid, set_current_timer_slack};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+/// The longest sleep: that often `go_on` is asked.
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
+/// How far a sleep may be too long for the kernel's convenience, nanoseconds; 50,000 otherwise.
+const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
+/// Bytes of an IPv4 header without options.
+const IPV4_BYTES: usize = 20;
+/// Packets read from one device before others have their turn.
+const BURST: usize = 64;
+
+/// The two ends of a path.
+#[derive(Debug)]
+pub struct Ends {
+    /// In the client's namespace.
+    pub client: Device,
+    /// In the server's.
+    pub server: Device,
+    /// The way from the client to the server, and the way back.
+    pub ways: (RouteId, RouteId),
+}
+
+/// A packet on its way.
+#[derive(Debug, Default)]
+struct Slot {
+    packet: Vec<u8>,
+    owners: u32,
+}
+
+/// Packets, and which device each is for.
+#[derive(Debug, Default)]
+struct Pool {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    fn free_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        })
+    }
+
+    fn release(&mut self, slot: u32) {
+        let owners = &mut self.slots[slot as usize].owners;
+        *owners -= 1;
+        if *owners == 0 {
+            self.free.push(slot);
+        }
+    }
+}
+
+/// A packet that leaves so much after its time is late.
+pub const LATE: Duration = Duration::from_micros(500);
+
+/// What one way of a path carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Packets that were handed over at its end.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that found a full queue, or one that was too slow for CoDel.
+    pub dropped_by_queue: u64,
+    /// Packets that were lost in another way.
+    pub lost: u64,
+}
+
+/// What was carried, and how well the network's times were kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How long it took.
+    pub elapsed: Duration,
+    /// For each path, what the client sent and what the server did.
+    pub paths: Vec<[Carried; 2]>,
+    /// Packets that were handed over more than [`LATE`] after their time.
+    pub late: u64,
+    /// The longest that one was late.
+    pub longest: Duration,
+    /// Whether this thread was ahead of all others of the machine.
+    pub has_priority: bool,
+}
+
+/// Asks that this thread runs whenever it has to, before all others. A helper does it, because there is no safe call for it.
+/// False: that is not allowed here.
+fn ask_for_priority() -> bool {
+    let thread = gettid().as_raw_nonzero().to_string();
+    let mut command = Command::new("chrt");
+    command.args(["--fifo", "--pid", "1", &thread]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Carries packets until `go_on` answers false. The network's zero is now. `go_on` is asked at least every 20 ms.
+///
+/// This thread gets real-time priority where that is allowed, and keeps it: it should do nothing else.
+///
+/// # Errors
+/// Where a device fails.
+pub fn forward(
+    network: &mut Network<Tagged<u32>>,
+    ends: &[Ends],
+    mut go_on: impl FnMut(Instant) -> bool,
+) -> io::Result<Report> {
+    let mut report =
+        Report { has_priority: ask_for_priority(), paths: vec![Default::default(); ends.len()], ..Report::default() };
+    set_current_timer_slack(Some(TIMER_SLACK))?;
+    let most = ends.iter().map(|e| usize::from(e.client.mtu())).max().unwrap_or(0);
+    let clock = Clock::start();
+    let mut pool = Pool::default();
+    loop {
+        let mut busy = false;
+        for Ends { client, server, ways } in ends {
+            for (device, way) in [(client, ways.0), (server, ways.1)] {
+                for _ in 0..BURST {
+                    let slot = pool.free_slot();
+                    let Slot { packet, owners } = &mut pool.slots[slot as usize];
+                    packet.clear();
+                    packet.reserve(most);
+                    *owners = 1;
+                    if device.read_packet(packet)?.is_none() {
+                        pool.release(slot);
+                        break;
+                    }
+                    busy = true;
+                    let (len_bytes, ecn) = (packet.len() as u32, ecn_of(packet));
+                    network.send(clock.now(), way, Tagged { tag: slot, len_bytes, ecn, corrupted: false });
+                }
+            }
+        }
+        let now = clock.now();
+        while let Some(event) = network.poll(now) {
+            let route = event.tap().route;
+            let to = ends.iter().zip(&mut report.paths).find_map(|(end, [up, down])| match route {
+                route if route == end.ways.0 => Some((&end.server, up)),
+                route if route == end.ways.1 => Some((&end.client, down)),
+                _ => None,
+            });
+            let Some((device, carried)) = to else { continue };
+            match event {
+                NetEvent::Delivered { tap, mut packet, .. } => {
+                    // A copy that is still on its way has the same bytes: what is changed is changed for both, as by a link before.
+                    let bytes = &mut pool.slots[packet.tag as usize].packet;
+                    if tap.fate == Fate::Corrupted || packet.corrupted {
+                        packet.corrupted = true;
+                        bytes.last_mut().into_iter().for_each(|byte| *byte ^= 0x55);
+                    }
+                    if packet.ecn == Ecn::Ce {
+                        mark(bytes);
+                    }
+                    device.write_packet(bytes)?;
+                    carried.packets += 1;
+                    carried.bytes += bytes.len() as u64;
+                    let late = clock.now().since(tap.at);
+                    report.late += u64::from(late > LATE);
+                    report.longest = report.longest.max(late);
+                    pool.release(packet.tag);
+                }
+                NetEvent::Dropped { tap, packet } => {
+                    match tap.fate {
+                        Fate::QueueFull | Fate::Codel => carried.dropped_by_queue += 1,
+                        _ => carried.lost += 1,
+                    }
+                    pool.release(packet.tag);
+                }
+                NetEvent::Duplicated { packet, .. } => pool.slots[packet.tag as usize].owners += 1,
+                NetEvent::Forwarded { .. } => {}
+            }
+        }
+        report.elapsed = now.since(Instant::ZERO);
+        if !go_on(now) {
+            return Ok(report);
+        }
+        if busy {
+            continue;
+        }
+        let now = clock.now();
+        let wait = network.poll_timeout().map_or(LONGEST_SLEEP_NS, |next| next.since(now).as_nanos());
+        let timeout = Timespec { tv_sec: 0, tv_nsec: wait.min(LONGEST_SLEEP_NS) as _ };
+        let devices = ends.iter().flat_map(|e| [&e.client, &e.server]);
+        let mut descriptors: Vec<PollFd<'_>> =
+            devices.map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN)).collect();
+        match poll(&mut descriptors, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The ECN codepoint of an IP packet.
+fn ecn_of(packet: &[u8]) -> Ecn {
+    match packet {
+        [version, class, ..] if version >> 4 == 4 => Ecn::from_traffic_class(*class),
+        [version, class, ..] if version >> 4 == 6 => Ecn::from_traffic_class(*class >> 4),
+        _ => Ecn::from_traffic_class(0),
+    }
+}
+
+/// Marks an IP packet that was on its way through a congested queue (RFC 3168 §5).
+fn mark(packet: &mut [u8]) {
+    match packet {
+        [version, class, ..] if *version >> 4 == 6 => *class |= 0x30,
+        [version, ..] if *version >> 4 == 4 && packet.len() >= IPV4_BYTES => {
+            let before = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] |= 3;
+            let after = u16::from_be_bytes([packet[0], packet[1]]);
+            // RFC 1624, equation 3.
+            let checksum = u16::from_be_bytes([packet[10], packet[11]]);
+            let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_wire::Segment;
+    use pathweave_wire::codec::{decode, encode};
+
+    #[test]
+    fn a_marked_packet_has_a_right_checksum() {
+        for address in ["10.0.0.1:1", "[fd00::1]:1"] {
+            let address = address.parse().expect("an address");
+            let segment = Segment::new(address, address);
+            for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+                let mut packet = Vec::new();
+                encode(&segment, ecn, &mut packet).expect("it has a form");
+                assert_eq!(ecn_of(&packet), ecn);
+                mark(&mut packet);
+                assert_eq!(decode(&packet).map(|p| p.ecn), Ok(Ecn::Ce), "{address}, {ecn:?}");
+            }
+        }
+    }
+}

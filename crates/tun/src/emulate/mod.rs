@@ -1,0 +1,12 @@
+//! Links of the simulator in real time: two network namespaces, a client's and a server's, with a TUN device at each end of each
+//! path, and this process between them. Whatever a device gives is sent through the network of a scenario and comes out
+//! at the path's other end when its time has come.
+//!
+//! The namespaces have no names. They belong to threads of this process and to the commands in them, which end with it, so nothing
+//! is left behind, whatever ends it.
+
+mod link;
+mod namespace;
+
+pub use link::{Carried, Ends, LATE, Report, forward};
+pub use namespace::{MOST_PATHS, Namespace, PathEnds, Side, Started, addresses};

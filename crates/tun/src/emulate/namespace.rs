@@ -1,0 +1,209 @@
+//! The two namespaces, and what runs in them.
+
+use crate::{Device, ip};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+/// As many paths as the kernel's Multipath TCP has addresses for (`MPTCP_PM_ADDR_MAX`).
+pub const MOST_PATHS: usize = 8;
+
+/// Whose namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The client's.
+    Client,
+    /// The server's.
+    Server,
+}
+
+/// A path as its namespaces see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathEnds {
+    /// The name of its device in each namespace, at most 15 letters.
+    pub device: String,
+    /// Whether the client's kernel uses it only when no other path works.
+    pub backup: bool,
+}
+
+/// The addresses of a path's two ends, the client's and the server's: 10.0.P.1 and 10.0.P.2 for path number P, from 1 on.
+///
+/// An engine behind the client has 10.0.P.5, with 10.0.P.6 at the namespace's end of its TUN device; behind the server it is
+/// 10.0.P.9 and 10.0.P.10.
+pub fn addresses(path: usize) -> (Ipv4Addr, Ipv4Addr) {
+    let number = path as u8 + 1;
+    (Ipv4Addr::new(10, 0, number, 1), Ipv4Addr::new(10, 0, number, 2))
+}
+
+/// A network namespace of its own: a thread that lives in it, and what that starts there.
+#[derive(Debug)]
+pub struct Namespace {
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Request = (Vec<String>, Stdio, Sender<io::Result<Started>>);
+
+impl Namespace {
+    /// Makes the namespace, with a device for each path. It is gone when this, its devices and its commands are.
+    ///
+    /// # Errors
+    /// Where that is not possible, most often for want of rights, or because there are more than [`MOST_PATHS`].
+    pub fn new(side: Side, paths: Vec<PathEnds>, mtu: u16) -> io::Result<(Self, Vec<Device>)> {
+        let (requests, asked) = channel::<Request>();
+        let (made, devices) = channel();
+        let thread = std::thread::spawn(move || {
+            let _ = made.send(enter(side, &paths, mtu));
+            // What it starts ends with this thread, so it stays as long as it may be asked.
+            while let Ok((words, input, answer)) = asked.recv() {
+                let _ = answer.send(Started::new(&words, input));
+            }
+        });
+        let namespace = Namespace { requests: Some(requests), thread: Some(thread) };
+        let devices = devices.recv().map_err(io::Error::other)??;
+        Ok((namespace, devices))
+    }
+
+    /// Starts a command in the namespace, which finds the first path's addresses in `PATHWEAVE_CLIENT` and `PATHWEAVE_SERVER`.
+    ///
+    /// # Errors
+    /// Where no process can be started. That there is no such command, its status 127 says.
+    pub fn start(&self, words: &[String], input: Stdio) -> io::Result<Started> {
+        let (answer, started) = channel();
+        let Some(requests) = &self.requests else { return Err(io::Error::other("the namespace is gone")) };
+        requests.send((words.to_vec(), input, answer)).map_err(io::Error::other)?;
+        started.recv().map_err(io::Error::other)?
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Moves this thread into a new network namespace, and makes its devices.
+fn enter(side: Side, paths: &[PathEnds], mtu: u16) -> io::Result<Vec<Device>> {
+    if paths.len() > MOST_PATHS {
+        let message =
+            format!("there are {} paths, and the kernel's Multipath TCP has {MOST_PATHS} at most", paths.len());
+        return Err(io::Error::other(message));
+    }
+    move_into_new_namespace()?;
+    ip("link set lo up")?;
+    for setting in [
+        "net.ipv4.ip_forward=1",
+        "net.ipv4.conf.all.rp_filter=0",
+        "net.ipv4.conf.default.rp_filter=0",
+        // Nothing leaves by itself on the emulated paths.
+        "net.ipv6.conf.default.disable_ipv6=1",
+    ] {
+        sysctl(setting)?;
+    }
+    // A kernel without Multipath TCP still has TCP, and our engine.
+    if std::fs::exists("/proc/sys/net/mptcp")? {
+        ip("mptcp limits set subflows 8 add_addr_accepted 8")?;
+    }
+    let mut devices = Vec::new();
+    for (path, ends) in paths.iter().enumerate() {
+        let device = Device::create(&ends.device, mtu, false)?;
+        device.wait_until_up()?;
+        set_up(side, path, ends)?;
+        devices.push(device);
+    }
+    Ok(devices)
+}
+
+/// Addresses and routes of a path. A packet to any address of the client leaves the server on that address's path. The client's leave
+/// on the path of the address that they come from, because their destination may be the server's one known address.
+fn set_up(side: Side, path: usize, ends: &PathEnds) -> io::Result<()> {
+    let PathEnds { device, backup } = ends;
+    let (client, server) = addresses(path);
+    let own = if side == Side::Client { client } else { server };
+    ip(&format!("address add {own}/24 dev {device}"))?;
+    if side == Side::Server {
+        return Ok(());
+    }
+    let [a, b, c, _] = client.octets();
+    let table = 100 + path;
+    ip(&format!("route add default dev {device} table {table}"))?;
+    ip(&format!("rule add from {a}.{b}.{c}.0/29 lookup {table}"))?;
+    // To the engine behind the client, whichever path its packets have taken.
+    ip(&format!("rule add to {a}.{b}.{c}.4/30 lookup main priority 10"))?;
+    if path > 0 && std::fs::exists("/proc/sys/net/mptcp")? {
+        let backup = if *backup { " backup" } else { "" };
+        ip(&format!("mptcp endpoint add {client} dev {device} subflow{backup}"))?;
+    }
+    Ok(())
+}
+
+/// A helper process makes the namespace, because a thread of ours could not do that without `unsafe`.
+fn move_into_new_namespace() -> io::Result<()> {
+    let mut helper = Command::new("unshare");
+    let helper = helper.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut helper = helper.spawn().map_err(|e| io::Error::new(e.kind(), format!("unshare (of util-linux): {e}")))?;
+    // Once it echoes, it is in its namespace. It ends when its input does, which is also when this process ends.
+    let entered = (|| {
+        let (Some(input), Some(output)) = (&mut helper.stdin, &mut helper.stdout) else { return Ok(()) };
+        input.write_all(b"x")?;
+        output.read_exact(&mut [0])?;
+        let namespace = File::open(format!("/proc/{}/ns/net", helper.id()))?;
+        Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+    })();
+    drop(helper.stdin.take());
+    let status = helper.wait()?;
+    match status.success() {
+        true => entered,
+        false => Err(io::Error::other("a network namespace cannot be made here: that needs root, or CAP_SYS_ADMIN")),
+    }
+}
+
+fn sysctl(setting: &str) -> io::Result<()> {
+    let output = Command::new("sysctl").args(["-eqw", setting]).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| io::Error::new(e.kind(), format!("sysctl (of procps): {e}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("sysctl {setting}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// A command in a namespace. All that it starts, in whatever way, ends when this or its namespace is dropped, or when this process ends.
+#[derive(Debug)]
+pub struct Started(Child);
+
+impl Started {
+    /// Starts `words` in the network namespace of this thread, in a process namespace of its own.
+    fn new(words: &[String], input: Stdio) -> io::Result<Self> {
+        let (client, server) = addresses(0);
+        // The first makes this process's end that of `unshare`, and the second that of `unshare` the end of all.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]);
+        command.args(words).stdin(input);
+        command.env("PATHWEAVE_CLIENT", client.to_string()).env("PATHWEAVE_SERVER", server.to_string());
+        let child = command.spawn();
+        child.map(Started).map_err(|e| io::Error::new(e.kind(), format!("setpriv (of util-linux): {e}")))
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// Where the system does not say.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.0.try_wait()
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

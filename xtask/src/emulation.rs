@@ -1,0 +1,172 @@
+//! How accurate `pathweave emulate` is: ping and iperf3 on paths of known rate and delay.
+
+use crate::results::{build, pathweave};
+use crate::run::{root, target};
+use crate::setup;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// What is promised of the rate, as a part of it, and of the median round trip, ms.
+const RATE_LIMIT: f64 = 0.01;
+const ROUND_TRIP_LIMIT_MS: f64 = 0.5;
+/// The same on a machine that also does other work, as one that checks changes does.
+const ROUND_TRIP_LIMIT_UNDER_LOAD_MS: f64 = 1.0;
+/// A frame of TCP on the link, and its data, bytes: an IP packet of 1500 with timestamps, behind the Ethernet header that links count.
+const FRAME_BYTES: f64 = 1514.0;
+const DATA_BYTES: f64 = 1448.0;
+/// A frame of ping, bytes.
+const ECHO_BYTES: f64 = 98.0;
+/// The paths: Mbit/s, and delay one way, ms.
+const PATHS: [(f64, f64); 6] = [(1.0, 75.0), (5.0, 40.0), (10.0, 10.0), (20.0, 5.0), (50.0, 25.0), (100.0, 10.0)];
+/// Of those, the ones that are quick to measure.
+const QUICK: [(f64, f64); 2] = [PATHS[1], PATHS[3]];
+/// Where the table is in the documentation.
+const PAGE: &str = "docs/emulate.md";
+const START: &str = "<!-- written by `cargo xtask emulation` -->\n";
+const END: &str = "<!-- end of what it writes -->";
+
+/// What was found on a path.
+struct Measured {
+    /// Of what was promised, Mbit/s and ms.
+    rate: f64,
+    round_trip_ms: f64,
+    /// The rate of whole frames, from the data that iperf3's server sent, Mbit/s.
+    measured_rate: f64,
+    /// In order.
+    round_trips_ms: Vec<f64>,
+    late: f64,
+}
+
+impl Measured {
+    fn median_ms(&self) -> f64 {
+        self.at(50)
+    }
+
+    fn at(&self, percent: usize) -> f64 {
+        self.round_trips_ms.get(self.round_trips_ms.len() * percent / 100).copied().unwrap_or(f64::NAN)
+    }
+
+    fn is_accurate(&self, round_trip_limit_ms: f64) -> bool {
+        let rate = (self.measured_rate / self.rate - 1.0).abs();
+        rate <= RATE_LIMIT && (self.median_ms() - self.round_trip_ms).abs() <= round_trip_limit_ms
+    }
+
+    fn row(&self) -> String {
+        let Measured { rate, round_trip_ms, measured_rate, late, .. } = self;
+        let error = (measured_rate / rate - 1.0) * 100.0;
+        format!(
+            "| {rate} | {measured_rate:.3} | {error:+.2} % | {round_trip_ms:.3} | {:.3} | {:.3} | {:.2} % |",
+            self.median_ms(),
+            self.at(99),
+            late * 100.0
+        )
+    }
+}
+
+/// Two paths for a few seconds: rate and round trip must be as promised.
+///
+/// # Errors
+/// What is not.
+pub(crate) fn check() -> Result<(), String> {
+    setup::emulation()?;
+    for path in QUICK {
+        let measured = measure(path, 5, 1)?;
+        println!("{}", measured.row());
+        if !measured.is_accurate(ROUND_TRIP_LIMIT_UNDER_LOAD_MS) {
+            return Err(format!(
+                "more than {} % or {ROUND_TRIP_LIMIT_UNDER_LOAD_MS} ms off: {}",
+                RATE_LIMIT * 100.0,
+                measured.row()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// All paths for half a minute each, and the table in the documentation.
+///
+/// # Errors
+/// If something cannot be measured or written, or is less accurate than promised.
+pub(crate) fn measure_all() -> Result<(), String> {
+    setup::emulation()?;
+    build()?;
+    let mut table = String::from(
+        "| rate, Mbit/s | measured | error | round trip, ms | median | 99th percentile | packets over 0.5 ms late |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    let mut wrong = 0;
+    for path in PATHS {
+        let measured = measure(path, 35, 5)?;
+        println!("{}", measured.row());
+        wrong += usize::from(!measured.is_accurate(ROUND_TRIP_LIMIT_MS));
+        let _ = writeln!(table, "{}", measured.row());
+    }
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: Vec<&str> = load.split(' ').take(3).collect();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let _ = write!(
+        table,
+        "\n{processors} processors, Linux {}; the load averages of 1, 5 and 15 minutes afterwards were {}.\n",
+        kernel.trim(),
+        load.join(", ")
+    );
+    replace(&root().join(PAGE), &table)?;
+    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} paths were less accurate than promised")) }
+}
+
+/// One path, for so many seconds, of which the first ones do not count.
+fn measure((rate, delay_ms): (f64, f64), seconds: usize, start: usize) -> Result<Measured, String> {
+    let folder = target().join("emulation");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let scenario = folder.join("path.toml");
+    let text = format!(
+        "format = 1\nname = \"path\"\nduration = \"1s\"\n[[path]]\nname = \"path\"\nrate = \"{rate}Mbps\"\n\
+         delay = \"{delay_ms}ms\"\n[[connection]]\nname = \"none\"\n"
+    );
+    fs::write(&scenario, text).map_err(|e| format!("{}: {e}", scenario.display()))?;
+    let report = folder.join("report.json");
+    // ping first, because iperf3 fills the queue.
+    let echoes = seconds * 20;
+    let command = format!(
+        "ping -c {echoes} -i 0.05 $PATHWEAVE_SERVER && exec iperf3 --client $PATHWEAVE_SERVER --reverse --congestion cubic \
+         --time {seconds} --json"
+    );
+    let mut emulate = pathweave();
+    emulate.arg("emulate").arg(&scenario).args(["--server", "exec iperf3 --server --one-off >/dev/null"]);
+    emulate.arg("--json").arg(&report).args(["--", "sh", "-c", &command]);
+    let output = emulate.output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (pings, transfer) = text.split_once("\n{").ok_or("iperf3 printed no document")?;
+    let mut round_trips_ms: Vec<f64> =
+        pings.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok()).collect();
+    round_trips_ms.sort_by(f64::total_cmp);
+    if round_trips_ms.len() < echoes {
+        return Err(format!("{} of {echoes} echoes came back", round_trips_ms.len()));
+    }
+    let transfer: serde_json::Value = serde_json::from_str(&format!("{{{transfer}")).map_err(|e| e.to_string())?;
+    let intervals = transfer["intervals"].as_array().ok_or("iperf3 had no intervals")?;
+    let sum = |key: &str| intervals.iter().skip(start).filter_map(|i| i["sum"][key].as_f64()).sum::<f64>();
+    let report = fs::read_to_string(&report).map_err(|e| format!("{}: {e}", report.display()))?;
+    let report: serde_json::Value = serde_json::from_str(&report).map_err(|e| e.to_string())?;
+    let packets = |way: &str| report["paths"][0][way]["packets"].as_f64().unwrap_or(0.0);
+    Ok(Measured {
+        rate,
+        round_trip_ms: 2.0 * (delay_ms + ECHO_BYTES * 8.0 / rate / 1000.0),
+        measured_rate: sum("bytes") * 8.0 / sum("seconds") / 1e6 * FRAME_BYTES / DATA_BYTES,
+        round_trips_ms,
+        late: report["late_packets"].as_f64().unwrap_or(f64::NAN) / (packets("up") + packets("down")),
+    })
+}
+
+/// Puts the table between its two lines.
+fn replace(page: &Path, table: &str) -> Result<(), String> {
+    let text = fs::read_to_string(page).map_err(|e| format!("{}: {e}", page.display()))?;
+    let (before, rest) = text.split_once(START).ok_or_else(|| format!("{}: there is no {START}", page.display()))?;
+    let (_, after) = rest.split_once(END).ok_or_else(|| format!("{}: there is no {END}", page.display()))?;
+    fs::write(page, format!("{before}{START}{table}{END}{after}")).map_err(|e| format!("{}: {e}", page.display()))
+}
