@@ -21,29 +21,32 @@ impl Weave {
     }
 
     /// Where nothing new can go out: the first byte that is not acknowledged, on a lane where it arrives sooner than where it is. What is
-    /// overdue by a round trip counts as lost, and goes again where it was.
+    /// overdue by a round trip counts as lost, goes again where it was, and what is lost behind it goes out with it.
     pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let head = view.first_unacked();
-        if self.repeated > head || lanes.all.len() < 2 {
+        if lanes.all.len() < 2 || lanes.used().all(|(_, l)| l.room == 0) {
             return None;
         }
-        let (span, owners) = view.queue.span_at(head)?;
-        let others = || lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id));
-        others().next()?;
-        let holder = lanes.all.iter().filter(|l| owners.contains(l.id)).min_by(|a, b| a.arrival.total_cmp(&b.arrival));
-        let due = self.due(view, head);
-        let arrives = match holder {
-            Some(lane) if -due > lane.rtt => lane.arrival,
-            _ => due.max(0.0),
-        };
-        let lane = others().find(|l| l.arrival < arrives)?;
-        let piece = head..span.end.min(head + lane.mss);
-        let range = view.inside_window(view.subflow(lane.id)?, piece)?;
-        self.repeated = range.end;
-        let reason = Reason::new("all waits for it: arrives in {arrival_ms} here, in {instead_ms} where it is")
-            .with("arrival_ms", lane.arrival * 1e3)
-            .with("instead_ms", arrives * 1e3);
-        Some(self.assign(lane, range, reason))
+        let head = view.first_unacked();
+        for (span, owners) in view.queue.spans_from(self.repeated.max(head)).take(LOOKED_AT) {
+            let mut others = lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id));
+            let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
+            let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
+            let due = self.due(view, span.start);
+            let lost = holder.filter(|l| -due > l.rtt);
+            if span.start > head && lost.is_none() {
+                continue;
+            }
+            let arrives = lost.map_or(due.max(0.0), |l| l.arrival);
+            let Some(lane) = others.find(|l| l.arrival < arrives) else { continue };
+            let piece = span.start..span.end.min(span.start + lane.mss);
+            let range = view.inside_window(view.subflow(lane.id)?, piece)?;
+            self.repeated = range.end;
+            let reason = Reason::new("all waits for it: arrives in {arrival_ms} here, in {instead_ms} where it is")
+                .with("arrival_ms", lane.arrival * 1e3)
+                .with("instead_ms", arrives * 1e3);
+            return Some(self.assign(lane, range, reason));
+        }
+        None
     }
 
     /// For low delay: a copy of what is out on a lane with room, where it arrives sooner, or sooner than a repair on a path that loses.

@@ -119,7 +119,7 @@ impl Weave {
         let behind = if queues { s.queue.bytes as f64 - rate * rtt } else { 0.0 };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let burst = f64::from(INITIAL_WINDOW) * mss;
-        let careful = slow_start && !unknown && !path.is_crowded(view.now, rtt, burst);
+        let careful = slow_start && !unknown && !path.is_crowded(rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         let mut later = 0.0;
         if careful {

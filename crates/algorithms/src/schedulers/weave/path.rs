@@ -14,8 +14,6 @@ const TRAIN: (u32, u32) = (4, 32);
 const BURST: f64 = 0.75;
 /// Pieces that are remembered: more than windows hold.
 const MOST_SENT: usize = 4096;
-/// A queue that stays for so many round trips, though no more is in flight than a path takes, is not ours.
-const CROWDED_ROUNDS: f64 = 4.0;
 /// An acknowledgement of more comes after a repair, and says nothing about the link.
 const LONGEST_STEP: f64 = 8.0;
 /// How long the largest rate of a link is remembered once there are queues.
@@ -60,8 +58,6 @@ pub(super) struct Path {
     links_until: Instant,
     /// Acknowledgements that came without a pause.
     train: Option<Train>,
-    /// Since when there was more of a queue than what is given in slow start can make.
-    crowded_since: Option<Instant>,
     /// Bytes that wait at the bottleneck, going by its rate, and when that was worked out.
     waiting: f64,
     waiting_at: Instant,
@@ -100,14 +96,9 @@ impl Path {
         }
     }
 
-    /// Whether there is a queue that `ours` bytes of us and jitter cannot make, and stays.
-    pub(super) fn is_crowded(&mut self, now: Instant, rtt: f64, ours: f64) -> bool {
-        if self.low() - rtt <= rtt / 8.0 + ours / self.link_rate().max(self.rate).max(1.0) {
-            self.crowded_since = None;
-            return false;
-        }
-        let since = *self.crowded_since.get_or_insert(now);
-        now.since(since).as_secs_f64() >= CROWDED_ROUNDS * rtt
+    /// Whether there is a queue that `ours` bytes of us and jitter cannot make.
+    pub(super) fn is_crowded(&self, rtt: f64, ours: f64) -> bool {
+        self.low() - rtt > rtt / 8.0 + ours / self.link_rate().max(self.rate).max(1.0)
     }
 
     /// An acknowledgement came for the data of `mappings`.
