@@ -21,23 +21,27 @@ impl Weave {
     }
 
     /// Where nothing new can go out: the first byte that is not acknowledged, on a lane where it arrives sooner than where it is. What is
-    /// overdue by a round trip counts as lost, goes again where it was, and what is lost behind it goes out with it.
+    /// overdue by a round trip counts as lost and goes again where it was, and what is lost behind it goes out with it. Where nothing is
+    /// left to be given, the stream's end waits for all that is out, not only for the head.
     pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         if lanes.all.len() < 2 || lanes.used().all(|(_, l)| l.room == 0) {
             return None;
         }
-        let head = view.first_unacked();
+        let (head, ends) = (view.first_unacked(), view.queue.unassigned_bytes() == 0);
         for (span, owners) in view.queue.spans_from(self.repeated.max(head)).take(LOOKED_AT) {
-            let mut others = lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id));
+            let mut others = lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id)).peekable();
+            if others.peek().is_none() {
+                continue;
+            }
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
             let due = self.due(view, span.start);
             let lost = holder.filter(|l| -due > l.rtt);
-            if span.start > head && lost.is_none() {
-                continue;
-            }
             let arrives = lost.map_or(due.max(0.0), |l| l.arrival);
-            let Some(lane) = others.find(|l| l.arrival < arrives) else { continue };
+            // Behind the head only where a round trip is gained, or what is in time would go out again and again.
+            let all = span.start == head || lost.is_some() || ends;
+            // What lies further behind is due later.
+            let lane = others.find(|l| l.arrival + if all { 0.0 } else { l.rtt } < arrives)?;
             let piece = span.start..span.end.min(span.start + lane.mss);
             let range = view.inside_window(view.subflow(lane.id)?, piece)?;
             self.repeated = range.end;

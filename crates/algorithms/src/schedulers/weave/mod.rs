@@ -167,40 +167,37 @@ impl Weave {
 
     /// New data: for the lane where it arrives first, or as far ahead as sooner lanes deliver meanwhile.
     fn weave(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let next = view.sendable()?;
-        let alone = lanes.used().count() == 1;
-        let mut tried = 0u64;
-        loop {
-            let open = lanes.used().filter(|(i, l)| l.room > 0 && tried & (1 << i) == 0);
-            let (j, lane) = open.min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
-            tried |= 1 << j;
-            let mss = lane.mss;
-            // Whole segments, or the others would be left with crumbs.
-            let ahead = lanes.ahead(j) as u64 / mss * mss;
-            let range = if ahead == 0 { Some(next.clone()) } else { beyond(view, ahead) };
-            let Some(range) = range else { continue };
-            let Some(s) = view.subflow(lane.id) else { continue };
-            let Some(whole) = view.inside_window(s, range.clone()) else { continue };
-            // Where the others change nothing, one decision gives all.
-            let most = if alone { mss * u64::from(lane.room) } else { mss };
-            let mut end = whole.end.min(whole.start + most);
-            let last = range.end.min(view.send_window_end);
-            if last > end && last.since(end) < mss && last.since(whole.start) <= mss * u64::from(lane.room) {
-                // The window's last bytes go only with a full segment before them.
-                end = last;
-            }
-            let rule = if ahead == 0 {
-                "arrives first here, in {arrival_ms}, within the horizon of {horizon_ms}"
-            } else {
-                "{ahead_bytes} ahead, which sooner paths deliver until this arrives, in {arrival_ms}, within the horizon of {horizon_ms}"
-            };
-            let reason = Reason::new(rule)
-                .with("arrival_ms", lane.arrival * 1e3)
-                .with("horizon_ms", lanes.horizon * 1e3)
-                .with("rate_bytes_per_s", lane.rate);
-            let reason = if ahead == 0 { reason } else { reason.with("ahead_bytes", ahead as f64) };
-            return Some(self.assign(lane, whole.start..end, reason));
+        if view.queue.unassigned_bytes() == 0 {
+            return None;
         }
+        let alone = lanes.used().count() == 1;
+        let open = lanes.used().filter(|(_, l)| l.room > 0);
+        let (j, lane) = open.min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
+        let mss = lane.mss;
+        // Whole segments, or the others would be left with crumbs.
+        let ahead = lanes.ahead(j) as u64 / mss * mss;
+        // What arrives later is further ahead: where this is beyond the window, the others are too.
+        let range = beyond(view, ahead)?;
+        let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
+        // Where the others change nothing, one decision gives all.
+        let most = if alone { mss * u64::from(lane.room) } else { mss };
+        let mut end = whole.end.min(whole.start + most);
+        let last = range.end.min(view.send_window_end);
+        if last > end && last.since(end) < mss && last.since(whole.start) <= mss * u64::from(lane.room) {
+            // The window's last bytes go only with a full segment before them.
+            end = last;
+        }
+        let rule = if ahead == 0 {
+            "arrives first here, in {arrival_ms}, within the horizon of {horizon_ms}"
+        } else {
+            "{ahead_bytes} ahead, which sooner paths deliver until this arrives, in {arrival_ms}, within the horizon of {horizon_ms}"
+        };
+        let reason = Reason::new(rule)
+            .with("arrival_ms", lane.arrival * 1e3)
+            .with("horizon_ms", lanes.horizon * 1e3)
+            .with("rate_bytes_per_s", lane.rate);
+        let reason = if ahead == 0 { reason } else { reason.with("ahead_bytes", ahead as f64) };
+        Some(self.assign(lane, whole.start..end, reason))
     }
 
     /// Nothing is out, so nothing would end a wait: the best lane with space goes on.
@@ -230,9 +227,8 @@ impl Scheduler for Weave {
         let mut lanes = core::mem::take(&mut self.lanes);
         self.compare(view, &mut lanes);
         let decision = self.choose(view, &lanes).unwrap_or_else(|| {
-            let sendable = view.sendable().is_some();
-            let paced = lanes.used().map(|(_, l)| l.later).filter(|later| sendable && *later > 0.0);
-            let later = paced.reduce(f64::min);
+            let paced = lanes.used().map(|(_, l)| l.later).filter(|later| *later > 0.0);
+            let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
             let rule = match later {
                 None => "the {used} paths in use have all that the horizon of {horizon_ms} takes",
                 Some(_) => "in slow start a bottleneck gets no longer bursts",
