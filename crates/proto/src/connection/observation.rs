@@ -86,8 +86,8 @@ pub enum Happening {
     /// The connection is over for this reason.
     Failed(ConnectionError),
 
-    /// The scheduler was asked.
-    Decision(Decided),
+    /// The scheduler was asked. Boxed, so that what is recorded for each segment stays small.
+    Decision(Box<Decided>),
     /// The connection gave data that was assigned before to one more subflow: reinjection, opportunistic
     /// retransmission, its retransmission timer.
     Reinjected {

@@ -171,7 +171,9 @@ impl Connection {
             pushed = carried.gave_data();
             let idle_pick = !sendable && carried == Carried::Waiting;
             if let Some(saw) = saw.filter(|_| !idle_pick) {
-                self.news.record(now, Kinds::DECISIONS, || Happening::Decision(Decided { saw, decision, carried }));
+                self.news.record(now, Kinds::DECISIONS, || {
+                    Happening::Decision(Box::new(Decided { saw, decision, carried }))
+                });
             }
             if !pushed {
                 break;

@@ -60,7 +60,8 @@ fn traced_over(
 /// λ of each decision that BLEST's rule made, and whether it skipped the slow subflow.
 fn lambdas(trace: &[Observation]) -> Vec<(Instant, f64, bool)> {
     let of = |entry: &Observation| {
-        let Happening::Decision(Decided { decision, .. }) = &entry.what else { return None };
+        let Happening::Decision(decided) = &entry.what else { return None };
+        let Decided { decision, .. } = &**decided;
         let (reason, skips) = match decision {
             Decision::Assign(a) => (&a.reason, false),
             Decision::Wait { reason, .. } => (reason, true),
