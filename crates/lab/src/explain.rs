@@ -359,7 +359,7 @@ impl Names<'_> {
             Named { subflow: id.0, path: path.map_or_else(|| "?".into(), |p| p.name.clone()) }
         };
         let what = match observation.what {
-            Happening::Decision(decided) => decision(decided, &named),
+            Happening::Decision(decided) => decision(*decided, &named),
             Happening::Reinjected { subflow, range, reason } => {
                 What::Repeated { subflow: named(subflow), range: bytes(&range), reason: reason_entry(&reason) }
             }

@@ -1,7 +1,7 @@
 //! What a run measures, at the receiver of the measured connections.
 
 use super::app::{App, Apps};
-use super::totals::{Totals, path_of};
+use super::totals::Totals;
 use crate::results::{
     ConnectionResult, Delays, Intervals, Metrics, OutOfOrder, PathMetrics, Series, Status, TrafficResult,
 };
@@ -131,7 +131,6 @@ pub(super) struct Meter {
     before: Option<Totals>,
     delivered_steps: Vec<u64>,
     path_steps: Vec<Vec<u64>>,
-    path_bytes: Vec<u64>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
     out_of_order_looks: Looks,
@@ -185,7 +184,6 @@ impl Meter {
                 .then(|| Totals::nothing(scenario.connections.len(), paths)),
             delivered_steps: Vec::new(),
             path_steps: vec![Vec::new(); paths],
-            path_bytes: vec![0; paths],
             out_of_order: MaxSteps::new(SAMPLE.max(scenario.duration.div(MAX_STEPS))),
             out_of_order_series: MaxSteps::new(step),
             out_of_order_looks: Looks::new(Instant::ZERO + scenario.measure_from),
@@ -232,7 +230,7 @@ impl Meter {
         }
     }
 
-    /// After something happened on a host.
+    /// After something happened on a host: how much waits there for earlier data.
     pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
@@ -251,7 +249,6 @@ impl Meter {
         }
         self.last_seen = Some(seen_now);
         held += out_of_order;
-        self.observe_paths(now, host, endpoint, apps);
         self.out_of_order.set(now, held);
         self.out_of_order_series.set(now, held);
         self.out_of_order_looks.set(now, held);
@@ -265,22 +262,10 @@ impl Meter {
         }
     }
 
-    fn observe_paths(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
-        let mut totals = [0u64; 64];
-        for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
-            let Some(connection) = app.receiver().handle.and_then(|h| endpoint.connection(h)) else { continue };
-            for subflow in connection.subflows() {
-                if let Some(path) = path_of(app, &subflow) {
-                    totals[path.min(63)] += subflow.first_bytes;
-                }
-            }
-        }
-        for (path, total) in totals.into_iter().enumerate().take(self.paths) {
-            let new = total.saturating_sub(self.path_bytes[path]);
-            if new > 0 {
-                self.path_bytes[path] += new;
-                Self::add(&mut self.path_steps[path], now, self.step, new);
-            }
+    /// New data of a measured connection has arrived over a path.
+    pub(super) fn arrived(&mut self, now: Instant, path: usize, bytes: u64) {
+        if let Some(steps) = self.path_steps.get_mut(path) {
+            Self::add(steps, now, self.step, bytes);
         }
     }
 

@@ -30,6 +30,9 @@ pub use build::{BuildError, network};
 pub use meter::Measured;
 pub use wires::{Capture, HostCapture, HostPacket};
 
+/// What is recorded where measured connections receive: the meter takes from it what arrives on which path.
+const METERED: Kinds = Kinds::SEGMENTS;
+
 /// One run under way.
 pub struct Simulation {
     now: Instant,
@@ -64,6 +67,10 @@ impl Simulation {
     ) -> Result<Self, BuildError> {
         let World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic } =
             build::build(scenario, seed, registry, files)?;
+        let mut endpoints = endpoints;
+        for receiver in apps.list.iter().filter(|a| a.measured).map(|a| a.receiver().host) {
+            endpoints[receiver].observe_all(METERED);
+        }
         let meter = Meter::new(scenario);
         let watch = watch::Watch::new(scenario, meter.step());
         let wires = Wires::new(network, routes, host_of_node, middleboxes, traffic);
@@ -178,13 +185,13 @@ impl Simulation {
     /// Records these kinds of what happens at the measured connections' senders from now on, for
     /// [`Simulation::poll_observation`].
     pub fn observe(&mut self, kinds: Kinds) {
-        self.driver.endpoints.iter_mut().for_each(|endpoint| endpoint.observe_all(kinds));
-        self.driver.applications.noted.get_or_insert_default();
+        self.driver.endpoints.iter_mut().for_each(|endpoint| endpoint.observe_all(kinds.and(METERED)));
+        self.driver.applications.noted.get_or_insert_default().kinds = kinds;
     }
 
     /// The next thing that was recorded, in the order of time.
     pub fn poll_observation(&mut self) -> Option<Noted> {
-        self.driver.applications.noted.as_mut()?.pop_front()
+        self.driver.applications.noted.as_mut()?.all.pop_front()
     }
 
     /// Shows every packet that the sender of the first measured connection sends or receives to `capture` from now on.
@@ -230,8 +237,16 @@ impl Simulation {
 struct Processes {
     apps: Apps,
     meter: Meter,
-    /// What was recorded at the measured senders, where anything is.
-    noted: Option<VecDeque<Noted>>,
+    /// What somebody wants to know of the measured senders.
+    noted: Option<Notes>,
+}
+
+/// What was recorded at the measured senders.
+#[derive(Default)]
+struct Notes {
+    /// Of these kinds; the meter needs others.
+    kinds: Kinds,
+    all: VecDeque<Noted>,
 }
 
 impl Applications for Processes {
@@ -243,9 +258,7 @@ impl Applications for Processes {
     #[inline]
     fn quiet(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) {
         self.meter.observe(now, host, endpoint, &self.apps);
-        if let Some(noted) = &mut self.noted {
-            self.apps.collect_observations(host, endpoint, noted);
-        }
+        self.apps.give_observations(host, endpoint, &mut self.meter, self.noted.as_mut());
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 use super::app::{App, Apps};
 use crate::results::Metrics;
 use pathweave_proto::connection::{ConnectionCounters, SubflowSnapshot};
-use pathweave_proto::{Connection, ConnectionHandle, Endpoint};
+use pathweave_proto::{Connection, ConnectionHandle, Endpoint, SubflowId};
 
 /// Counted since the start of the run.
 #[derive(Clone, Debug, Default)]
@@ -141,4 +141,15 @@ fn connection(endpoints: &[Endpoint], host: usize, handle: Option<ConnectionHand
 pub(super) fn path_of(app: &App, subflow: &SubflowSnapshot) -> Option<usize> {
     let ends = [subflow.local.ip(), subflow.remote.ip()];
     app.paths.iter().copied().find(|p| ends.contains(&super::build::addresses(*p).0))
+}
+
+/// The path of the subflow with this name.
+pub(super) fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
+    // `find` would copy every snapshot on its way.
+    for subflow in connection.subflows() {
+        if subflow.id == id {
+            return path_of(app, &subflow);
+        }
+    }
+    None
 }

@@ -3,7 +3,7 @@
 //! Nothing changes between two events, so a sample at any time shows the state after the event before it.
 
 use super::app::{App, Apps};
-use super::totals::path_of;
+use super::totals::{path_of, path_of_subflow};
 use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
 use crate::scenario::{Direction, LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
@@ -279,11 +279,6 @@ fn add_link(links: &mut Vec<Link>, scenario: &Scenario, index: usize, path: usiz
         series: LinkSeries { link: link.name.clone(), paths: vec![path], ..LinkSeries::default() },
         changes,
     });
-}
-
-fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
-    let subflow = connection.subflows().find(|s| s.id == id)?;
-    path_of(app, &subflow)
 }
 
 /// Adds what a connection's scheduler carries along to the series, for the step with this number from 1 on.
