@@ -7,7 +7,7 @@ use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
-use pathweave_report::{Comparison, csv, explained, table, verdict, where_the_time_went};
+use pathweave_report::{Comparison, csv, ranked};
 use pathweave_runner::{DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, write_pages};
 use std::fs::File;
 use std::io::{self, Write};
@@ -137,15 +137,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
 fn shown(results: &[RunResult], options: &CompareOptions, pages: &[PathBuf], columns: usize) -> String {
     let mut text = String::new();
     for comparison in Comparison::all(results, options.against.as_deref()) {
-        text.push_str(&format!("{}\n\n", comparison.scenario));
-        if let Some(answer) = verdict(&comparison) {
-            text.push_str(&format!("{}\n\n", wrapped(&answer, columns)));
-        }
-        text.push_str(&format!("{}\n", table(&comparison, columns)));
-        let chosen = explained(&comparison, options.why.as_deref());
-        if let Some(why) = chosen.and_then(|s| where_the_time_went(&comparison, s, columns)) {
-            text.push_str(&format!("{why}\n"));
-        }
+        text.push_str(&ranked(&comparison, options.why.as_deref(), columns));
     }
     match pages {
         [] => text.push_str("--report FILE.html writes all of this as a page, with everything over time.\n"),
@@ -157,23 +149,6 @@ fn shown(results: &[RunResult], options: &CompareOptions, pages: &[PathBuf], col
         }
     }
     text
-}
-
-/// Breaks text into lines of at most `columns` characters, unless a word is longer.
-fn wrapped(text: &str, columns: usize) -> String {
-    let mut out = String::new();
-    let mut used = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if used > 0 {
-            let fits = used + 1 + length <= columns;
-            out.push(if fits { ' ' } else { '\n' });
-            used = if fits { used + 1 } else { 0 };
-        }
-        out.push_str(word);
-        used += length;
-    }
-    out
 }
 
 /// A line for each run that did not complete, and for each scheduler that a warning is about.

@@ -174,9 +174,3 @@ fn the_page_is_written_without_being_asked_only_for_a_quick_look() {
     o.report = Some("a.html".into());
     assert_eq!(page(&o).as_deref(), Some("a.html"));
 }
-
-#[test]
-fn sentences_are_wrapped_between_words() {
-    assert_eq!(wrapped("one two three four", 9), "one two\nthree\nfour");
-    assert_eq!(wrapped("unbreakable a", 5), "unbreakable\na");
-}
