@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pathweave
+import pathweave.gym
 
 START = """# Python: every name
 
@@ -84,6 +85,9 @@ def main() -> int:
     """Writes the file, or compares it."""
     *options, path = sys.argv[1:]
     text = START + "".join(section(name, getattr(pathweave, name)) for name in pathweave.__all__)
+    text += f"\n# `pathweave.gym`\n\n{described(pathweave.gym)}\n"
+    names = [name for name in pathweave.gym.__all__ if callable(getattr(pathweave.gym, name))]
+    text += "".join(section(f"gym.{name}", getattr(pathweave.gym, name)) for name in names)
     text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
     file = Path(path)
     if "--check" not in options:

@@ -7,7 +7,15 @@ True
 """
 
 from pathweave import _native
-from pathweave._errors import InputError, InternalError, Interrupted, OutputError, PathweaveError, ScenarioError
+from pathweave._errors import (
+    InputError,
+    InternalError,
+    Interrupted,
+    OutputError,
+    PathweaveError,
+    ScenarioError,
+    SchedulerError,
+)
 from pathweave.comparison import algorithms, compare, run
 from pathweave.explanation import Explanation, Validation, explain, reproduce, validate
 from pathweave.results import Results, Table
@@ -45,6 +53,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Scheduler",
+    "SchedulerError",
     "SubflowView",
     "Sweep",
     "Table",

@@ -59,6 +59,13 @@ class OutputError(PathweaveError, OSError):
     """Something could not be written."""
 
 
+class SchedulerError(PathweaveError, RuntimeError):
+    """A scheduler failed where its run is all that was asked for. The text has the traceback of a scheduler in Python.
+
+    In comparisons and sweeps it is the run's ``reason`` instead, and the other runs go on.
+    """
+
+
 class InternalError(PathweaveError, RuntimeError):
     """A fault in Pathweave itself. The text names the file and the line."""
 

@@ -6,6 +6,9 @@ import functools
 import hashlib
 import inspect
 import os
+import sys
+import types
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,20 +62,93 @@ def program() -> str:
 
 
 def code(description: Description) -> str:
-    """A hash of a scheduler's source: of its class and of what it inherits."""
+    """A hash of a scheduler's source: of its class, of what it inherits, and of the functions, classes and values that those name."""
     texts = [description.name, repr(description.parameters), str(description.queues), str(description.duplicates)]
-    factory = description.factory
-    for part in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
-        if part is object:
-            continue
-        try:
-            texts.append(inspect.getsource(part))
-        except (OSError, TypeError):
-            # Without a source, its compiled methods.
-            for name, value in sorted(vars(part).items()):
-                compiled = getattr(value, "__code__", None)
-                texts.append(f"{name} {compiled.co_code.hex()} {compiled.co_consts!r}" if compiled else name)
+    found: dict[int, object] = {}
+    _collect(description.factory, found)
+    texts += [_text(thing) for thing in found.values()]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
+
+
+def _collect(thing: object, found: dict[int, object]) -> None:
+    """What a class or function is made of, in the order in which it names it; installed packages are left out."""
+    if id(thing) in found or _is_installed(thing):
+        return
+    found[id(thing)] = thing
+    if inspect.isclass(thing):
+        for base in inspect.getmro(thing)[1:]:
+            _collect(base, found)
+        for member in vars(thing).values():
+            inner = getattr(member, "__func__", getattr(member, "fget", member))
+            if inspect.isfunction(inner):
+                _collect_named(inner, found)
+    elif inspect.isfunction(thing):
+        _collect_named(thing, found)
+
+
+def _collect_named(function: types.FunctionType, found: dict[int, object]) -> None:
+    """What a function refers to by global names and by those of the functions around it."""
+    compiled = [function.__code__]
+    for one in compiled:
+        compiled += [inner for inner in one.co_consts if isinstance(inner, types.CodeType)]
+    closed = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for name in sorted({name for one in compiled for name in (*one.co_names, *one.co_freevars)}):
+        if name in closed:
+            try:
+                value = closed[name].cell_contents
+            except ValueError:
+                continue
+        elif name in function.__globals__:
+            value = function.__globals__[name]
+        else:
+            continue
+        if inspect.isclass(value) or inspect.isfunction(value):
+            _collect(value, found)
+        elif (text := _written(value)) is not None:
+            named = f"{name} = {text}"
+            found[id(named)] = named
+
+
+def _written(value: object) -> str | None:
+    """A value that every process writes alike; nothing for others."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        parts = [_written(part) for part in value]
+        return None if None in parts else f"[{', '.join(map(str, parts))}]"
+    if isinstance(value, dict):
+        return _written([*value.items()])
+    array = getattr(value, "tobytes", None)
+    return array().hex() if callable(array) else None
+
+
+def _is_installed(thing: object) -> bool:
+    """Whether it is Python's own or of an installed package, whose versions are not this sweep's business."""
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return module is not None and module.__name__ == "builtins"
+    return (
+        any(part in Path(file).parts for part in ("site-packages", "dist-packages")) or _STANDARD in Path(file).parents
+    )
+
+
+_STANDARD = Path(os.__file__).parent
+
+
+def _text(thing: object) -> str:
+    if isinstance(thing, str):
+        return thing
+    try:
+        return inspect.getsource(thing)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        # Without a source, what was compiled.
+        texts = []
+        for name, value in sorted(getattr(thing, "__dict__", {}).items()):
+            compiled = getattr(value, "__code__", None)
+            texts.append(f"{name} {compiled.co_code.hex()} {compiled.co_consts!r}" if compiled else name)
+        compiled = getattr(thing, "__code__", None)
+        return "\n".join(texts + ([f"{compiled.co_code.hex()} {compiled.co_consts!r}"] if compiled else []))
 
 
 # A worker that makes many tasks of a sweep reads its plan once.
@@ -96,11 +172,21 @@ def plan_of(task: Task) -> _native.Plan:
 
 def work(task: Task) -> int:
     """Makes the runs of a task and writes them; returns how many there are."""
-    table, interrupted = plan_of(task).run(list(task.runs), task.jobs, None)
+    plan = plan_of(task)
+    if part_of(task.folder, task.runs).exists():
+        # A worker that was lost between writing them and saying so.
+        return len(task.runs)
+    table, interrupted = plan.run(list(task.runs), task.jobs, None)
     write_part(task.folder, table)
     if interrupted is not None:
         raise interrupted
     return len(table)
+
+
+def part_of(folder: Path, runs: Sequence[int]) -> Path:
+    """The file of these runs: the same for whoever makes them."""
+    numbers = hashlib.sha256(",".join(map(str, runs)).encode()).hexdigest()[:12]
+    return folder / "parts" / f"part-{runs[0]:09d}-{len(runs)}-{numbers}.parquet"
 
 
 def write_part(folder: Path, table: _native.Table) -> None:
@@ -110,8 +196,7 @@ def write_part(folder: Path, table: _native.Table) -> None:
     if not len(table):
         return
     rows = pyarrow.table(table)
-    first, count = rows.column("run")[0].as_py(), rows.num_rows
-    put(rows, folder / "parts" / f"part-{first:09d}-{count}-{os.getpid()}.parquet")
+    put(rows, part_of(folder, rows.column("run").to_pylist()))
 
 
 def put(rows: pyarrow.Table, path: Path) -> None:

@@ -150,6 +150,11 @@ def registered() -> list[str]:
     return list(_registered)
 
 
+def descriptions() -> list[Description]:
+    """The registered schedulers as the native module reads them."""
+    return list(_registered.values())
+
+
 def describe(cls: Callable[..., Any], name: str) -> Description:
     """What the native module needs to know of a class."""
     if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):

@@ -56,7 +56,18 @@ pub(crate) fn input(py: Python<'_>, text: &str) -> PyErr {
 
 /// Does `work` without the interpreter's lock. A panic becomes an exception of its own.
 pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
-    py.detach(|| caught("", work)).map_err(|fault| exception(py, "InternalError", &fault, None))
+    with_scheduler(py, "", work)
+}
+
+/// As `detached`, for work that runs this scheduler.
+pub(crate) fn with_scheduler<R: Send>(py: Python<'_>, name: &str, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    py.detach(|| caught(name, work)).map_err(|fault| self::fault(py, &fault))
+}
+
+/// A scheduler's fault, or one in Pathweave itself.
+pub(crate) fn fault(py: Python<'_>, fault: &str) -> PyErr {
+    let class = if fault.starts_with("the scheduler ") { "SchedulerError" } else { "InternalError" };
+    exception(py, class, fault, None)
 }
 
 /// A fault in Pathweave itself.

@@ -1,6 +1,6 @@
 //! The decisions of one run, and comparisons with measurements of Linux.
 
-use crate::error::{detached, internal, raised};
+use crate::error::{internal, raised, with_scheduler};
 use crate::run::watched;
 use crate::scenario::Document;
 use crate::scheduler::registry;
@@ -55,7 +55,7 @@ pub(crate) fn explain_run(
 ) -> PyResult<Explanation> {
     let registry = registry(&own)?;
     let what = Explained { scheduler, seed, from: start, to: end };
-    let made = detached(py, || explanation(&document.source, &what, &registry))?;
+    let made = with_scheduler(py, scheduler, || explanation(&document.source, &what, &registry))?;
     made.map(Explanation).map_err(|failure| raised(py, &failure))
 }
 

@@ -8,6 +8,7 @@ mod results;
 mod run;
 mod scenario;
 mod scheduler;
+mod single;
 mod sweep;
 mod table;
 mod view;
@@ -27,6 +28,8 @@ mod _native {
     use crate::run::{compare, default_schedulers, listing};
     #[pymodule_export]
     use crate::scenario::Document;
+    #[pymodule_export]
+    use crate::single::Single;
     #[pymodule_export]
     use crate::sweep::{Plan, program_of};
     #[pymodule_export]

@@ -5,9 +5,7 @@ use crate::run::problems;
 use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
-use pathweave_report::{
-    Comparison, Difference, Estimate, Standing, csv, explained, table, verdict, where_the_time_went,
-};
+use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
 use pathweave_runner::{Plan, write_pages};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -213,19 +211,7 @@ impl RunSet {
 
     /// The ranked tables as the command shows them.
     fn text(&self, columns: usize) -> String {
-        let mut text = String::new();
-        for comparison in self.comparisons() {
-            text.push_str(&format!("{}\n\n", comparison.scenario));
-            if let Some(answer) = verdict(&comparison) {
-                text.push_str(&format!("{answer}\n\n"));
-            }
-            text.push_str(&format!("{}\n", table(&comparison, columns)));
-            let chosen = explained(&comparison, self.why.as_deref());
-            if let Some(why) = chosen.and_then(|s| where_the_time_went(&comparison, s, columns)) {
-                text.push_str(&format!("{why}\n"));
-            }
-        }
-        text
+        self.comparisons().iter().map(|comparison| ranked(comparison, self.why.as_deref(), columns)).collect()
     }
 
     /// A line for each run that did not complete, and for each warning.

@@ -4,8 +4,9 @@ use crate::error::raised;
 use crate::results::RunSet;
 use crate::scenario::Document;
 use crate::scheduler::registry;
+use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
-use pathweave_runner::{Failure, Outcome, Request, TELLING, Watch, caught, execute, plans, simulate};
+use pathweave_runner::{Failure, Outcome, Plan, Request, Source, TELLING, Watch, caught, execute, plans, simulate};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZero;
@@ -104,6 +105,13 @@ pub(crate) fn compare(
     Ok((RunSet::new(results, planned, plans, registry, against, why), interrupted))
 }
 
+/// A plan of this scheduler.
+pub(crate) fn one_scheduler(source: Source, scheduler: &str, registry: &Registry) -> Result<Plan, Failure> {
+    let request = Request { schedulers: Some(scheduler.to_owned()), against: None, why: None, seeds: Vec::new() };
+    let mut plans = plans(&request, [Ok(source)], registry)?;
+    plans.pop().ok_or_else(|| Failure::Input("there is no scenario".into()))
+}
+
 /// The schedulers that are compared if none are named.
 #[pyfunction]
 pub(crate) fn default_schedulers() -> Vec<&'static str> {
@@ -113,7 +121,7 @@ pub(crate) fn default_schedulers() -> Vec<&'static str> {
 /// Schedulers or controllers: name, source, summary and parameters of each.
 #[pyfunction]
 pub(crate) fn listing<'py>(py: Python<'py>, what: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let registry = pathweave_algorithms::Registry::builtin();
+    let registry = Registry::builtin();
     let entry =
         |name: &str, source: &str, summary: &str, parameters: Vec<pathweave_proto::parameter::Parameter<'_>>| {
             let dictionary = PyDict::new(py);

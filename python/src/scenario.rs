@@ -1,7 +1,7 @@
 //! Scenarios: files with overrides.
 
 use crate::error::{raised, scenario_error};
-use pathweave_algorithms::Registry;
+use crate::scheduler::registered;
 use pathweave_lab::scenario::{self, Data, SET, Value, Variant, schema};
 use pathweave_runner::{Source, open};
 use pyo3::prelude::*;
@@ -42,7 +42,7 @@ impl Document {
         document.set(key, value).map_err(|error| scenario_error(py, &error))?;
         let text = format!("{key}={value}");
         // What else is wrong may be put right before the scenario is run.
-        if let Err(error) = document.scenario(&Registry::builtin(), &Variant::AsWritten)
+        if let Err(error) = document.scenario(&registered(py)?, &Variant::AsWritten)
             && &*error.file == SET
             && *error.source == *text
         {
@@ -106,7 +106,7 @@ impl Document {
 
 impl Document {
     fn scenario(&self, py: Python<'_>) -> PyResult<scenario::Scenario> {
-        let made = self.source.document.scenario(&Registry::builtin(), &Variant::AsWritten);
+        let made = self.source.document.scenario(&registered(py)?, &Variant::AsWritten);
         made.map_err(|error| scenario_error(py, &error))
     }
 }

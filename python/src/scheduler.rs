@@ -22,6 +22,12 @@ pub(crate) fn registry(own: &[Bound<'_, PyAny>]) -> PyResult<Registry> {
     })
 }
 
+/// Pathweave's own schedulers and those that are registered in Python: what a scenario may name.
+pub(crate) fn registered(py: Python<'_>) -> PyResult<Registry> {
+    let all: Vec<Bound<'_, PyAny>> = py.import("pathweave.schedulers")?.call_method0("descriptions")?.extract()?;
+    registry(&all)
+}
+
 /// A class whose objects decide.
 struct Factory {
     name: String,

@@ -177,3 +177,34 @@ def test_a_value_that_is_put_right_before_the_run():
         scenario.path["lte"].loss = "often"
     assert scenario.overrides == before
     scenario.check()
+
+
+class Mine:
+    """The first subflow with room."""
+
+    def decide(self, view):
+        return next((s for s in view.candidates if s.has_space), None)
+
+
+def test_a_scenario_may_name_a_registered_scheduler(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL + '\n[[connection]]\nscheduler = "mine"\n\n[scheduler.mine]\nreceive_buffer = "60KB"\n')
+    with pytest.raises(ScenarioError, match="mine"):
+        Scenario.from_file(file).check()
+    pathweave.register(Mine, "mine")
+    try:
+        scenario = Scenario.from_file(file)
+        scenario.check()
+        assert scenario.connection[0].scheduler == "mine"
+        assert 'scheduler = "mine"' in scenario.to_toml()
+        scenario.path["one"].loss = "1%"
+        set_later = Scenario.from_toml(SMALL)
+        set_later.connection.scheduler = "mine"
+        results = pathweave.compare(scenario, schedulers="minrtt,mine", seeds=1)
+        assert [row["status"] for row in results.where(scheduler="mine")] == ["completed"]
+        copied = pickle.loads(pickle.dumps(scenario))
+        assert pathweave.run(copied, "mine")["digest"] == results.where(scheduler="mine")[0]["digest"]
+    finally:
+        pathweave.unregister("mine")
+    given = pathweave.compare(file, schedulers={"mine": Mine}, seeds=1)
+    assert given.where(scheduler="mine")[0]["status"] == "completed"

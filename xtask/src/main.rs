@@ -55,7 +55,8 @@ cargo xtask results      updates docs/results/, docs/schedulers/ and the table a
 cargo xtask transients   checks that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
 cargo xtask reproduction  makes the papers' experiments, goes on where it was stopped, and writes docs/reproduction.md; --from-tables makes no runs;
                          --quick makes small runs and checks that no effect above 10 % has another sign than in docs/reproduction/tables
-cargo xtask python       the Python package: wheel, lints, types, tests, notebooks, examples; --bless: writes docs/python-api.md
+cargo xtask python       the Python package: wheel, lints, types, tests, notebooks, examples; --bless: writes docs/python-api.md;
+                         --measure [WHAT]: the figures of docs/performance.md
 cargo xtask experiments  some small experiments, a sweep that is killed and goes on, shards, and the page
 cargo xtask schedulers   updates docs/schedulers/ from the sources and docs/results/";
 
@@ -174,6 +175,9 @@ fn main() -> ExitCode {
         }
         ["python", "--bless"] => {
             steps.step("Python reference", |_| python::write_reference());
+        }
+        ["python", "--measure", ..] => {
+            steps.step("Python measurements", |_| python::measure(&arguments[2..]));
         }
         ["transients"] => {
             steps.step("transients", |_| transients::write());

@@ -39,6 +39,20 @@ pub(crate) fn write_reference() -> Result<(), String> {
     run(environment.program("python").args(["-P", "python/reference.py", "docs/python-api.md"]))
 }
 
+/// Measures the package beside the command: `python/measure.py`.
+///
+/// # Errors
+/// If something cannot be built, or a measurement fails.
+pub(crate) fn measure(measurements: &[&str]) -> Result<(), String> {
+    let python = interpreter().ok_or("there is no Python 3.11 or later")?;
+    results::build()?;
+    let environment = Environment::new(python)?;
+    environment.wheel()?;
+    let mut program = environment.program("python");
+    program.args(["-P", "python/measure.py", "--command"]).arg(target().join("release/pathweave"));
+    run(program.args(measurements))
+}
+
 /// The first of the usual names that is new enough.
 fn interpreter() -> Option<&'static str> {
     let check = "import sys, venv; sys.exit(sys.version_info < (3, 11))";

@@ -1,0 +1,367 @@
+"""An environment for learning schedulers, for gymnasium (``pip install 'pathweave[gym]'``).
+
+An episode is a run, and a step is one decision: which subflow carries the next segment, or whether to wait. Importing this module registers
+the environment as ``pathweave/Scheduling-v0``.
+
+>>> import gymnasium
+>>> import pathweave.gym
+>>> env = gymnasium.make("pathweave/Scheduling-v0", scenario="cp-asymmetric", duration="1s", measure_from="0s")
+>>> observation, info = env.reset(seed=1)
+>>> info["paths"], observation.shape, int(env.action_space.n)
+(['fast', 'slow'], (22,), 3)
+>>> observation, reward, terminated, truncated, info = env.step(0)
+>>> env.close()
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+try:
+    import gymnasium
+    import numpy as np
+except ImportError:
+    raise ImportError("the environment needs gymnasium and numpy: pip install 'pathweave[gym]'") from None
+
+from numpy.typing import NDArray
+
+from pathweave import _native
+from pathweave import schedulers as _schedulers
+from pathweave._errors import InputError, SchedulerError
+from pathweave.comparison import AnyScenario, document_of, seed_list
+from pathweave.scenario import Setting
+from pathweave.schedulers import Assign, Description, View, Wait
+
+__all__ = ["GLOBAL", "PER_SUBFLOW", "SchedulingEnv", "observe", "scheduler_of"]
+
+Observation = NDArray[np.float32]
+Policy = Callable[[Observation], int]
+
+PER_SUBFLOW: dict[str, float] = {
+    "usable": 1.0,
+    "srtt_ms": 60_000.0,
+    "rtt_variation_ms": 60_000.0,
+    "cwnd_segments": 1e6,
+    "in_flight_segments": 1e6,
+    "window_space_segments": 1e6,
+    "queued_kb": 1e6,
+    "rate_mbps": 1e5,
+    "loss": 1.0,
+}
+"""The largest value of each number that is observed of a subflow, in their order; `SchedulingEnv` says what they are."""
+
+GLOBAL: dict[str, float] = {
+    "now_s": 1e6,
+    "unassigned_kb": 1e7,
+    "in_flight_kb": 1e7,
+    "send_window_free_kb": 1e7,
+}
+"""The same for the numbers that are observed of the connection, which follow those of all subflows."""
+
+
+def _highest(subflows: int) -> Observation:
+    return np.array([*PER_SUBFLOW.values()] * subflows + [*GLOBAL.values()], dtype=np.float32)
+
+
+def observe(view: View, subflows: int, highest: Observation | None = None) -> Observation:
+    """What the environment observes of a view, as an array of ``9 * subflows + 4`` numbers (`PER_SUBFLOW`, `GLOBAL`).
+
+    Args:
+        view: What a scheduler sees.
+        subflows: How many subflows there is room for; those with higher numbers are left out.
+        highest: The largest values, if the caller has them at hand.
+    """
+    width = len(PER_SUBFLOW)
+    values = [0.0] * (width * subflows)
+    for s in view.candidates:
+        if s.id < subflows:
+            values[s.id * width : (s.id + 1) * width] = (
+                1.0,
+                s.srtt_ms,
+                s.rtt_variation_ms,
+                s.cwnd_segments,
+                s.in_flight_segments,
+                s.window_space,
+                s.queued_bytes / 1e3,
+                s.rate_mbps,
+                s.loss,
+            )
+    values += (view.now_s, view.unassigned_bytes / 1e3, view.in_flight_bytes / 1e3, view.send_window_free_bytes / 1e3)
+    array = np.array(values, dtype=np.float32)
+    return np.minimum(array, _highest(subflows) if highest is None else highest, out=array)
+
+
+def _answer(view: View, action: int, subflows: int) -> Assign | Wait:
+    """What an action is as a scheduler's answer."""
+    if action < subflows:
+        for s in view.subflows:
+            if s.id == action and s.has_space:
+                return Assign(action, 1, reason="the policy says so")
+    return Wait(reason="the policy waits")
+
+
+def _has_choice(view: View, subflows: int) -> bool:
+    return any(s.id < subflows and s.has_space for s in view.candidates)
+
+
+def scheduler_of(policy: Policy, subflows: int, summary: str = "A policy") -> type:
+    """A scheduler that decides as the environment does with this policy, for `compare` and everywhere else.
+
+    Args:
+        policy: From an observation to an action.
+        subflows: How many subflows the policy knows: the number of the environment's paths.
+        summary: What it is, in one line.
+
+    >>> import pathweave, pathweave.gym
+    >>> first_path = pathweave.gym.scheduler_of(lambda observation: 0, subflows=2)
+    >>> results = pathweave.compare("cp-asymmetric", schedulers={"first": first_path}, seeds=1, duration="12s")
+    >>> results.where(scheduler="first")[0]["status"]
+    'completed'
+    """
+    highest = _highest(subflows)
+
+    class Decides:
+        def decide(self, view: View) -> Assign | Wait | None:
+            if not _has_choice(view, subflows):
+                return None
+            return _answer(view, int(policy(observe(view, subflows, highest))), subflows)
+
+    Decides.__doc__ = summary
+    return Decides
+
+
+class _StoppedError(Exception):
+    """Nobody wants the rest of the run."""
+
+
+class _Episode:
+    """A run on a thread of its own, which stands still whenever a decision is wanted."""
+
+    def __init__(self, single: _native.Single, seed: int) -> None:
+        self.views: queue.SimpleQueue[View | str | BaseException] = queue.SimpleQueue()
+        self.answers: queue.SimpleQueue[Assign | Wait | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._make, args=(single, seed), daemon=True)
+
+    def _make(self, single: _native.Single, seed: int) -> None:
+        try:
+            self.views.put(single.run(seed))
+        except BaseException as error:
+            self.views.put(error)
+
+    def begin(self) -> View | str:
+        """Up to the first decision."""
+        self._thread.start()
+        return self._next()
+
+    def go_on(self, answer: Assign | Wait) -> View | str:
+        """To the next decision, or to the run's result."""
+        self.answers.put(answer)
+        return self._next()
+
+    def _next(self) -> View | str:
+        found = self.views.get()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def ask(self, view: View) -> Assign | Wait:
+        """Called in the run."""
+        self.views.put(view)
+        answer = self.answers.get()
+        if answer is None:
+            raise _StoppedError
+        return answer
+
+    def stop(self) -> None:
+        """Ends the run where it is."""
+        if self._thread.is_alive():
+            self.answers.put(None)
+            self._thread.join()
+
+
+@dataclass
+class _Desk:
+    """Where the run's scheduler finds the episode that it belongs to."""
+
+    episode: _Episode | None = None
+
+    def stop(self) -> None:
+        episode, self.episode = self.episode, None
+        if episode is not None:
+            episode.stop()
+
+
+class _Agent:
+    """The scheduler of the run: it asks whoever steps the environment."""
+
+    def __init__(self, desk: _Desk, subflows: int) -> None:
+        self._desk, self._subflows = desk, subflows
+
+    def decide(self, view: View) -> Assign | Wait | None:
+        if not _has_choice(view, self._subflows):
+            return None
+        if self._desk.episode is None:
+            raise _StoppedError
+        return self._desk.episode.ask(view)
+
+
+class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
+    """The scheduler of one connection as an environment.
+
+    - **Observation**: an array of 9 numbers for each subflow and then 4 of the connection, from 0 to the values of the dictionaries
+      `PER_SUBFLOW` and `GLOBAL`, which also have their names in their order. Subflows are in the order in which they came up; there is
+      room for as many as the connection has paths.
+
+      - ``usable``: 1 if the subflow is up and a rule should choose it (`View.candidates`), otherwise 0, and so are its other numbers;
+      - ``srtt_ms``, ``rtt_variation_ms``: smoothed round-trip time and its variation, ms; before the first sample 60,000 and 0;
+      - ``cwnd_segments``: congestion window, segments;
+      - ``in_flight_segments``: sent and thought to be in the network, segments;
+      - ``window_space_segments``: what the congestion window lets out now, segments;
+      - ``queued_kb``: assigned to it and not acknowledged, 1000 bytes;
+      - ``rate_mbps``: rate of newly acknowledged data over the last round, Mbit/s;
+      - ``loss``: part of the segments that were lost, smoothed, 0 to 1;
+      - ``now_s``: time since the start of the run, s;
+      - ``unassigned_kb``: written by the application and given to no subflow yet, 1000 bytes;
+      - ``in_flight_kb``: given to subflows and not acknowledged by the peer, 1000 bytes;
+      - ``send_window_free_kb``: room between what was given to subflows and the end of the peer's receive window, 1000 bytes.
+    - **Action**: ``0`` to ``n - 1``: the next segment goes to that subflow; ``n``: wait. A subflow that has no room, or is not there,
+      is waited for too. Whoever waits is asked again after the next acknowledgement. Where nothing is in flight, which no
+      acknowledgement will follow, the engine sends on the subflow with the shortest round-trip time instead. There is a step only
+      where a subflow has room.
+    - **Reward** ``"goodput"``: megabits of the stream that the peer has acknowledged since the last step, in order and once each.
+      They add up to what was delivered. What is acknowledged after the last decision counts if a transfer ended, and not if the time
+      ended.
+    - **Reward** ``"time"``: minus the seconds since the last step. They add up to minus the completion time, s, or to minus the run's
+      duration if the transfer did not end.
+    - **End**: ``terminated`` where all that was to be sent arrived; ``truncated`` at the run's duration, or where it stalled. The last
+      observation is the one before the end.
+    - **Info**: ``action_mask`` (1 for what is possible); from ``reset`` also ``run_seed`` and ``paths``; at the end ``result``, which
+      is what `run` returns, without ``aggregation_benefit``.
+    - **Seeds**: ``reset(seed=s)`` makes this and all later episodes repeatable; each draws the seed of its run.
+      ``reset(options={"run_seed": 7})`` makes the run that `compare` makes with seed 7.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, as gymnasium declares it
+
+    def __init__(
+        self,
+        scenario: AnyScenario = "cp-asymmetric",
+        *,
+        reward: Literal["goodput", "time"] = "goodput",
+        set: Mapping[str, Setting] | None = None,
+        **settings: Setting,
+    ) -> None:
+        """For a scenario with one measured connection, whose data goes one way.
+
+        Args:
+            scenario: As that of `compare`.
+            reward: ``"goodput"`` or ``"time"``.
+            set: Overrides, as those of `compare`.
+            **settings: Overrides by their last word, as those of `compare`.
+
+        Raises:
+            ScenarioError: If the scenario or a setting is wrong.
+            InputError: If the scenario has several measured connections, or loads web pages.
+        """
+        if reward not in ("goodput", "time"):
+            raise InputError(f"reward = {reward}: allowed: goodput, time")
+        self._by_time = reward == "time"
+        self._desk = desk = _Desk()
+        subflows = [1]
+        agent: Description = _schedulers.describe(_Agent, "agent")
+        agent = replace(agent, factory=lambda: _Agent(desk, subflows[0]))
+        own = [*_schedulers.descriptions(), agent]
+        self._single = _native.Single(document_of(scenario, set, settings), "agent", own)
+        self._paths = self._single.paths
+        self._subflows = subflows[0] = len(self._paths)
+        self._highest = _highest(self._subflows)
+        self.observation_space = gymnasium.spaces.Box(np.zeros_like(self._highest), self._highest, dtype=np.float32)
+        self.action_space = gymnasium.spaces.Discrete(self._subflows + 1)
+        self._view: View | None = None
+        self._observation = np.zeros_like(self._highest)
+        self._rewarded = 0.0
+        weakref.finalize(self, desk.stop)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begins a run, up to its first decision.
+
+        Args:
+            seed: Makes this and all later episodes repeatable.
+            options: ``run_seed``: the seed of this run.
+        """
+        super().reset(seed=seed)
+        self._desk.stop()
+        chosen = (options or {}).get("run_seed")
+        drawn = int(self.np_random.integers(2**32)) if chosen is None else chosen
+        [run_seed] = seed_list([drawn])
+        self._desk.episode = episode = _Episode(self._single, run_seed)
+        found = episode.begin()
+        if isinstance(found, str):
+            result = json.loads(found)
+            raise SchedulerError(
+                f"nothing was to be decided in this run; status {result['status']}: {result.get('reason')}"
+            )
+        self._view, self._rewarded = found, 0.0
+        self._observation = observe(found, self._subflows, self._highest)
+        return self._observation, {"run_seed": run_seed, "paths": list(self._paths), "action_mask": self._mask(found)}
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Carries out one decision, and goes on to the next.
+
+        Raises:
+            InputError: If the action is none, or the episode is over.
+            SchedulerError: If the run failed.
+        """
+        before, episode = self._view, self._desk.episode
+        if before is None or episode is None:
+            raise InputError("the episode is over: call reset")
+        if not 0 <= action <= self._subflows:
+            raise InputError(f"action = {action}: allowed: whole numbers from 0 to {self._subflows}")
+        found = episode.go_on(_answer(before, int(action), self._subflows))
+        if isinstance(found, str):
+            return self._ended(before, json.loads(found))
+        self._view = found
+        self._observation = observe(found, self._subflows, self._highest)
+        reward = before.now_s - found.now_s if self._by_time else _megabits(before.first_unacked, found.first_unacked)
+        self._rewarded += reward
+        return self._observation, reward, False, False, {"action_mask": self._mask(found)}
+
+    def close(self) -> None:
+        """Ends the run under way."""
+        self._desk.stop()
+        self._view = None
+
+    def _ended(self, last: View, result: dict[str, Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        self._view = self._desk.episode = None
+        if result["status"] == "failed":
+            raise SchedulerError(result["reason"])
+        completion_s = result["metrics"]["completion_s"]
+        if self._by_time:
+            reward = -(self._single.duration_s if completion_s is None else completion_s) - self._rewarded
+        else:
+            reward = 0.0 if completion_s is None else _megabits(last.first_unacked, last.written_end)
+        info = {"action_mask": np.zeros(self._subflows + 1, dtype=np.int8), "result": result}
+        return self._observation, reward, completion_s is not None, completion_s is None, info
+
+    def _mask(self, view: View) -> NDArray[np.int8]:
+        mask = np.zeros(self._subflows + 1, dtype=np.int8)
+        for s in view.candidates:
+            if s.id < self._subflows and s.has_space:
+                mask[s.id] = 1
+        mask[-1] = view.in_flight_bytes > 0
+        return mask
+
+
+def _megabits(start: int, end: int) -> float:
+    return (end - start) * 8 / 1e6
+
+
+gymnasium.register("pathweave/Scheduling-v0", entry_point="pathweave.gym:SchedulingEnv")
