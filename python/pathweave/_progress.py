@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,16 +42,20 @@ class Bar:
 
 @contextmanager
 def bar(wanted: bool | None, what: str) -> Iterator[Bar]:
-    """A bar; by default shown on a terminal and in a notebook, where tqdm is installed."""
+    """A bar; by default shown on a terminal where tqdm is installed, and in a notebook where ipywidgets is too."""
     make: Any = None
-    show = wanted if wanted is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
+    notebook = "ipykernel" in sys.modules
+    # Without its widgets a notebook would get a line for each step.
+    widgets = notebook and importlib.util.find_spec("ipywidgets") is not None
+    show = wanted if wanted is not None else widgets or (sys.stderr.isatty() and not notebook)
     if show:
         try:
-            from tqdm.auto import tqdm
+            from tqdm.notebook import tqdm as in_notebook
+            from tqdm.std import tqdm
         except ImportError:
             pass
         else:
-            make = tqdm
+            make = in_notebook if widgets else tqdm
     shown = Bar(make, show, what)
     try:
         yield shown

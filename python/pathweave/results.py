@@ -262,26 +262,38 @@ def summary_html(results: Results) -> str:
             parts.append(f"<p>{html.escape(answer)}</p>")
         sized = any(row["completion_s"] is not None for row in rows)
         ranked_by = "completion_s" if sized else "goodput_mbps"
-        most = max((row[ranked_by] or 0.0 for row in rows), default=0.0) or 1.0
         head = [name for name in _SHOWN if name != "completion_s" or sized]
         parts.append("<table><thead><tr>" + "".join(f"<th>{html.escape(_SHOWN[n])}</th>" for n in head))
         parts.append("<th></th></tr></thead><tbody>")
+        seeds: dict[str, list[float]] = {}
+        for run in results.where(scenario=scenario):
+            if run[ranked_by] is not None:
+                seeds.setdefault(run["scheduler"], []).append(run[ranked_by])
+        most = max((value for values in seeds.values() for value in values), default=0.0) or 1.0
         for row in rows:
             cells = "".join(f"<td>{html.escape(_cell(name, row))}</td>" for name in head)
-            width = round(160 * (row[ranked_by] or 0.0) / most)
-            colour = "#888" if row["plain_tcp"] else "#3b6fb6"
-            bar = f'<div style="width:{width}px;height:0.7em;background:{colour}"></div>'
-            parts.append(f"<tr>{cells}<td>{bar}</td></tr>")
+            plot = _bar(row[ranked_by] or 0.0, seeds.get(row["scheduler"], []), most, bool(row["plain_tcp"]))
+            parts.append(f"<tr>{cells}<td>{plot}</td></tr>")
         reference = next((row["reference"] for row in rows if row["reference"]), None)
         parts.append("</tbody></table>")
         if reference:
             parts.append(
-                f"<p><small>Means of {max(row['runs'] for row in rows)} seeds; difference to {html.escape(reference)} "
-                "seed by seed, with the 95&nbsp;% interval.</small></p>"
+                f"<p><small>Bars are means of {max(row['runs'] for row in rows)} seeds, circles are seeds, grey is plain TCP; "
+                f"difference to {html.escape(reference)} seed by seed, with the 95&nbsp;% interval (~: not significant).</small></p>"
             )
     if not results.complete:
         parts.append(f"<p>Stopped early: {len(results)} of {results._native.planned} runs are finished.</p>")
     return "".join(parts)
+
+
+def _bar(mean: float, seeds: list[float], most: float, plain: bool) -> str:
+    """The mean as a bar, and each seed as a circle, in colours that can be seen on light and on dark pages."""
+    wide, high, colour = 240, 16, "#888888" if plain else "#4a7fc9"
+    shapes = f'<rect x="4" y="5" width="{wide * mean / most:.1f}" height="6" fill="{colour}"/>'
+    for value in seeds:
+        x = 4 + wide * value / most
+        shapes += f'<circle cx="{x:.1f}" cy="8" r="3" fill="none" stroke="#d9822b" stroke-opacity="0.8"/>'
+    return f'<svg width="{wide + 8}" height="{high}" role="img" aria-label="mean {mean:.2f}">{shapes}</svg>'
 
 
 def _cell(name: str, row: dict[str, Any]) -> str:
