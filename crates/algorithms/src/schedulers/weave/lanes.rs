@@ -181,9 +181,11 @@ impl Weave {
         for (i, lane) in lanes.all.iter().enumerate() {
             rate += lane.rate;
             back = f64::min(back, lane.back());
-            let value = f64::min(rate, self.window / (lane.delay + back));
-            let value = if i + 1 == self.used { value * (1.0 + self.hysteresis) } else { value };
-            if value > most {
+            // Where the window has room for all of them, one more takes nothing from the others.
+            let fits = rate <= self.window / (lane.delay + back);
+            let value = if fits { rate } else { self.window / (lane.delay + back) };
+            let value = if i + 1 == self.used && !fits { value * (1.0 + self.hysteresis) } else { value };
+            if fits || value > most {
                 (most, used) = (value, i + 1);
                 lanes.horizon = f64::max(lane.delay, self.window / rate - back);
             }
