@@ -34,8 +34,8 @@ pub use connection::{
     UnknownConnection, WriteError,
 };
 pub use endpoint::{
-    AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, Incoming, ListenError, ListenerHandle,
-    LocalAddress, PathMtuError, Secrets, UnknownListener,
+    AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, EndpointLimits, Incoming, ListenError,
+    ListenerHandle, LocalAddress, PathMtuError, Secrets, UnknownListener,
 };
 pub use pathweave_wire::PacketTooBig;
 pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -8,11 +8,21 @@ use std::cell::Cell;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
 /// Allocations and reallocations of this thread so far.
 pub fn allocations() -> u64 {
     ALLOCATIONS.get()
+}
+
+/// Bytes that this thread has allocated and not given back; negative where it has given back more than it took.
+pub fn allocated_bytes() -> i64 {
+    BYTES.get()
+}
+
+fn count_bytes(taken: usize, given_back: usize) {
+    let _ = BYTES.try_with(|n| n.set(n.get() + taken as i64 - given_back as i64));
 }
 
 fn count() {
@@ -30,20 +40,24 @@ pub struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        count_bytes(layout.size(), 0);
         // SAFETY: the caller's promises are the system's allocator's.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
+        count_bytes(layout.size(), 0);
         // SAFETY: as above.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        count_bytes(size, layout.size());
         // SAFETY: as above.
         unsafe { System.realloc(block, layout, size) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count_bytes(0, layout.size());
         // SAFETY: as above.
         unsafe { System.dealloc(block, layout) }
     }

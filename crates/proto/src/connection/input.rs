@@ -289,7 +289,8 @@ impl Connection {
 
     /// Tells the application of what can be read beyond `before`.
     pub(super) fn report_data(&mut self, before: DataSeq) {
-        if self.receiver.next() > before {
+        // One event says it for all that has come since: nobody may have asked yet, and a peer's segments may be of one byte.
+        if self.receiver.next() > before && self.news.events.back() != Some(&ConnectionEvent::Readable) {
             self.news.events.push_back(ConnectionEvent::Readable);
         }
         self.report_end();

@@ -202,6 +202,12 @@ impl Connection {
         self.receiver.drained()
     }
 
+    /// The memory that data takes which waits for a reader or for what is missing before it, at most, bytes.
+    #[inline]
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.receiver.memory() + self.subflows.iter().map(|s| s.tcp.waiting_memory() + s.mappings.memory()).sum::<u64>()
+    }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         self.news.events.pop_front()

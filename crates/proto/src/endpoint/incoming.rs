@@ -250,6 +250,7 @@ impl Endpoint {
         }
         match self.listeners.at(syn.dst) {
             None => self.refuse_segment(syn, None),
+            Some(_) if self.ignores_syns() => {}
             Some((listener, Policy::Ask)) => self.backlog.keep(now, listener, syn),
             Some((listener, Policy::Accept(settings))) => {
                 let settings = settings.clone();

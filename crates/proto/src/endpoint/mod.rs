@@ -3,6 +3,7 @@
 mod demux;
 mod incoming;
 mod joins;
+mod limits;
 mod listener;
 mod observing;
 mod path_mtu;
@@ -22,6 +23,8 @@ use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
 use incoming::Backlog;
 pub use incoming::{AcceptError, Incoming};
+use limits::Budget;
+pub use limits::EndpointLimits;
 use listener::Listeners;
 pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
 use observing::Observing;
@@ -58,6 +61,8 @@ pub enum ConnectError {
     AddressInUse,
     /// Every port of the dynamic ones has a connection to this peer.
     NoFreePort,
+    /// There are as many connections as [`EndpointLimits::connections`] allows.
+    TooManyConnections,
     /// The scheduler or controller does not take its parameters.
     Parameter(ParameterError),
 }
@@ -67,6 +72,7 @@ impl core::fmt::Display for ConnectError {
         match self {
             ConnectError::AddressInUse => f.write_str("there is a connection between these addresses"),
             ConnectError::NoFreePort => f.write_str("no port is free"),
+            ConnectError::TooManyConnections => f.write_str("there are too many connections"),
             ConnectError::Parameter(error) => error.fmt(f),
         }
     }
@@ -115,6 +121,7 @@ pub struct Endpoint {
     events: VecDeque<(ConnectionHandle, ConnectionEvent)>,
     observing: Observing,
     accepted: VecDeque<Accepted>,
+    budget: Budget,
     /// Answers that belong to no connection.
     control: VecDeque<Segment>,
 }
@@ -140,6 +147,7 @@ impl Endpoint {
             events: VecDeque::new(),
             observing: Observing::default(),
             accepted: VecDeque::new(),
+            budget: Budget::default(),
             control: VecDeque::new(),
         }
     }
@@ -159,8 +167,8 @@ impl Endpoint {
     /// Opens a connection from `local` (port 0: a free one) to `remote`. `addresses` are this host's that it may use.
     ///
     /// # Errors
-    /// When there is a connection between these addresses, when no port is free, and when the scheduler or controller does
-    /// not take its parameters.
+    /// When there is a connection between these addresses, when no port is free, when there are too many connections, and when the
+    /// scheduler or controller does not take its parameters.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -169,6 +177,9 @@ impl Endpoint {
         mut config: ConnectionConfig,
         addresses: &[LocalAddress],
     ) -> Result<ConnectionHandle, ConnectError> {
+        if self.is_full() {
+            return Err(ConnectError::TooManyConnections);
+        }
         let port = match local.port() {
             0 => self.free_port(local.ip(), remote).ok_or(ConnectError::NoFreePort)?,
             port => port,
@@ -304,7 +315,9 @@ impl Endpoint {
         let connection = self.connection_mut(handle).ok_or(UnknownConnection)?;
         let out = read(connection)?;
         // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
-        if connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some() {
+        let touched = connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some();
+        self.count_waiting(handle.index);
+        if touched {
             self.touch(handle.index);
         }
         Ok(out)
@@ -322,7 +335,11 @@ impl Endpoint {
     /// receive offload there is one decision for all, which is an immediate acknowledgement where there are more bytes than one full segment's, and
     /// the length of a full segment is that of a part.
     pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &Segment) {
-        if let Some((index, subflow)) = self.by_addresses.get(&segment.dst, &segment.src)
+        let found = self.by_addresses.get(&segment.dst, &segment.src);
+        if found.is_some_and(|(index, _)| self.has_no_memory_for(index, segment)) {
+            return;
+        }
+        if let Some((index, subflow)) = found
             && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
         {
             if subflow == LATE_JOIN {
@@ -335,6 +352,9 @@ impl Endpoint {
             }
             if connection.table().is_between(subflow, &segment.dst, &segment.src) {
                 connection.handle_segment(now, subflow, ecn, segment);
+                if !segment.payload.is_empty() {
+                    self.count_waiting(index);
+                }
                 return self.after_input(now, index);
             }
             // The subflow's name has been given to another.
@@ -448,7 +468,11 @@ impl Endpoint {
         match slot.origin {
             Origin::Known => {
                 while let Some(event) = connection.poll_event() {
-                    self.events.push_back((handle, event));
+                    // What can be read is said once until it is heard.
+                    let told = (handle, event);
+                    if event != ConnectionEvent::Readable || self.events.back() != Some(&told) {
+                        self.events.push_back(told);
+                    }
                 }
             }
             Origin::Handshake(_) => while connection.poll_event().is_some() {},

@@ -16,6 +16,8 @@ pub(super) struct Slot {
     /// The same in the table of checks.
     pub(super) check: Option<Instant>,
     pub(super) queued: bool,
+    /// What its waiting data takes of memory, when that was last counted.
+    pub(super) waiting_bytes: u64,
     pub(super) origin: Origin,
     /// What finds this connection: its subflows' addresses, local and remote, and its token.
     pub(super) addresses: Vec<Addresses>,
@@ -92,8 +94,9 @@ impl Endpoint {
 
     #[cold]
     pub(super) fn release(&mut self, index: u32) {
+        self.slots[index as usize].connection = None;
+        self.count_waiting(index);
         let slot = &mut self.slots[index as usize];
-        slot.connection = None;
         slot.generation = slot.generation.wrapping_add(1);
         slot.timer = None;
         slot.check = None;

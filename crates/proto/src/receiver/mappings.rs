@@ -13,7 +13,7 @@
 use super::{Receiver, WINDOW_SLACK};
 use crate::keys::Keys;
 use crate::seq::DataSeq;
-use crate::tcp::{Arrival, SMALL, collect, copied, exceeds_memory};
+use crate::tcp::{Arrival, SMALL, collect, copied, exceeds_memory, memory_of};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::Payload;
@@ -94,6 +94,12 @@ impl Mappings {
     /// Whether the mapping of the subflow's byte `at` is known.
     pub(crate) fn covers(&mut self, at: u64) -> bool {
         self.covering(at).is_ok()
+    }
+
+    /// What waits takes of memory at most, bytes.
+    #[inline]
+    pub(crate) fn memory(&self) -> u64 {
+        memory_of(self.waiting.len() + self.known.len(), self.waiting_bytes)
     }
 
     /// Data waits for a mapping.

@@ -52,6 +52,11 @@ impl Receiver {
     pub(crate) fn held_bytes(&self) -> u64 {
         self.queue.held_bytes()
     }
+    /// See [`Reassembly::memory`].
+    #[inline]
+    pub(crate) fn memory(&self) -> u64 {
+        self.queue.memory()
+    }
     /// See [`Reassembly::has_end`].
     #[inline]
     pub(crate) fn has_end(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Reassembly of the data stream from all subflows.
 
 use crate::seq::DataSeq;
-use crate::tcp::{Lent, collect};
+use crate::tcp::{Lent, collect, memory_of};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
@@ -62,6 +62,11 @@ impl Reassembly {
     }
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
+    }
+    /// What all that is here takes of memory, at most, bytes: pieces that are charged with their packets' memory, or have been copied.
+    #[inline]
+    pub(crate) fn memory(&self) -> u64 {
+        memory_of(self.held.len() + self.ready.len(), self.held_bytes + self.ready_bytes + self.lent.charged())
     }
     /// Pieces that wait take more memory than a window of full segments could: nothing more is held.
     pub(crate) fn is_overfull(&self, window: u64) -> bool {
@@ -289,6 +294,22 @@ mod tests {
         }
         assert!(read.iter().enumerate().all(|(i, byte)| *byte == i as u8) && read.len() == 20_000);
         assert_eq!(q.lent.charged(), 0);
+    }
+
+    /// Two pieces share a block and the first one is read: the second keeps the block alive, and is charged with it.
+    #[test]
+    fn the_last_piece_of_a_block_is_charged_with_all_of_it() {
+        let mut q = Reassembly::new(2048);
+        let mut blocks = Vec::new();
+        for i in 0..100 {
+            let block = Bytes::from(vec![i as u8; 2048]);
+            q.insert(DataSeq(300 * i), Payload::Bytes(block.slice(..300)), 20_000);
+            q.insert(DataSeq(1_000_000 + 600 * i), Payload::Bytes(block.slice(300..600)), 20_000);
+            assert!(q.read(u64::MAX).is_some());
+            blocks.push(block);
+        }
+        let shared = blocks.iter().filter(|b| !b.is_unique()).count();
+        assert!((5..=10).contains(&shared), "{shared} blocks of 2048 bytes, where 20,000 bytes are the limit");
     }
 
     /// What would keep too much alive is copied, in order and out of order.

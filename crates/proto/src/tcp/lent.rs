@@ -1,8 +1,9 @@
 //! What data that waits keeps of its packets' memory.
 //!
-//! A piece of a packet keeps the whole block alive that the device has read the packet into: many packets, maybe. So a piece is charged
-//! with that block, and what goes beyond the limit is copied, exactly. Small pieces are always copied, because the records of
-//! them take more than their bytes. Honest peers whose segments are full never reach the limit.
+//! A piece of a packet keeps the whole block alive that the device has read the packet into: many packets, maybe. Which pieces share a block cannot
+//! be known here, and the last one that waits keeps all of it. So each piece is charged with a block, and what goes beyond the limit is
+//! copied, exactly. Small pieces are always copied, because the records of them take more than their bytes. Where each packet has memory of
+//! its own, honest peers whose segments are full never reach the limit.
 
 use bytes::Bytes;
 use pathweave_wire::Payload;
@@ -18,13 +19,11 @@ pub(crate) struct Lent {
     /// What one packet keeps alive at most, bytes.
     packet_memory: u32,
     bytes: u64,
-    /// Where the newest piece begins in memory.
-    newest: usize,
 }
 
 impl Lent {
     pub(crate) fn new(packet_memory: u32) -> Lent {
-        Lent { packet_memory, bytes: 0, newest: 0 }
+        Lent { packet_memory, bytes: 0 }
     }
 
     /// Shares a piece's memory with its packet, or copies it where it is small or where that would exceed `limit`. The
@@ -60,7 +59,7 @@ impl Lent {
     }
 
     /// What is charged now, bytes.
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn charged(&self) -> u64 {
         self.bytes
     }
@@ -71,17 +70,9 @@ impl Lent {
         self.bytes -= u64::from(charge);
     }
 
-    /// The block that a packet lies in, or as much of it as lies between this packet and the one before, where they seem to share
-    /// one.
-    fn charge_of(&mut self, payload: &Payload) -> u32 {
-        let mut charge = 0;
-        for slice in payload.slices() {
-            let at = slice.as_ptr().addr();
-            let before = core::mem::replace(&mut self.newest, at);
-            charge +=
-                at.checked_sub(before).map_or(self.packet_memory, |d| (d as u64).min(self.packet_memory.into()) as u32);
-        }
-        charge
+    /// The blocks that a piece lies in.
+    fn charge_of(&self, payload: &Payload) -> u32 {
+        payload.slices().map(|slice| self.packet_memory.max(slice.len() as u32)).sum()
     }
 }
 

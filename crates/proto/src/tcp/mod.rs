@@ -26,7 +26,7 @@ mod undo;
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
 pub(crate) use lent::{Lent, SMALL, collect, copied};
 pub use path_mtu::PacketTooBigVerdict;
-pub(crate) use receive::{Arrival, exceeds_memory, memory_limit};
+pub(crate) use receive::{Arrival, exceeds_memory, memory_limit, memory_of};
 pub(crate) use segment::Input;
 pub(crate) use transmit::Outgoing;
 
@@ -374,6 +374,11 @@ impl Tcp {
     }
     pub(crate) fn set_offered(&mut self, window: u64) {
         self.receiver.set_offered(window);
+    }
+    /// What waits for a hole takes of memory at most, bytes.
+    #[inline]
+    pub(crate) fn waiting_memory(&self) -> u64 {
+        self.receiver.memory()
     }
     /// The largest window that a header can offer, bytes.
     pub(crate) fn largest_field(&self) -> u64 {

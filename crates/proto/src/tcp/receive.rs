@@ -46,9 +46,15 @@ pub(crate) fn memory_limit(window: u64) -> u64 {
     window.saturating_mul(2).saturating_add(LEAST_MEMORY)
 }
 
+/// What so many pieces of so many bytes take.
+#[inline]
+pub(crate) fn memory_of(pieces: usize, bytes: u64) -> u64 {
+    pieces as u64 * PIECE_OVERHEAD + bytes
+}
+
 /// Whether so many pieces of so many bytes take more memory than that.
 pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
-    pieces as u64 * PIECE_OVERHEAD + bytes > memory_limit(window)
+    memory_of(pieces, bytes) > memory_limit(window)
 }
 
 #[derive(Debug)]
@@ -117,6 +123,11 @@ impl Receiver {
     }
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
+    }
+    /// What is held takes of memory at most, bytes.
+    #[inline]
+    pub(crate) fn memory(&self) -> u64 {
+        memory_of(self.held.len(), self.held_bytes + self.lent.charged())
     }
     pub(crate) fn fin_in_order(&self) -> bool {
         self.fin

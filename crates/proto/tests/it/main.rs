@@ -21,6 +21,7 @@ mod incoming;
 mod keep_alive;
 mod learned_path_mtu;
 mod leaving;
+mod limits;
 mod loss_recovery;
 mod mappings;
 mod mp_capable;

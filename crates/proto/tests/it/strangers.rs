@@ -3,6 +3,8 @@
 use crate::pair::*;
 use pathweave_wire::{Flags, Segment};
 
+type Change = Box<dyn Fn(&mut Segment)>;
+
 #[test]
 fn what_nobody_can_have_sent_is_not_answered() {
     let mut pair = Pair::new(&[10], config());
@@ -10,7 +12,7 @@ fn what_nobody_can_have_sent_is_not_answered() {
     let like = pair.driver.io.log[0].segment.clone();
     let from = |ip: &'static str| move |s: &mut Segment| s.src.set_ip(ip.parse().expect("an address"));
     let to = |ip: &'static str| move |s: &mut Segment| s.dst.set_ip(ip.parse().expect("an address"));
-    let changes: Vec<Box<dyn Fn(&mut Segment)>> = vec![
+    let changes: Vec<Change> = vec![
         Box::new(from("224.0.0.1")),
         Box::new(from("255.255.255.255")),
         Box::new(from("0.0.0.0")),
