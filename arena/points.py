@@ -1,7 +1,8 @@
 """Writes the arena: a plan and its points for each family, once for tuning and once for evaluation.
 
-The two halves come from different seeds of the generator, so what is tuned on one is judged on the other. Rates, delays and sizes are
-drawn evenly on a logarithmic scale. The first metric of a plan is the one that is compared.
+What is tuned on and what is judged on come from different seeds of the generator. Points that were judged on once and looked at are
+spent: they join those for tuning, and new ones are drawn. Rates, delays and sizes are drawn evenly on a logarithmic scale. The first
+metric of a plan is the one that is compared.
 """
 
 import csv
@@ -10,7 +11,7 @@ import pathlib
 import random
 
 HERE = pathlib.Path(__file__).parent
-SEEDS = {"tuning": 18, "evaluation": 1018}
+SEEDS = {"tuning": [18, 1018], "evaluation": [2018]}
 QUEUES = [50, 100, 200]  # packets
 CONGESTION = ["reno", "cubic"]
 # Mbit/s, ms one way, packets, loss in %: ranges that are common for each kind of link. Ours.
@@ -149,12 +150,13 @@ def plan(name, half, family):
 def main():
     for name, family in FAMILIES.items():
         draw_points, before, paths, with_loss, after, *_ = family
-        for half, seed in SEEDS.items():
+        for half, seeds in SEEDS.items():
             header = [column[0] for column in before] + columns(paths, with_loss) + [column[0] for column in after]
             with open(HERE / f"{name}-{half}.csv", "w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file, lineterminator="\n")
                 rows.writerow(header)
-                rows.writerows(draw_points(random.Random(seed)))
+                for seed in seeds:
+                    rows.writerows(draw_points(random.Random(seed)))
             (HERE / f"{name}-{half}.toml").write_text(plan(name, half, family), encoding="utf-8")
 
 

@@ -44,6 +44,7 @@ mod path;
 mod tests;
 
 use super::forward::beyond;
+use core::ops::Range;
 use lanes::{Lane, Lanes};
 use path::Path;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -160,7 +161,7 @@ impl Weave {
         &mut self.paths[i]
     }
 
-    fn assign(&mut self, lane: &Lane, range: core::ops::Range<DataSeq>, reason: Reason) -> Decision {
+    fn assign(&mut self, lane: &Lane, range: Range<DataSeq>, reason: Reason) -> Decision {
         self.takes = lane.arrival;
         Decision::Assign(Assign { subflow: lane.id, range, window: WindowUse::Respect, reason })
     }
@@ -177,7 +178,7 @@ impl Weave {
         // Whole segments, or the others would be left with crumbs.
         let ahead = lanes.ahead(j) as u64 / mss * mss;
         // What arrives later is further ahead: where this is beyond the window, the others are too.
-        let range = beyond(view, ahead)?;
+        let range = place(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
         // Where the others change nothing, one decision gives all.
         let most = if alone { mss * u64::from(lane.room) } else { mss };
@@ -262,6 +263,17 @@ impl Scheduler for Weave {
             _ => {}
         }
     }
+}
+
+/// What is unassigned beyond the first `ahead` unassigned bytes; mostly that is behind all that was given, and nothing is searched.
+fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
+    let (map, end) = (view.queue, view.queue.assigned_end());
+    let gaps = end.since(map.first_unacked()) - map.assigned_bytes();
+    if ahead < gaps {
+        return beyond(view, ahead);
+    }
+    let start = end + (ahead - gaps);
+    (start < map.written_end().min(view.send_window_end)).then_some(start..map.written_end())
 }
 
 /// How fast a larger window of before is forgotten, for each decision: half of it within some 700.
