@@ -71,8 +71,9 @@ pub(crate) struct SendQueue {
     /// Every transmission in time order, as (name, number). Entries of segments since acknowledged or sent again are stale.
     by_time: VecDeque<(u64, u64)>,
     transmissions: u64,
-    /// The mappings of segments that were cut after they were sent. Those that are acknowledged go when another is added.
-    declared: Vec<Declared>,
+    /// The mappings of segments that left as one or were cut after they were sent, by place. Those that are acknowledged go when
+    /// another is added.
+    declared: VecDeque<Declared>,
     /// Lost segments that were not yet sent again start at or after this name.
     retransmit_hint: u64,
 }

@@ -42,9 +42,9 @@ impl Segment {
 
     /// The segments that it stands for, which is itself where it is none but one.
     ///
-    /// PSH and FIN are those of the last one, CWR is that of the first (RFC 3168 §6.1.2). A mapping of just its data becomes a mapping for each part, as
-    /// if the parts had left one by one. Any other mapping, and one with a checksum, goes with each part as it is, which is
-    /// what a network card does with any option: it says where the part's data belongs as well (RFC 8684 §3.3.1).
+    /// PSH and FIN are those of the last one, CWR is that of the first (RFC 3168 §6.1.2). A mapping goes with each part as it is, which is
+    /// what a network card does with any option: it says where the part's data belongs as well (RFC 8684 §3.3.1), and it is what
+    /// the sender repeats when it sends a part again.
     pub fn parts(&self) -> impl Iterator<Item = Segment> + '_ {
         let (len, count) = (self.payload.len(), self.part_count());
         let size = self.segment_size.map_or(len, |size| u32::from(size.max(1)));
@@ -61,13 +61,6 @@ impl Segment {
             }
             if i > 0 {
                 part.flags = part.flags.without(Flags::CWR);
-            }
-            if let Some(mapping) = part.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut())
-                && is_exact(mapping, len)
-            {
-                mapping.dsn = moved(mapping.dsn, offset);
-                mapping.ssn = mapping.ssn.wrapping_add(offset);
-                mapping.len = part.payload.len() as u16;
             }
             part
         })
@@ -146,13 +139,21 @@ mod tests {
             );
             assert_eq!(parts[2].seq, 999);
             assert_eq!(join(&parts), whole);
-            if mapping == Some(own) {
-                let last = parts[3].options.dss.and_then(|d| d.mapping);
-                assert_eq!(last, Some(Mapping { dsn: DataNumber::Long(1499), ssn: 3005, len: 500, checksum: None }));
-            } else {
-                assert!(parts.iter().all(|p| p.options == whole.options));
-            }
+            assert!(parts.iter().all(|p| p.options == whole.options));
         }
+    }
+
+    #[test]
+    fn segments_with_mappings_of_their_own_join_to_one_with_all_of_it() {
+        let own = Mapping { dsn: DataNumber::Long(u64::MAX - 1500), ssn: 5, len: 3500, checksum: None };
+        let whole = segment(Some(own));
+        let mut parts: Vec<Segment> = whole.parts().collect();
+        for (part, i) in parts.iter_mut().zip(0..) {
+            let len = part.payload.len() as u16;
+            let mapping = Mapping { dsn: moved(own.dsn, i * 1000), ssn: 5 + i * 1000, len, checksum: None };
+            part.options.dss.as_mut().expect("it has one").mapping = Some(mapping);
+        }
+        assert_eq!(join(&parts), whole);
     }
 
     #[test]

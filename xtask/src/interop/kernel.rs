@@ -4,10 +4,11 @@ use crate::run::{capture, program, run};
 use std::collections::BTreeMap;
 
 /// Nothing of this may happen.
-const WRONG: [&str; 11] = [
+const WRONG: [&str; 12] = [
     "MPJoinAckHMacFailure",
     "MPJoinSynAckHMacFailure",
     "DSSNoMatchTCP",
+    "DSSNotMatching",
     "DataCsumErr",
     "MPFailRx",
     "MPFailTx",

@@ -136,10 +136,10 @@ impl Connection {
         }
         let data_ack = Some(data_ack_number(keys.wire_data_ack(self.receiver.acknowledged_position()), carries_data));
         let mapped = mapped(subflow, out, &segment.payload).filter(|_| carries_data);
-        let mapping = mapped.map(|(ssn, start, payload)| {
+        let mapping = mapped.map(|Mapped { ssn, start, len, payload }| {
             let (ssn, dsn) = (ssn as u32, keys.wire_dsn(start));
             let checksum = self.checksum_of(payload, dsn, ssn);
-            Mapping { dsn: DataNumber::Long(dsn), ssn, len: payload.len() as u16, checksum }
+            Mapping { dsn: DataNumber::Long(dsn), ssn, len: len as u16, checksum }
         });
         let mut dss = Dss { data_ack, mapping, data_fin: false };
         let end = self.end_position();
@@ -174,8 +174,8 @@ impl Connection {
             return false;
         }
         let (data_len, checksum) = match mapped(subflow, out, &segment.payload) {
-            Some((_, _, payload)) => {
-                (Some(payload.len() as u16), self.checksum_of(payload, keys.wire_dsn(DataSeq(0)), 1))
+            Some(Mapped { len, payload, .. }) => {
+                (Some(len as u16), self.checksum_of(payload, keys.wire_dsn(DataSeq(0)), 1))
             }
             None => (None, None),
         };
@@ -198,12 +198,25 @@ impl Connection {
     }
 }
 
-/// What the mapping of a segment of the queue covers: its place in the subflow and in the stream, and the data. A segment that was cut since
-/// it was first sent declares what it declared then.
-fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Option<(u64, DataSeq, &'a Payload)> {
+/// What the mapping of a segment of the queue covers.
+struct Mapped<'a> {
+    ssn: u64,
+    start: DataSeq,
+    len: u32,
+    /// The data, for its checksum.
+    payload: &'a Payload,
+}
+
+/// A segment that was sent declares again what it declared then, also if it has been cut since, or left with others as one.
+fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Option<Mapped<'a>> {
     let Outgoing::Data { ssn, data, again, .. } = out else { return None };
     let declared = if *again { subflow.tcp.queue().declared_at(*ssn) } else { None };
-    Some(declared.map_or((*ssn, data.start, payload), |d| (d.ssn, d.dsn, &d.payload)))
+    Some(declared.map_or(Mapped { ssn: *ssn, start: data.start, len: payload.len(), payload }, |d| Mapped {
+        ssn: d.ssn,
+        start: d.dsn,
+        len: d.len,
+        payload: &d.payload,
+    }))
 }
 
 /// The longest packet of several segments, bytes.
@@ -251,6 +264,9 @@ impl Connection {
             segment.segment_size = Some(size as u16);
             if let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
                 mapping.len = len as u16;
+                if let (Outgoing::Data { ssn, .. }, Some(subflow)) = (out, self.subflows.get_mut(id)) {
+                    subflow.tcp.declare_several(*ssn, start, len);
+                }
             }
         }
     }

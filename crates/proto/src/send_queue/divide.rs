@@ -5,18 +5,21 @@ use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_wire::Payload;
 
-/// The mapping of a segment that has been cut since it was sent. Each piece carries all of it: "A mapping is fixed" (RFC 8684
-/// §3.3.1), the peer may know it already, and its checksum is of all its bytes.
+/// A mapping of more than one segment: of one that has been cut since it was sent, or of several that left as one. Each of them carries all of
+/// it whenever it is sent again: "A mapping is fixed" (RFC 8684 §3.3.1), and the peer may know it already. Linux resets a subflow whose
+/// data comes with another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
     pub(crate) ssn: u64,
     pub(crate) dsn: DataSeq,
+    pub(crate) len: u32,
+    /// Its data, where it is needed for a checksum.
     pub(crate) payload: Payload,
 }
 
 impl Declared {
     fn end(&self) -> u64 {
-        self.ssn + u64::from(self.payload.len())
+        self.ssn + u64::from(self.len)
     }
 }
 
@@ -104,16 +107,31 @@ impl SendQueue {
 
     /// A segment that was sent is about to be cut.
     fn declare(&mut self, segment: &SentSegment, payload: &Payload) {
-        let front = self.segments.front().map_or(segment.ssn, |s| s.ssn);
-        self.declared.retain(|d| d.end() > front);
-        if self.declared_at(segment.ssn).is_none() {
-            self.declared.push(Declared { ssn: segment.ssn, dsn: segment.dsn, payload: payload.clone() });
+        let (ssn, dsn, len) = (segment.ssn, segment.dsn, payload.len());
+        self.add_declared(Declared { ssn, dsn, len, payload: payload.clone() });
+    }
+
+    /// Several segments have left as one, whose mapping all of them carry. It has no checksum.
+    pub(crate) fn declare_several(&mut self, ssn: u64, dsn: DataSeq, len: u32) {
+        self.add_declared(Declared { ssn, dsn, len, payload: Payload::EMPTY });
+    }
+
+    /// Where none of its data is in another mapping already.
+    fn add_declared(&mut self, declared: Declared) {
+        let front = self.segments.front().map_or(declared.ssn, |s| s.ssn);
+        while self.declared.front().is_some_and(|d| d.end() <= front) {
+            self.declared.pop_front();
+        }
+        if self.declared_at(declared.ssn).is_none() {
+            let place = self.declared.partition_point(|d| d.ssn < declared.ssn);
+            self.declared.insert(place, declared);
         }
     }
 
-    /// The mapping of the segment that starts here, where it was cut after it was sent.
+    /// The mapping of the segment that starts here, where it is one of more than that segment.
     pub(crate) fn declared_at(&self, ssn: u64) -> Option<&Declared> {
-        self.declared.iter().find(|d| d.ssn <= ssn && ssn < d.end())
+        let after = self.declared.partition_point(|d| d.ssn <= ssn);
+        self.declared.get(after.checked_sub(1)?).filter(|d| ssn < d.end())
     }
 
     /// The sent segment that starts with this sequence number.
@@ -209,7 +227,7 @@ mod tests {
         queue.divide(4, 0..u64::MAX);
         queue.divide(3, 0..u64::MAX);
         for ssn in [1, 4, 5, 10] {
-            let declared = queue.declared_at(ssn).map(|d| (d.ssn, d.dsn, d.payload.len()));
+            let declared = queue.declared_at(ssn).map(|d| (d.ssn, d.dsn, d.len));
             assert_eq!(declared, Some((1, DataSeq(1001), 10)), "byte {ssn}");
         }
         assert!(queue.declared_at(11).is_none(), "what was never sent is mapped anew");

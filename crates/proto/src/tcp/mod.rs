@@ -181,6 +181,10 @@ impl Tcp {
     pub(crate) fn growth(&self) -> Growth {
         self.congestion.growth
     }
+    /// [`SendQueue::declare_several`].
+    pub(crate) fn declare_several(&mut self, ssn: u64, dsn: crate::seq::DataSeq, len: u32) {
+        self.queue.declare_several(ssn, dsn, len);
+    }
     pub(crate) fn queue(&self) -> &SendQueue {
         &self.queue
     }

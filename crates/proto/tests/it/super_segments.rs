@@ -5,6 +5,8 @@ use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, Pacing, PathMtuDiscovery, TcpConfig};
 use pathweave_units::{Bitrate, Duration, Instant};
 use pathweave_wire::codec;
+use pathweave_wire::mptcp::{DataNumber, Mapping};
+use std::collections::BTreeMap;
 
 /// What becomes of packets and what the applications do.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +52,20 @@ fn run(config: ConnectionConfig, plan: Plan, change: impl FnOnce(&mut Pair)) -> 
     pair
 }
 
-/// Every packet as a wire would show it.
+/// Every packet as a wire would show it, but for how much of the data a mapping is of: where several leave as one, each has the mapping
+/// of all.
 fn packets(pair: &Pair) -> Vec<(Instant, usize, Vec<u8>)> {
     let bytes = |packet: &Packet| {
         let mut out = Vec::new();
-        codec::encode(&packet.segment, packet.ecn, &mut out).expect("it has a form");
+        let mut segment = packet.segment.clone();
+        if !segment.payload.is_empty()
+            && let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut())
+            && let DataNumber::Long(dsn) = mapping.dsn
+        {
+            *mapping =
+                Mapping { dsn: DataNumber::Long(dsn.wrapping_sub(u64::from(mapping.ssn))), ssn: 0, len: 0, ..*mapping };
+        }
+        codec::encode(&segment, packet.ecn, &mut out).expect("it has a form");
         (packet.at, packet.path, out)
     };
     pair.driver.io.log.iter().map(bytes).collect()
@@ -87,6 +98,28 @@ fn what_leaves_as_one_is_cut_into_what_leaves_one_by_one() {
                 let several = pair.driver.io.several_sent;
                 assert_eq!(several == 0, config.checksum, "configuration {i}, at most {most} segments, {plan:?}");
             }
+        }
+    }
+}
+
+/// "A mapping is fixed" (RFC 8684 §3.3.1): Linux resets a subflow on which data that it has a mapping of comes with another one.
+#[test]
+fn each_byte_of_a_subflow_has_one_mapping_however_often_it_is_sent() {
+    for plan in PLANS {
+        for most in [1, 2, 5, 1000] {
+            let pair = run(config(), plan, |pair| pair.driver.io.max_segments = most);
+            let mut first_sent = BTreeMap::new();
+            let mut again = 0;
+            for packet in pair.sent(Client).filter(|packet| packet.is_data()) {
+                let Some(mapping) = packet.segment.options.dss.and_then(|dss| dss.mapping) else { continue };
+                let (path, seq) = (packet.path, packet.segment.seq);
+                for byte in 0..packet.segment.payload.len() {
+                    let before = first_sent.insert((path, seq.wrapping_add(byte)), mapping);
+                    again += usize::from(before.is_some());
+                    assert!(before.is_none_or(|before| before == mapping), "{before:?} became {mapping:?}");
+                }
+            }
+            assert_eq!(again > 0, plan.loses > 0, "at most {most} segments, {plan:?}");
         }
     }
 }
