@@ -1,7 +1,7 @@
 //! A scenario at a glance: its topology as a drawing, and what its links and connections are set to.
 
 use crate::document::html;
-use crate::table::in_words;
+use crate::table::many_in_words;
 use pathweave_lab::scenario::{Connection, Link, Scenario};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -152,7 +152,7 @@ fn connection_facts(connection: &Connection, scenario: &Scenario) -> String {
         format!("congestion control {}", text("congestion")),
         format!("receive buffer {}", text("receive_buffer")),
         format!("send buffer {}", text("send_buffer")),
-        in_words(connection.host).to_owned(),
+        many_in_words(connection.host),
     ];
     if !connection.engine.mptcp {
         parts.insert(0, "plain TCP".into());

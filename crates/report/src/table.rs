@@ -228,7 +228,7 @@ impl Comparison {
     fn usual_host(&self) -> HostModel {
         let rows = |host: HostModel| self.summaries.iter().filter(|s| s.host == host).count();
         // The last of several largest ones.
-        [HostModel::MptcpOrg, HostModel::Linux, HostModel::Rfc].into_iter().max_by_key(|h| rows(*h)).unwrap_or_default()
+        HostModel::ALL.into_iter().rev().max_by_key(|h| rows(*h)).unwrap_or_default()
     }
 
     /// [`Comparison::label`], with a mark where the row's host differs from that of most.
@@ -246,13 +246,8 @@ impl Comparison {
                 others.push(summary.host);
             }
         }
-        let one = |host: &HostModel| match host {
-            HostModel::Rfc => "an RFC host",
-            HostModel::Linux => "a Linux host",
-            HostModel::MptcpOrg => "an mptcp.org host",
-        };
-        let marked: Vec<&str> = others.iter().map(one).collect();
-        (!marked.is_empty()).then(|| format!("†: on {}, the others on {}", marked.join(" or "), in_words(usual)))
+        let marked: Vec<&str> = others.iter().map(|host| host.in_words()).collect();
+        (!marked.is_empty()).then(|| format!("†: on {}, the others on {}", marked.join(" or "), many_in_words(usual)))
     }
 }
 
@@ -261,13 +256,10 @@ pub(crate) fn host_name(host: HostModel) -> String {
     serde_json::to_value(host).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// A host in words.
-pub(crate) fn in_words(host: HostModel) -> &'static str {
-    match host {
-        HostModel::Rfc => "RFC hosts",
-        HostModel::Linux => "Linux hosts",
-        HostModel::MptcpOrg => "mptcp.org hosts",
-    }
+/// Several such hosts, in words.
+pub(crate) fn many_in_words(host: HostModel) -> String {
+    let one = host.in_words();
+    format!("{}s", one.split_once(' ').map_or(one, |(_, name)| name))
 }
 
 const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,runs,stalled,failed,goodput_mbps,goodput_ci95_mbps,\

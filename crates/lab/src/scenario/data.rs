@@ -5,6 +5,7 @@ use super::link::Link;
 use super::spec;
 use super::traffic::Traffic;
 use crate::middlebox::Middlebox;
+use crate::value_parser::words;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::host::Host;
@@ -169,6 +170,23 @@ pub enum HostModel {
     MptcpOrg,
 }
 
+words!(/// Whose habits a host has.
+HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux, "mptcp-0.9x" => HostModel::MptcpOrg });
+
+impl HostModel {
+    /// All of them, the plainest first.
+    pub const ALL: [HostModel; 3] = [HostModel::Rfc, HostModel::Linux, HostModel::MptcpOrg];
+
+    /// One such host, in words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            HostModel::Rfc => "an RFC host",
+            HostModel::Linux => "a Linux host",
+            HostModel::MptcpOrg => "an mptcp.org host",
+        }
+    }
+}
+
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -282,18 +300,14 @@ impl Connection {
 
     /// The host. One that follows the RFCs can still have a habit of Linux hosts that is a setting of its own.
     fn host(&self) -> Host {
-        if self.host == HostModel::MptcpOrg {
-            return Host::MptcpOrg(MptcpOrgHost {
-                send_buffer_tuning: self.send_buffer_tuning,
-                timer_tick: self.timer_tick,
-            });
+        let Connection { send_buffer_tuning, timer_tick, .. } = *self;
+        let linux = |other_habits| LinuxHost { other_habits, send_buffer_tuning, timer_tick };
+        match self.host {
+            HostModel::Rfc if linux(false) == LinuxHost::NO_HABIT => Host::Rfc,
+            HostModel::Rfc => Host::Linux(linux(false)),
+            HostModel::Linux => Host::Linux(linux(true)),
+            HostModel::MptcpOrg => Host::MptcpOrg(MptcpOrgHost { send_buffer_tuning, timer_tick }),
         }
-        let linux = LinuxHost {
-            other_habits: self.host == HostModel::Linux,
-            send_buffer_tuning: self.send_buffer_tuning,
-            timer_tick: self.timer_tick,
-        };
-        if linux == LinuxHost::NO_HABIT { Host::Rfc } else { Host::Linux(linux) }
     }
 
     /// Every parameter of its scheduler with its value as written, defaults included.

@@ -1,7 +1,7 @@
 //! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
 //! come from here.
 
-use super::data::{Connection, Direction, EndsWith, HostModel, Path, PathMode, Scenario, TraceStart};
+use super::data::{Connection, Direction, EndsWith, HostParser, Path, PathMode, Scenario, TraceStart};
 use super::kinds::{
     AlgorithmParser, JitterParser, LossParser, PacingParser, PathManagerParser, QueueParser, RateParser,
     ReceiveBufferParser, ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
@@ -246,8 +246,6 @@ words!(/// Waiting packets of a link that goes down.
 OnDownParser: OnDown { "hold" => OnDown::Hold, "drop" => OnDown::Drop });
 words!(/// Who sends.
 DirectionParser: Direction { "upload" => Direction::Upload, "download" => Direction::Download });
-words!(/// Whose habits a host has.
-HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux, "mptcp-0.9x" => HostModel::MptcpOrg });
 words!(/// How paths are used.
 PathModeParser: PathMode { "primary" => PathMode::Primary, "backup" => PathMode::Backup, "single" => PathMode::Single });
 words!(/// How quickly a dark path is noticed.

@@ -32,13 +32,11 @@ impl AckHost {
     /// `longest_delay`: of an acknowledgement.
     pub(crate) fn new(host: &Host, longest_delay: Duration) -> Self {
         match host {
-            Host::Rfc => AckHost::Rfc,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) if linux.other_habits => AckHost::Linux(LinuxAcks::new(longest_delay)),
-            #[cfg(feature = "host-linux")]
-            Host::Linux(_) => AckHost::Rfc,
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(_) => AckHost::Linux(LinuxAcks::without_compression(longest_delay)),
+            _ => AckHost::Rfc,
         }
     }
 

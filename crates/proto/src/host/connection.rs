@@ -41,11 +41,11 @@ pub(crate) enum ConnectionHost {
 impl ConnectionHost {
     pub(crate) fn new(host: &Host) -> Self {
         match host {
-            Host::Rfc => ConnectionHost::Rfc,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => ConnectionHost::Linux(LinuxConnection::new(linux)),
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(org) => ConnectionHost::MptcpOrg(MptcpOrgConnection::new(org)),
+            _ => ConnectionHost::Rfc,
         }
     }
 

@@ -53,11 +53,11 @@ impl Host {
     #[inline]
     pub fn tunes_send_buffer(&self) -> bool {
         match self {
-            Host::Rfc => false,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => linux.send_buffer_tuning,
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(org) => org.send_buffer_tuning,
+            _ => false,
         }
     }
 
@@ -65,11 +65,11 @@ impl Host {
     #[inline]
     pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
         match self {
-            Host::Rfc => now + wait,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => linux::time::expiry(linux.timer_tick, now, wait),
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(org) => linux::time::expiry(org.timer_tick, now, wait),
+            _ => now + wait,
         }
     }
 }

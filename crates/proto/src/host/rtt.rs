@@ -17,13 +17,11 @@ pub(crate) enum RttHost {
 impl RttHost {
     pub(crate) fn new(host: &Host) -> Self {
         match host {
-            Host::Rfc => RttHost::Rfc(Duration::ZERO),
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) if linux.other_habits => RttHost::Linux(MeanDeviation::default()),
-            #[cfg(feature = "host-linux")]
-            Host::Linux(_) => RttHost::Rfc(Duration::ZERO),
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(_) => RttHost::Linux(MeanDeviation::default()),
+            _ => RttHost::Rfc(Duration::ZERO),
         }
     }
 

@@ -61,11 +61,11 @@ impl SubflowHost {
     /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
     pub(crate) fn new(host: &Host, cwnd: u32, mss: u32) -> Self {
         match host {
-            Host::Rfc => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) => SubflowHost::Linux(LinuxSubflow::new(linux, cwnd, mss)),
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(org) => SubflowHost::Linux(LinuxSubflow::of_mptcp_org(org, cwnd, mss)),
+            _ => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
         }
     }
 

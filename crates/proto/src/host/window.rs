@@ -68,13 +68,11 @@ pub(crate) enum WindowHost {
 impl WindowHost {
     pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
         match host {
-            Host::Rfc => WindowHost::Rfc,
             #[cfg(feature = "host-linux")]
             Host::Linux(linux) if linux.other_habits => WindowHost::Linux(Shares::new(setting)),
-            #[cfg(feature = "host-linux")]
-            Host::Linux(_) => WindowHost::Rfc,
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(_) => WindowHost::MptcpOrg,
+            _ => WindowHost::Rfc,
         }
     }
 
