@@ -1,4 +1,4 @@
-//! The shape of the code: no file that is too long, and no two rooms of a crate that need each other.
+//! The shape of the code: no file that is too long, and no two rooms of a crate that need each other. It also says how long the files are.
 //!
 //! A room is a folder or a file directly below a crate's `src`. It needs another one when its code names it as `crate::other`,
 //! or names what `lib.rs` takes from it (`pub use other::Thing`). Tests may look everywhere and are left out.
@@ -34,11 +34,15 @@ pub(crate) fn check() -> Result<(), String> {
             }
         }
     }
+    let mut lengths = Vec::new();
     let mut files = 0;
     for folder in ["crates", "tools", "benches", "xtask", "fuzz", "python/src"] {
         for file in sources(&root().join(folder))? {
             let lines = read(&file)?.lines().count();
             files += 1;
+            if !is_test(&file) {
+                lengths.push(lines);
+            }
             if lines > LONGEST {
                 let name = file.strip_prefix(root()).unwrap_or(&file).display();
                 wrong.push(format!("{name} has {lines} lines: {LONGEST} are allowed"));
@@ -49,9 +53,29 @@ pub(crate) fn check() -> Result<(), String> {
         println!(
             "{files} files of at most {LONGEST} lines; {crates} crates whose rooms do not need each other in a circle"
         );
+        println!("{}", distribution(&lengths));
         return Ok(());
     }
     Err(wrong.join("\n"))
+}
+
+/// Whether a file holds tests alone.
+fn is_test(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name == "tests.rs" || name.ends_with("_tests.rs") || file.iter().any(|part| part == "tests")
+}
+
+/// How many files have how many lines.
+fn distribution(lengths: &[usize]) -> String {
+    let within = |least: usize, most: usize| lengths.iter().filter(|l| (least..=most).contains(l)).count();
+    format!(
+        "{} files beside tests: {} with fewer than 50 lines, {} with 50 to 149, {} with 150 to 400, {} with more",
+        lengths.len(),
+        within(0, 49),
+        within(50, 149),
+        within(150, 400),
+        within(401, usize::MAX),
+    )
 }
 
 fn read(file: &Path) -> Result<String, String> {
@@ -224,6 +248,20 @@ fn reach<'a>(needs: &'a Needs, from: &str) -> BTreeSet<&'a String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_counted_by_their_length() {
+        let told = distribution(&[1, 49, 50, 149, 150, 400, 401]);
+        assert_eq!(
+            told,
+            "7 files beside tests: 2 with fewer than 50 lines, 2 with 50 to 149, 2 with 150 to 400, 1 with more"
+        );
+        assert!(
+            is_test(Path::new("src/tests/a.rs"))
+                && is_test(Path::new("src/b_tests.rs"))
+                && !is_test(Path::new("src/testing.rs"))
+        );
+    }
 
     fn rooms(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
         texts.iter().map(|(name, text)| ((*name).to_owned(), code(text))).collect()
