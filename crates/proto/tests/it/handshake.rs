@@ -4,7 +4,7 @@ use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 use pathweave_proto::{ConnectionError, ConnectionEvent, Endpoint, Secrets};
 use pathweave_units::random::Random;
-use pathweave_wire::Flags;
+use pathweave_wire::{Flags, Segment};
 
 #[test]
 fn three_segments_open_a_connection_in_one_and_a_half_round_trips() {
@@ -282,4 +282,23 @@ fn only_the_acknowledgement_of_the_syn_ack_completes_the_handshake() {
             });
         }
     }
+}
+
+/// "If the RST bit is set ... and the ACK was acceptable" (RFC 9293 §3.10.7.3): any other reset was sent by somebody who has not seen the SYN.
+#[test]
+fn a_reset_that_does_not_acknowledge_the_syn_ends_no_handshake() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    let syn = pair.driver.io.log[0].segment.clone();
+    let mut reset = Segment::new(syn.dst, syn.src);
+    for (flags, ack) in [
+        (Flags::RST, syn.seq.wrapping_add(1)),
+        (Flags::RST | Flags::ACK, syn.seq),
+        (Flags::RST | Flags::ACK, syn.seq.wrapping_add(2)),
+    ] {
+        (reset.flags, reset.ack) = (flags, ack);
+        pair.inject(Client, reset.clone());
+        assert_eq!(pair.the(Client).error(), None, "{flags:?} {ack}");
+    }
+    pair.run_until("it opens", ms(100), |p| p.the(Client).is_connected());
 }

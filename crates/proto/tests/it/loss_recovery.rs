@@ -303,3 +303,19 @@ fn an_acknowledgement_that_waited_for_a_hole_is_no_sign_of_reordering() {
     assert!(again.since(start) <= ms(102), "{again:?} after {start:?}\n{}", pair.describe());
     assert_eq!(pair.received(Server), 208 * SEGMENT);
 }
+
+/// A window that the application does not use says nothing of the path, and does not grow (RFC 9293 §3.8.2, RFC 7661 §4).
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    let before = pair.subflow(Client, 0).window.cwnd;
+    for _ in 0..50 {
+        pair.write(Client, 100);
+        pair.run_for(ms(50));
+    }
+    assert_eq!(pair.subflow(Client, 0).window.cwnd, before);
+    pair.write(Client, 1_000_000);
+    pair.run_for(ms(200));
+    assert!(pair.subflow(Client, 0).window.cwnd > before, "one that is used grows");
+}

@@ -423,3 +423,18 @@ fn a_lost_subflow_is_joined_again() {
     pair.write(Client, 1_000_000);
     pair.run_until_received(Server, 1_001_001, secs(10));
 }
+
+/// What came before a failure can still be read, so the connection is there; but it takes no subflow any more.
+#[test]
+fn a_join_to_a_connection_that_has_failed_is_refused() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    pair.driver.applications.apps[1].reads = false;
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let syn = join_syn(&pair, 7000);
+    pair.command(Client, |c, now| c.abort(now));
+    pair.run_for(ms(100));
+    assert!(pair.the(Server).error().is_some());
+    assert_eq!(answer(&mut pair, syn), Some(ResetReason::MptcpError));
+}

@@ -2,6 +2,7 @@
 
 use crate::pair::*;
 use pathweave_proto::connection::PathMeta;
+use pathweave_wire::Flags;
 use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption, ResetReason};
 
 fn removal(packet: &Packet) -> bool {
@@ -113,5 +114,30 @@ fn a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset() {
         assert_eq!(joins, 1);
         pair.write(Client, 1000);
         pair.run_until_received(Server, 1001, secs(1));
+    }
+}
+
+/// A subflow from the first address lives on where it answers, but once it is gone nobody joins that address again.
+#[test]
+fn the_initial_address_is_not_joined_again_after_its_removal() {
+    for removed in [false, true] {
+        let mut pair = Pair::new(&[10, 10], config());
+        pair.connect_with_subflows(2);
+        pair.run_for(ms(500));
+        if removed {
+            let mut forged = pair.forge(Server, 1);
+            forged.options.mptcp.push(MptcpOption::RemoveAddress { ids: AddressIds::one(AddressId(0)) });
+            pair.inject(Client, forged);
+            pair.run_for(secs(1));
+            assert_eq!(pair.usable(Client), 2, "it answers");
+        }
+        let mut reset = pair.forge(Server, 0);
+        reset.flags = Flags::RST;
+        pair.clear_log();
+        pair.inject(Client, reset);
+        pair.run_for(secs(10));
+        let initial = pair.driver.io.paths[0].addresses[1];
+        let joins = pair.sent(Client).filter(|p| p.is_syn() && p.segment.dst.ip() == initial).count();
+        assert_eq!(joins == 0, removed, "{joins} joins");
     }
 }
