@@ -4,6 +4,7 @@ import pickle
 import re
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -208,3 +209,61 @@ def test_a_scenario_may_name_a_registered_scheduler(tmp_path):
         pathweave.unregister("mine")
     given = pathweave.compare(file, schedulers={"mine": Mine}, seeds=1)
     assert given.where(scheduler="mine")[0]["status"] == "completed"
+
+
+def test_no_input_ends_in_anything_but_a_typed_exception():
+    """Mutilated scenarios, settings and calls: nothing else is raised, above all no panic, which would be no `Exception`."""
+    random = Random(1)
+    text = (ROOT / "scenarios/wifi-lte.toml").read_text()
+    junk = [
+        "-1",
+        "1e400",
+        "NaN",
+        "",
+        "\0",
+        "'",
+        '"""',
+        "[[",
+        "9" * 40,
+        "0x",
+        "1s",
+        "{}",
+        "true",
+        "wifi",
+        "auto 1..0",
+        "ü",
+        "-0%",
+    ]
+    tried = refused = 0
+
+    def attempt(work):
+        nonlocal tried, refused
+        tried += 1
+        try:
+            work()
+        except (pathweave.InputError, UnicodeEncodeError):
+            refused += 1
+
+    for _ in range(400):
+        at, end = sorted(random.randrange(len(text)) for _ in range(2))
+        cut = text[:at] + random.choice(junk) + text[min(end, at + random.randrange(40)) :]
+        attempt(lambda cut=cut: Scenario.from_toml(cut).check())
+    keys = [
+        f"{kind}{key}"
+        for kind in ("", "path.", "path.lte.", "connection.")
+        for key in pathweave._native.Document.settings(kind.split(".")[0])
+    ]
+    for key in keys:
+        for value in random.sample(junk, 4):
+            attempt(lambda key=key, value=value: Scenario.builtin("wifi-lte").set(key, value).check())
+    for value in junk:
+        attempt(lambda value=value: pathweave.compare(value, seeds=1))
+        attempt(lambda value=value: pathweave.compare("wifi-lte", schedulers=value, seeds=1, **TINY))
+        attempt(lambda value=value: pathweave.compare("wifi-lte", schedulers="minrtt", against=value, seeds=1, **TINY))
+        attempt(lambda value=value: pathweave.explain("wifi-lte", value, **TINY))
+        attempt(lambda value=value: pathweave.explain("wifi-lte", start=value, **TINY))
+    assert tried > 700
+    assert refused > tried / 2
+
+
+TINY = {"duration": "100ms", "measure_from": "0s"}

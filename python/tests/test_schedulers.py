@@ -242,3 +242,10 @@ def test_arguments_of_decisions_are_checked():
     assert repr(Assign(1, reason="{a_ms} is long", terms={"a_ms": 12.5})) == (
         'Assign(subflow=1, reason="12.5 ms is long")'
     )
+
+
+def test_where_one_run_is_all_an_exception_is_raised_with_its_traceback():
+    with pytest.raises(
+        pathweave.SchedulerError, match=r"(?s)the scheduler failing failed: Traceback.*RuntimeError: no idea"
+    ):
+        pathweave.explain("wifi-lte", Failing, **SHORT)

@@ -4,6 +4,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -246,48 +247,180 @@ import ray
 from ray.cluster_utils import Cluster
 import pathweave
 
-plan, out = sys.argv[1:3]
+plan, out, tasks = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 class Shortest:
     def decide(self, view):
         free = [s for s in view.candidates if s.has_space]
         return min(free, key=lambda s: s.srtt_ms, default=None)
 
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
 ray.init(address=cluster.address, log_to_driver=False)
+assert sum(node["Alive"] for node in ray.nodes()) == 3
 
-killed = []
+at_the_kill = []
 
 def kill():
-    while len(list((Path(out) / "parts").glob("part-*"))) < 4:
-        time.sleep(0.05)
+    while len(list((Path(out) / "parts").glob("part-*"))) < tasks // 2:
+        time.sleep(0.02)
     cluster.remove_node(nodes[0], allow_graceful=False)
-    killed.append(len(pathweave.sweeps.finished(Path(out))))
+    at_the_kill.append(len(pathweave.sweeps.finished(Path(out))))
 
 threading.Thread(target=kill, daemon=True).start()
 try:
     made = pathweave.sweep(plan, out=out, executor="ray", schedulers=[Shortest], task_runs=20, progress=False)
-    Path(out, "said").write_text(f"{made.made} {made.complete} {killed[0] < made.made}")
+    dead = not nodes[0].any_processes_alive()
+    Path(out, "said").write_text(f"{made.made} {made.complete} {at_the_kill[0] < made.made} {dead}")
 finally:
     ray.shutdown()
     cluster.shutdown()
 """
 
 
-def test_a_ray_cluster_loses_a_node(plan, tmp_path):
+def test_a_ray_cluster_of_three_nodes_loses_one_halfway(plan, tmp_path):
     pytest.importorskip("ray")
     runs = many(plan, 60)
     plan.write_text(plan.read_text().replace('"blest"', '"shortest"'))
     out = tmp_path / "out"
     environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     done = subprocess.run(
-        [sys.executable, "-c", RAY, str(plan), str(out)], capture_output=True, text=True, timeout=240, env=environment
+        [sys.executable, "-c", RAY, str(plan), str(out), str(runs // 20)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert (out / "said").read_text() == f"{runs} True True"
+    assert (out / "said").read_text() == f"{runs} True True True"
+    # Nothing is lost and nothing is there twice.
+    parts = [polars.read_parquet(part)["run"].to_list() for part in (out / "parts").glob("part-*")]
+    assert sorted(run for part in parts for run in part) == list(range(runs))
     namespace = {}
     exec(textwrap.dedent(RULE), namespace)
     here = pathweave.sweep(plan, out=tmp_path / "here", schedulers={"shortest": namespace["Shortest"]})
     made = Path(out) / "runs.parquet"
     assert hashlib.sha256(made.read_bytes()).hexdigest() == digest(here)
+
+
+def test_a_task_that_is_given_out_again_is_not_made_again(here, plan, tmp_path):
+    """A worker can be lost between writing its part and saying so: Ray gives its task to another one."""
+    from pathweave import _work
+
+    made = pathweave.sweep(plan, out=tmp_path / "out", task_runs=RUNS)
+    task = _work.Task(
+        made.folder,
+        tuple(range(RUNS)),
+        json.loads((made.folder / "sweep.json").read_text())["plan_hash"],
+        _work.program(),
+        (),
+        1,
+    )
+    part = _work.part_of(made.folder, task.runs)
+    before = part.stat().st_mtime_ns
+    assert _work.work(task) == RUNS
+    assert part.stat().st_mtime_ns == before
+    part.unlink()
+    assert _work.work(task) == RUNS
+    assert part.exists()
+
+
+class Counting(concurrent.futures.ThreadPoolExecutor):
+    """Knows how many tasks it had at once."""
+
+    waiting = most = 0
+
+    def submit(self, function, /, *arguments):
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        future = super().submit(function, *arguments)
+        future.add_done_callback(self.finished)
+        return future
+
+    def finished(self, _):
+        self.waiting -= 1
+
+
+def test_no_more_tasks_are_given_out_than_workers_soon_begin(plan, tmp_path, capsys):
+    pytest.importorskip("tqdm")
+    with Counting(2) as threads:
+        made = pathweave.sweep(plan, out=tmp_path / "out", executor=threads, task_runs=1, progress=True)
+    assert made.complete
+    assert threads.most == 4
+    # So many of all, how long it took, what is left, and how many a second.
+    shown = capsys.readouterr().err
+    assert re.search(rf"small: +\d+%.*\d+/{RUNS} \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ runs/s\]", shown)
+    with Counting(2) as threads:
+        pathweave.sweep(plan, out=tmp_path / "few", executor=threads, task_runs=1, in_flight=1)
+    assert threads.most == 1
+
+
+HELPED = """
+LIMIT = 3
+def usable(subflows):
+    return [s for s in subflows if s.in_flight_segments < LIMIT]
+class Base:
+    def decide(self, view):
+        return min(usable(view.candidates), key=lambda s: s.srtt_ms, default=None)
+class Helped(Base):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("LIMIT = 3", "LIMIT = 4"), ("< LIMIT", "<= LIMIT"), ("s.srtt_ms", "s.rtt_variation_ms")]
+)
+def test_what_a_scheduler_calls_and_names_is_part_of_its_code(tmp_path, monkeypatch, old, new):
+    from pathweave import _work, schedulers
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def code_of(text, name):
+        (tmp_path / f"{name}.py").write_text(text)
+        module = __import__(name)
+        return _work.code(schedulers.describe(module.Helped, "helped"))
+
+    name = hashlib.sha256(new.encode()).hexdigest()[:8]
+    first = code_of(HELPED, f"a{name}")
+    assert code_of(HELPED + "UNRELATED = 1\n", f"b{name}") == first
+    assert code_of(HELPED.replace(old, new), f"c{name}") != first
+
+
+def test_all_digests_are_those_of_the_command(plan, command, tmp_path):
+    """From `compare`, from a sweep by Ray, and from the command: same scenario and seed, same digest."""
+    ray = pytest.importorskip("ray")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        made = pathweave.sweep(plan, out=tmp_path / "out", executor="ray", task_runs=8)
+    finally:
+        ray.shutdown()
+    settings = {"duration": "1s", "measure_from": "0s", "receive_buffer": "40KB"}
+    compared = pathweave.compare("wifi-lte", schedulers="minrtt,blest", seeds=3, **settings)
+    lines = tmp_path / "runs.jsonl"
+    call = [command, "compare", "wifi-lte", "--schedulers", "minrtt,blest", "--seeds", "3", "--jsonl", str(lines)]
+    for setting in ("duration=1s", "measure_from=0s", "connection.receive_buffer=40KB"):
+        call += ["--set", setting]
+    subprocess.run(call, check=True, capture_output=True)
+    by_command = {(run["scheduler"], run["seed"]): run["digest"] for run in map(json.loads, lines.open())}
+    by_python = {(row["scheduler"], row["seed"]): row["digest"] for row in compared.runs.rows()}
+    by_ray = {
+        (r["variant"], r["seed"]): r["digest"] for r in made.to_arrow().to_pylist() if float(r["at_buffer"]) == 40
+    }
+    assert len(by_command) == 12
+    assert by_command == by_python == by_ray
+
+
+def test_the_command_makes_shards_as_the_documentation_says(plan, command, tmp_path):
+    """GNU parallel's call, without GNU parallel."""
+    out = tmp_path / "sweep"
+    shards = [
+        subprocess.Popen(
+            [command, "sweep", str(plan), "--out", str(out), "--resume", "--shard", f"{i}/4"], stdout=subprocess.PIPE
+        )
+        for i in range(1, 5)
+    ]
+    assert [shard.wait(60) for shard in shards] == [0] * 4
+    subprocess.run([command, "sweep", str(plan), "--out", str(out), "--resume"], check=True, capture_output=True)
+    subprocess.run([command, "sweep", str(plan), "--out", str(tmp_path / "whole")], check=True, capture_output=True)
+    assert (out / "runs.jsonl").read_bytes() == (tmp_path / "whole/runs.jsonl").read_bytes()
