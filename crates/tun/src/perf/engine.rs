@@ -221,10 +221,7 @@ pub fn client(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no path has an address of the server's IP version"));
     };
     let clock = Clock::start();
-    let source = match request.up && !request.echo {
-        true => Source::new(request.amount, request.verify, clock.now()),
-        false => Source::nothing(request.verify),
-    };
+    let source = request.source(request.up, clock.now());
     let mut flow = Flow::new(source, Sink::new(Totals::BYTES, request.verify));
     flow.pending.push(Bytes::copy_from_slice(&request.bytes()));
     let client = Client {
@@ -391,10 +388,7 @@ impl Session {
             let _ = endpoint.abort(now, connection);
             return;
         };
-        let source = match request.down && !request.echo {
-            true => Source::new(request.amount, request.verify, now),
-            false => Source::nothing(request.verify),
-        };
+        let source = request.source(request.down, now);
         self.flow = Flow { echo: request.echo, ..Flow::new(source, Sink::new(0, request.verify)) };
         self.request = None;
     }

@@ -90,10 +90,7 @@ pub fn client(
     stream.set_nodelay(true)?;
     let (clock, processor) = (Clock::start(), Processor::now());
     stream.write_all(&request.bytes())?;
-    let mut source = match request.up && !request.echo {
-        true => Source::new(request.amount, request.verify, clock.now()),
-        false => Source::nothing(request.verify),
-    };
+    let mut source = request.source(request.up, clock.now());
     let mut sink = Sink::new(Totals::BYTES, request.verify);
     let mut round_trips = Vec::new();
     if let Some((size, count)) = echo.filter(|_| request.echo) {
@@ -213,10 +210,7 @@ fn serve(mut stream: &TcpStream) -> io::Result<Totals> {
     let Some(request) = Request::read(&bytes) else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the client's first bytes are no request"));
     };
-    let mut source = match request.down && !request.echo {
-        true => Source::new(request.amount, request.verify, clock.now()),
-        false => Source::nothing(request.verify),
-    };
+    let mut source = request.source(request.down, clock.now());
     let mut sink = Sink::new(0, request.verify);
     let progress = Progress::default();
     if request.echo {

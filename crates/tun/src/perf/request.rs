@@ -1,6 +1,7 @@
 //! What client and server tell each other beside the data.
 
-use pathweave_units::Duration;
+use super::Source;
+use pathweave_units::{Duration, Instant};
 
 /// The first bytes of a connection: what it is for, in which version.
 const MAGIC: [u8; 8] = *b"pwperf01";
@@ -38,6 +39,14 @@ pub struct Request {
 impl Request {
     /// Its length on the wire, bytes.
     pub const BYTES: usize = 32;
+
+    /// What an end sends from `now` on. `sends`: the direction is asked for; with echo nothing is sent by itself.
+    pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
+        match sends && !self.echo {
+            true => Source::new(self.amount, self.verify, now),
+            false => Source::nothing(self.verify),
+        }
+    }
 
     /// As the client sends it.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
