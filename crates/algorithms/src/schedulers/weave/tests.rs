@@ -80,7 +80,7 @@ fn an_unused_path_is_refreshed_with_a_copy() {
 }
 
 #[test]
-fn the_head_is_repeated_once_where_it_is_overdue() {
+fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(2);
     bench.map.assign(seg(0)..seg(2), SubflowId(1));
     bench.sub(1).window.unacked = 2;
@@ -91,6 +91,7 @@ fn the_head_is_repeated_once_where_it_is_overdue() {
     assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
     bench.now += Duration::from_millis(101);
     assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+    assert_eq!(bench.step(&mut weave), Some((0, 1..2)));
     assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "once");
 }
 
