@@ -299,3 +299,27 @@ fn after_an_mp_fail_nothing_comes_again() {
     assert_eq!(pair.data(Client).map(|p| u64::from(p.len())).sum::<u64>(), 3000);
     assert!(pair.the(Client).is_mptcp(), "it is not answered");
 }
+
+/// A DATA_FIN without data has a checksum too, of its pseudo-header (RFC 8684 §3.3.1): a wrong one is no end of the stream.
+#[test]
+fn a_wrong_one_of_a_data_fin_resets_the_subflow_and_another_brings_the_end() {
+    let mut pair = Pair::new(&[10, 40], with_checksums());
+    pair.connect_with_subflows(2);
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let mut edited = false;
+    pair.script(move |p| {
+        if p.from == Client && p.is_data_fin() && !edited {
+            edited = true;
+            let mapping = p.segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut());
+            let checksum = mapping.and_then(|mapping| mapping.checksum.as_mut()).expect("checksums are in use");
+            *checksum ^= 1;
+        }
+        Fate::Pass
+    });
+    pair.close(Client);
+    let reason = |p: &Packet| p.has_option(|o| matches!(o, MptcpOption::Reset { reason: ResetReason::Middlebox, .. }));
+    pair.run_until("a reset", ms(50), |p| p.sent(Server).any(|p| p.is_rst() && reason(p)));
+    assert!(!pair.the(Server).at_end(), "it was not believed");
+    pair.run_until("the end has come on the other path", secs(5), |p| p.the(Server).at_end());
+}

@@ -302,3 +302,21 @@ fn a_reset_that_does_not_acknowledge_the_syn_ends_no_handshake() {
     }
     pair.run_until("it opens", ms(100), |p| p.the(Client).is_connected());
 }
+
+/// RFC 5961 §3.2 holds before the handshake is complete too.
+#[test]
+fn a_reset_beside_the_exact_number_ends_no_half_open_connection() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    pair.run_for(ms(15));
+    let syn = pair.driver.io.log[0].segment.clone();
+    let mut reset = Segment::new(syn.src, syn.dst);
+    reset.flags = Flags::RST;
+    for beside in [0, 2, 1000] {
+        reset.seq = syn.seq.wrapping_add(beside);
+        pair.inject(Server, reset.clone());
+    }
+    pair.run_until("it opens", ms(100), |p| p.the(Client).is_connected());
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1000, secs(1));
+}

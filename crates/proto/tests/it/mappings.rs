@@ -317,3 +317,21 @@ fn one_mapping_may_cover_many_segments() {
         assert_eq!(pair.received(Server), at + 1000);
     }
 }
+
+/// The numbers of the first subflow would be those of the stream so far, but another subflow lives.
+#[test]
+fn an_infinite_mapping_on_the_first_of_several_subflows_is_reset() {
+    let mut pair = two_paths();
+    let mut sent = false;
+    pair.script(move |p| {
+        if is_mapped_data(p, 0) && !sent {
+            sent = true;
+            mapping(p).expect("mapped").len = 0;
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 500);
+    pair.run_until_received(Server, 501, secs(3));
+    assert_eq!(reset(&pair, Server, 0).map(|(reason, _)| reason), Some(ResetReason::MptcpError));
+    assert!(pair.the(Server).is_mptcp());
+}
