@@ -120,6 +120,9 @@ pub(super) fn build(
     Ok(World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic: sources })
 }
 
+/// A path's way from the client, and the way back.
+pub type Ways = (RouteId, RouteId);
+
 /// A scenario's links with their changes, and of each path the way from the client and the way back. Packets may be of any kind.
 ///
 /// # Errors
@@ -128,7 +131,7 @@ pub fn network<P: Packet + Clone>(
     scenario: &Scenario,
     seed: u64,
     files: &dyn Files,
-) -> Result<(Network<P>, Vec<(RouteId, RouteId)>), BuildError> {
+) -> Result<(Network<P>, Vec<Ways>), BuildError> {
     let mut network = Network::new();
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
     for link in &scenario.links {

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use wires::{OneHost, ThroughBytes, Wires};
 
 pub(crate) use build::path_of;
-pub use build::{BuildError, network};
+pub use build::{BuildError, Ways, network};
 pub use meter::Measured;
 pub use wires::{Capture, HostCapture, HostPacket};
 
