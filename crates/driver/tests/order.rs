@@ -138,11 +138,13 @@ fn timers_come_after_packets_and_applications_by_themselves_after_timers() {
     let (mut driver, log) = driver();
     let due = connecting(&mut driver);
     log.borrow_mut().clear();
-    driver.io.device.arriving.push_back(stray(1));
+    let (to, mut segment) = stray(1);
+    segment.src.set_port(9);
+    driver.io.device.arriving.push_back((to, segment));
     driver.applications.timers = [Some(due), Some(due)];
     let next = driver.step(due);
     assert!(matches!(next, Ok(Some(next)) if next > due), "all is done: {next:?}");
-    // A connection that waits for the answer to its SYN resets an acknowledgement of something else.
+    // The acknowledgement is of another port than that of the connection, whose own timer stays as it was.
     let packets = [Receive(1), Send(1), Serve(1), Quiet(1)];
     let timers = [Send(0), Serve(0), Quiet(0), Send(1), Serve(1), Quiet(1)];
     let applications = [Act(0), Serve(0), Quiet(0), Act(1), Serve(1), Quiet(1)];
