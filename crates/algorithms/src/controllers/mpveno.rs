@@ -1,5 +1,5 @@
 //! `mpveno`: Veno on several paths; Le, "Improving the performance of multipath congestion control over wireless networks", ATC
-//! 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13), on Veno of Fu and Liew 2003 ([`super::mveno::Backlog`]).
+//! 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13), on Veno of Fu and Liew 2003 ([`super::mveno`]).
 //!
 //! The backlog that all subflows together may have is β; subflow r's part of it is that of its rate.
 //!

@@ -1,6 +1,6 @@
 //! `mveno`: coupled Veno for wireless paths; Dong, Wang, Huang, Wang and Min, "Performance Enhancement of Multipath TCP for
 //! Wireless Communications With Multiple Radio Interfaces", IEEE Transactions on Communications 2016, on Veno of Fu and Liew
-//! 2003 ([`Backlog`], which `mpveno` shares).
+//! 2003 (`Backlog`, which `mpveno` shares).
 //!
 //! The decrease is Veno's: a loss at a backlog N < β takes a fifth of the window away, else half. The increase is coupled: an
 //! acknowledged segment adds δ_r/w_r, while N ≥ β half of that.

@@ -36,8 +36,8 @@ impl Connection {
             }
         };
         let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
-        if ack > self.sender.map.assigned_end() + fin {
-            // Beyond what any subflow was given: ignored.
+        if ack > self.sender.map.given_end() + fin {
+            // Beyond what any subflow was ever given: ignored.
             return;
         }
         if changes.una_advanced() {

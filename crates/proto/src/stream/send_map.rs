@@ -23,6 +23,8 @@ pub struct SendMap {
     /// Assigned spans: sorted, disjoint, not empty; neighbours with equal owners are one.
     spans: VecDeque<Span>,
     assigned_bytes: u64,
+    /// The end of all that any subflow was ever given, be it taken back since.
+    given_end: DataSeq,
 }
 
 impl SendMap {
@@ -41,6 +43,10 @@ impl SendMap {
     /// The end of the highest assigned span: what TCP calls SND.NXT.
     pub fn assigned_end(&self) -> DataSeq {
         self.spans.back().map_or(self.first_unacked, |s| s.end)
+    }
+    /// The end of all that any subflow was ever given. What a lost subflow carried may be assigned to nobody now, and still arrive.
+    pub fn given_end(&self) -> DataSeq {
+        self.given_end
     }
     /// Written bytes that no subflow was ever given.
     pub fn unassigned_bytes(&self) -> u64 {
@@ -116,6 +122,7 @@ impl SendMap {
         if start >= end {
             return;
         }
+        self.given_end = self.given_end.max(end);
         if self.assigned_end() <= start {
             self.assigned_bytes += end.since(start);
             let owners = SubflowSet::only(subflow);
