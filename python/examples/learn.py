@@ -25,7 +25,7 @@ SETTINGS = {"connection.receive_buffer": "200KB"}
 # Training: short runs, of seeds that the evaluation does not have.
 TRAINING = {"duration": "4s", "measure_from": "0s"}
 ROUNDS, TRIED, KEPT = 5, 12, 3
-UNSEEN = range(1001, 1021)
+UNSEEN = range(5001, 5021)
 
 SUBFLOWS = 2
 COLUMN = {name: number for number, name in enumerate(PER_SUBFLOW)}

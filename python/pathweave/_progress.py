@@ -35,8 +35,9 @@ class Bar:
             self._bar.update(finished)
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Shows the last state, which a quick sweep reaches before the bar's next update is due, and takes the bar away."""
         if self._bar is not None:
+            self._bar.refresh()
             self._bar.close()
 
 

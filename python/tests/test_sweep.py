@@ -349,7 +349,7 @@ def test_no_more_tasks_are_given_out_than_workers_soon_begin(plan, tmp_path, cap
     assert threads.most == 4
     # So many of all, how long it took, what is left, and how many a second.
     shown = capsys.readouterr().err
-    assert re.search(rf"small: +\d+%.*\d+/{RUNS} \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ runs/s\]", shown)
+    assert re.search(rf"small: 100%.*{RUNS}/{RUNS} \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ runs/s\]", shown)
     with Counting(2) as threads:
         pathweave.sweep(plan, out=tmp_path / "few", executor=threads, task_runs=1, in_flight=1)
     assert threads.most == 1
