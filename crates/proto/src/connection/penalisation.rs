@@ -10,8 +10,8 @@ use crate::host::mptcp_org::{
     penalisation::{self, Holder, Trigger},
 };
 use crate::scheduler::{Assign, Reason, SubflowView, WindowUse};
-#[cfg(feature = "host-mptcp-org")]
-use crate::seq::SubflowId;
+use crate::seq::{DataSeq, SubflowId};
+use core::ops::Range;
 use pathweave_units::Instant;
 
 /// The window is halved, and the threshold is set to it.
@@ -51,16 +51,9 @@ impl Connection {
             .min_by_key(|s| s.rtt.smoothed_or_zero())
             .map(|s| (s.id, u64::from(s.mss)));
         let Some((fast, mss)) = fast else { return false };
-        let assign = Assign {
-            subflow: fast,
-            range: first..span.end.min(first + mss),
-            window: WindowUse::Respect,
-            reason: Reason::new("opportunistic retransmission of the blocking segment"),
-        };
-        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
-        let reason = assign.reason;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow: fast, range, reason });
-        self.counters.opportunistic_retransmissions += 1;
+        if !self.resend_blocking(now, views, fast, first..span.end.min(first + mss)) {
+            return false;
+        }
         if let Some(subflow) = self.subflows.get_mut(slow_id)
             && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
         {
@@ -70,6 +63,23 @@ impl Connection {
             let cwnd = subflow.tcp.window().cwnd;
             self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow_id, cwnd });
         }
+        true
+    }
+
+    /// Sends the segment that holds the connection up on `fast` too. Returns whether it was sent.
+    fn resend_blocking(
+        &mut self,
+        now: Instant,
+        views: &mut [SubflowView],
+        fast: SubflowId,
+        range: Range<DataSeq>,
+    ) -> bool {
+        let reason = Reason::new("opportunistic retransmission of the blocking segment");
+        let assign = Assign { subflow: fast, range, window: WindowUse::Respect, reason };
+        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
+        let reason = assign.reason;
+        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow: fast, range, reason });
+        self.counters.opportunistic_retransmissions += 1;
         true
     }
 
@@ -93,20 +103,7 @@ impl Connection {
         if let Some((slow, _)) = slow {
             self.penalise_as_mptcp_org(now, slow, fast);
         }
-        if !resends {
-            return false;
-        }
-        let assign = Assign {
-            subflow: fast,
-            range: first..span.end.min(first + mss),
-            window: WindowUse::Respect,
-            reason: Reason::new("opportunistic retransmission of the blocking segment"),
-        };
-        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
-        let reason = assign.reason;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow: fast, range, reason });
-        self.counters.opportunistic_retransmissions += 1;
-        true
+        resends && self.resend_blocking(now, views, fast, first..span.end.min(first + mss))
     }
 
     /// What holds the connection back, if anything does.
