@@ -1,7 +1,7 @@
 //! The bound: what no scheduler can exceed in the long run.
 
 use crate::scenario::{Connection, Direction, HostModel, Link, Rate, Scenario};
-use pathweave_netsim::{Jitter, Loss, LossPosition};
+use pathweave_netsim::{Jitter, LossPosition};
 use pathweave_proto::config::ReceiveBuffer;
 
 /// IPv4 and TCP headers without options, bytes.
@@ -125,11 +125,7 @@ fn path(scenario: &Scenario, connection: &Connection, index: usize) -> Option<Pa
 
 /// The share of the packets that no random loss takes.
 fn survivors(link: &Link) -> f64 {
-    match link.settings.loss {
-        Loss::None => 1.0,
-        Loss::Bernoulli(p) => 1.0 - p.get(),
-        Loss::GilbertElliott(chain) => 1.0 - chain.stationary_loss(),
-    }
+    1.0 - link.settings.loss.share()
 }
 
 /// Seconds; `None` where the link changes or where there is no such thing.

@@ -19,6 +19,17 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
 }
 
+impl Loss {
+    /// The long-run share of lost packets.
+    pub fn share(&self) -> f64 {
+        match self {
+            Loss::None => 0.0,
+            Loss::Bernoulli(p) => p.get(),
+            Loss::GilbertElliott(chain) => chain.stationary_loss(),
+        }
+    }
+}
+
 /// Parameters of the Gilbert–Elliott chain. It starts in the good state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GilbertElliott {
