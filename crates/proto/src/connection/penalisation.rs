@@ -58,10 +58,7 @@ impl Connection {
             && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
         {
             subflow.penalised_at = Some(now);
-            subflow.tcp.penalise(paper_halves);
-            self.counters.penalisations += 1;
-            let cwnd = subflow.tcp.window().cwnd;
-            self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow_id, cwnd });
+            self.penalise(now, slow_id, paper_halves);
         }
         true
     }
@@ -83,7 +80,16 @@ impl Connection {
         true
     }
 
-    /// The kernel's, with its rules in [`penalisation`].
+    /// Halves the window of `slow`.
+    fn penalise(&mut self, now: Instant, slow: SubflowId, halve: fn(&mut Window)) {
+        let Some(subflow) = self.subflows.get_mut(slow) else { return };
+        subflow.tcp.penalise(halve);
+        let cwnd = subflow.tcp.window().cwnd;
+        self.counters.penalisations += 1;
+        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow, cwnd });
+    }
+
+    /// As the kernel of mptcp.org does it; its rules are in [`penalisation`].
     #[cfg(feature = "host-mptcp-org")]
     fn unblock_as_mptcp_org(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
         let Some(trigger) = self.trigger() else { return false };
@@ -101,7 +107,11 @@ impl Connection {
         let slow = holders().next().filter(|(_, holder)| penalisation::penalises(now, trigger, srtt, last, holder));
         let resends = !owners.contains(fast) && penalisation::resends(srtt, holders().map(|(_, holder)| holder));
         if let Some((slow, _)) = slow {
-            self.penalise_as_mptcp_org(now, slow, fast);
+            // The kernel keeps the time with the subflow on whose behalf it penalises.
+            if let Some(fast) = self.subflows.get_mut(fast) {
+                fast.penalised_at = Some(now);
+            }
+            self.penalise(now, slow, penalisation::halve);
         }
         resends && self.resend_blocking(now, views, fast, first..span.end.min(first + mss))
     }
@@ -124,18 +134,5 @@ impl Connection {
         let tcp = &self.subflows.get(id)?.tcp;
         let srtt = tcp.rtt().srtt().unwrap_or(pathweave_units::Duration::ZERO);
         Some((id, Holder { srtt, cwnd: tcp.window().cwnd, open: tcp.is_open() }))
-    }
-
-    /// `fast` remembers when it made `slow` be penalised.
-    #[cfg(feature = "host-mptcp-org")]
-    fn penalise_as_mptcp_org(&mut self, now: Instant, slow: SubflowId, fast: SubflowId) {
-        if let Some(fast) = self.subflows.get_mut(fast) {
-            fast.penalised_at = Some(now);
-        }
-        let Some(subflow) = self.subflows.get_mut(slow) else { return };
-        subflow.tcp.penalise(penalisation::halve);
-        let cwnd = subflow.tcp.window().cwnd;
-        self.counters.penalisations += 1;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow, cwnd });
     }
 }
