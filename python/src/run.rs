@@ -6,6 +6,7 @@ use crate::scenario::Document;
 use crate::scheduler::registry;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
+use pathweave_proto::parameter::Described;
 use pathweave_runner::{Failure, Outcome, Plan, Request, Source, TELLING, Watch, caught, execute, plans, simulate};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,29 +123,26 @@ pub(crate) fn default_schedulers() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn listing<'py>(py: Python<'py>, what: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let registry = Registry::builtin();
-    let entry =
-        |name: &str, source: &str, summary: &str, parameters: Vec<pathweave_proto::parameter::Parameter<'_>>| {
+    let entry = |algorithm: &dyn Described| {
+        let dictionary = PyDict::new(py);
+        dictionary.set_item("name", algorithm.name())?;
+        dictionary.set_item("source", algorithm.source())?;
+        dictionary.set_item("summary", algorithm.summary())?;
+        let parameters = algorithm.parameters().into_iter().map(|p| {
             let dictionary = PyDict::new(py);
-            dictionary.set_item("name", name)?;
-            dictionary.set_item("source", source)?;
-            dictionary.set_item("summary", summary)?;
-            let parameters = parameters.into_iter().map(|p| {
-                let dictionary = PyDict::new(py);
-                dictionary.set_item("name", p.name)?;
-                dictionary.set_item("takes", p.kind.to_string())?;
-                dictionary.set_item("unit", p.unit)?;
-                dictionary.set_item("default", p.default)?;
-                dictionary.set_item("description", p.description)?;
-                Ok(dictionary)
-            });
-            dictionary.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
+            dictionary.set_item("name", p.name)?;
+            dictionary.set_item("takes", p.kind.to_string())?;
+            dictionary.set_item("unit", p.unit)?;
+            dictionary.set_item("default", p.default)?;
+            dictionary.set_item("description", p.description)?;
             Ok(dictionary)
-        };
+        });
+        dictionary.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
+        Ok(dictionary)
+    };
     match what {
-        "schedulers" => {
-            registry.schedulers().iter().map(|f| entry(f.name(), f.source(), f.summary(), f.parameters())).collect()
-        }
-        _ => registry.controllers().iter().map(|f| entry(f.name(), f.source(), f.summary(), f.parameters())).collect(),
+        "schedulers" => registry.schedulers().iter().map(|factory| entry(factory.as_ref())).collect(),
+        _ => registry.controllers().iter().map(|factory| entry(factory.as_ref())).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::answer::{decision, word};
 use crate::view::{Event, View};
 use pathweave_algorithms::Registry;
-use pathweave_proto::parameter::{Kind, Parameter, ParameterError, Values};
+use pathweave_proto::parameter::{Described, Kind, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{
     Decision, Event as CoreEvent, Quantity, Scheduler, SchedulerFactory, View as CoreView,
 };
@@ -114,7 +114,7 @@ impl fmt::Debug for Factory {
     }
 }
 
-impl SchedulerFactory for Factory {
+impl Described for Factory {
     fn name(&self) -> &str {
         &self.name
     }
@@ -141,6 +141,9 @@ impl SchedulerFactory for Factory {
         };
         self.parameters.iter().map(parameter).collect()
     }
+}
+
+impl SchedulerFactory for Factory {
     fn queues(&self) -> bool {
         self.queues
     }

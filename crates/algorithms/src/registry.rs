@@ -5,7 +5,7 @@
 
 use crate::{controllers, schedulers};
 use pathweave_proto::congestion::{ChosenController, ControllerEntry, ControllerFactory};
-use pathweave_proto::parameter::ParameterError;
+use pathweave_proto::parameter::{Described, ParameterError};
 use pathweave_proto::scheduler::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
 use std::sync::Arc;
 
@@ -83,18 +83,14 @@ impl Registry {
     /// With one more scheduler; one of the same name is replaced.
     #[must_use]
     pub fn with_scheduler(mut self, factory: impl Into<Arc<dyn SchedulerFactory>>) -> Self {
-        let factory = factory.into();
-        self.schedulers.retain(|other| other.name() != factory.name());
-        self.schedulers.push(factory);
+        add(&mut self.schedulers, factory.into());
         self
     }
 
     /// With one more controller; one of the same name is replaced.
     #[must_use]
     pub fn with_controller(mut self, factory: impl Into<Arc<dyn ControllerFactory>>) -> Self {
-        let factory = factory.into();
-        self.controllers.retain(|other| other.name() != factory.name());
-        self.controllers.push(factory);
+        add(&mut self.controllers, factory.into());
         self
     }
 
@@ -113,10 +109,7 @@ impl Registry {
     /// # Errors
     /// Where there is none; the error lists all names.
     pub fn scheduler(&self, name: &str) -> Result<&Arc<dyn SchedulerFactory>, ParameterError> {
-        self.schedulers.iter().find(|factory| factory.name() == name).ok_or_else(|| {
-            let names: Vec<_> = self.schedulers.iter().map(|factory| factory.name()).collect();
-            ParameterError { name: "scheduler".into(), value: name.into(), allowed: names.join(", ") }
-        })
+        named(&self.schedulers, "scheduler", name)
     }
 
     /// The controller called `name`.
@@ -124,10 +117,7 @@ impl Registry {
     /// # Errors
     /// Where there is none; the error lists all names.
     pub fn controller(&self, name: &str) -> Result<&Arc<dyn ControllerFactory>, ParameterError> {
-        self.controllers.iter().find(|factory| factory.name() == name).ok_or_else(|| {
-            let names: Vec<_> = self.controllers.iter().map(|factory| factory.name()).collect();
-            ParameterError { name: "congestion".into(), value: name.into(), allowed: names.join(", ") }
-        })
+        named(&self.controllers, "congestion", name)
     }
 
     /// The scheduler called `name` with its defaults, overridden by `given` (name and value as written), for a connection's settings.
@@ -149,6 +139,24 @@ impl Registry {
     ) -> Result<ChosenController, ParameterError> {
         ChosenController::new(Arc::clone(self.controller(name)?), given)
     }
+}
+
+/// Replaces the one of the same name, if there is one.
+fn add<F: Described + ?Sized>(factories: &mut Vec<Arc<F>>, factory: Arc<F>) {
+    factories.retain(|other| other.name() != factory.name());
+    factories.push(factory);
+}
+
+/// `setting` is what the name was given for.
+fn named<'a, F: Described + ?Sized>(
+    factories: &'a [Arc<F>],
+    setting: &str,
+    name: &str,
+) -> Result<&'a Arc<F>, ParameterError> {
+    factories.iter().find(|factory| factory.name() == name).ok_or_else(|| {
+        let names: Vec<_> = factories.iter().map(|factory| factory.name()).collect();
+        ParameterError { name: setting.into(), value: name.into(), allowed: names.join(", ") }
+    })
 }
 
 #[cfg(test)]

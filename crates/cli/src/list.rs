@@ -3,7 +3,7 @@
 use crate::args::{ListOptions, Listed};
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{BUILTIN, Variant, builtin};
-use pathweave_proto::parameter::Parameter;
+use pathweave_proto::parameter::{Described, Parameter};
 use pathweave_runner::Failure;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -17,6 +17,17 @@ struct Item {
     source: String,
     summary: String,
     parameters: Vec<ParameterItem>,
+}
+
+impl Item {
+    fn of(algorithm: &dyn Described) -> Self {
+        Item {
+            name: algorithm.name().into(),
+            source: algorithm.source().into(),
+            summary: algorithm.summary().into(),
+            parameters: algorithm.parameters().iter().map(ParameterItem::of).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -56,26 +67,21 @@ pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<ExitCod
 }
 
 fn items(what: Listed, registry: &Registry) -> Vec<Item> {
-    let item = |name: &str, source: &str, summary: &str, parameters: &[Parameter<'_>]| Item {
-        name: name.into(),
-        source: source.into(),
-        summary: summary.into(),
-        parameters: parameters.iter().map(ParameterItem::of).collect(),
-    };
     match what {
-        Listed::Schedulers => {
-            registry.schedulers().iter().map(|f| item(f.name(), f.source(), f.summary(), &f.parameters())).collect()
-        }
-        Listed::Controllers => {
-            registry.controllers().iter().map(|f| item(f.name(), f.source(), f.summary(), &f.parameters())).collect()
-        }
+        Listed::Schedulers => registry.schedulers().iter().map(|factory| Item::of(factory.as_ref())).collect(),
+        Listed::Controllers => registry.controllers().iter().map(|factory| Item::of(factory.as_ref())).collect(),
         Listed::Scenarios => {
             // The built-in ones name built-in algorithms, whatever the registry in use holds.
             let registry = Registry::builtin();
             let read = |name: &str| builtin(name)?.scenario(&registry, &Variant::AsWritten).ok();
-            let of = |(name, _): &(&str, &str)| match read(name) {
-                Some(scenario) => item(name, &scenario.source, &scenario.description, &[]),
-                None => item(name, "", "", &[]),
+            let of = |(name, _): &(&str, &str)| {
+                let scenario = read(name);
+                Item {
+                    name: (*name).into(),
+                    source: scenario.as_ref().map(|s| s.source.clone()).unwrap_or_default(),
+                    summary: scenario.map(|s| s.description).unwrap_or_default(),
+                    parameters: Vec::new(),
+                }
             };
             BUILTIN.iter().map(of).collect()
         }

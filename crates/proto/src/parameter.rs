@@ -1,4 +1,5 @@
-//! Parameters of schedulers and congestion controllers: declared once, settable from scenarios and the command line.
+//! What is known of a scheduler or a congestion controller before it is made: its name, its texts and its parameters, which are
+//! declared once and can be set from scenarios and the command line.
 
 use core::fmt;
 use pathweave_units::Duration;
@@ -73,6 +74,21 @@ pub struct Parameter<'a> {
     pub description: &'a str,
     /// Where the default comes from.
     pub source: &'a str,
+}
+
+/// What listings say of an algorithm. Whoever finds it by name needs no more.
+pub trait Described: fmt::Debug + Send + Sync {
+    /// Its name in scenarios and on the command line.
+    fn name(&self) -> &str;
+
+    /// The RFC, the paper and equation, or the stack it is from.
+    fn source(&self) -> &str;
+
+    /// What it does, in one line.
+    fn summary(&self) -> &str;
+
+    /// Its parameters.
+    fn parameters(&self) -> Vec<Parameter<'_>>;
 }
 
 /// A parameter's value.

@@ -6,7 +6,7 @@ use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::parameter::{Parameter, ParameterError, Values};
+use pathweave_proto::parameter::{Described, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{
     Assign, ChosenScheduler, Decision, Reason, Scheduler, SchedulerFactory, View, WindowUse,
 };
@@ -81,7 +81,7 @@ struct FromScriptFactory {
     script: Script,
 }
 
-impl SchedulerFactory for FromScriptFactory {
+impl Described for FromScriptFactory {
     fn name(&self) -> &str {
         "script"
     }
@@ -94,6 +94,9 @@ impl SchedulerFactory for FromScriptFactory {
     fn parameters(&self) -> Vec<Parameter<'_>> {
         Vec::new()
     }
+}
+
+impl SchedulerFactory for FromScriptFactory {
     fn queues(&self) -> bool {
         self.queues
     }

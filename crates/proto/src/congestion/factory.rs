@@ -1,27 +1,14 @@
 //! What makes congestion controllers, and what is known of one before it is made.
 
 use super::Controller;
-use crate::parameter::{Parameter, ParameterError, Values};
-use core::fmt;
+use crate::parameter::{Described, Parameter, ParameterError, Values};
 use std::sync::Arc;
 
 /// Makes controllers of one kind, one for each subflow.
 ///
 /// A controller that is written in Rust declares a constant [`ControllerEntry`]. What comes to life while the program runs implements
 /// this itself: its texts can be its own, and it can hold state that its controllers share.
-pub trait ControllerFactory: fmt::Debug + Send + Sync {
-    /// The controller's name in scenarios and on the command line.
-    fn name(&self) -> &str;
-
-    /// RFC or paper.
-    fn source(&self) -> &str;
-
-    /// What it does, in one line.
-    fn summary(&self) -> &str;
-
-    /// Its parameters.
-    fn parameters(&self) -> Vec<Parameter<'_>>;
-
+pub trait ControllerFactory: Described {
     /// It looks at the connection's other subflows.
     fn coupled(&self) -> bool;
 
@@ -49,7 +36,7 @@ pub struct ControllerEntry {
     pub build: fn(&Values) -> Result<Box<dyn Controller>, ParameterError>,
 }
 
-impl ControllerFactory for ControllerEntry {
+impl Described for ControllerEntry {
     fn name(&self) -> &str {
         self.name
     }
@@ -62,6 +49,9 @@ impl ControllerFactory for ControllerEntry {
     fn parameters(&self) -> Vec<Parameter<'_>> {
         self.parameters.to_vec()
     }
+}
+
+impl ControllerFactory for ControllerEntry {
     fn coupled(&self) -> bool {
         self.coupled
     }

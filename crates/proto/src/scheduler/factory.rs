@@ -1,8 +1,7 @@
 //! What makes schedulers, and what is known of one before it is made.
 
 use super::Scheduler;
-use crate::parameter::{Parameter, ParameterError, Values};
-use core::fmt;
+use crate::parameter::{Described, Parameter, ParameterError, Values};
 use std::sync::Arc;
 
 /// Makes schedulers of one kind, one for each connection.
@@ -10,19 +9,7 @@ use std::sync::Arc;
 /// A rule that is written in Rust declares a constant [`SchedulerEntry`]. What comes to life while the program runs, such as a rule in
 /// another language or one that plays back a script, implements this itself: its texts can be its own, and it can hold state that
 /// its schedulers share.
-pub trait SchedulerFactory: fmt::Debug + Send + Sync {
-    /// The scheduler's name in scenarios and on the command line.
-    fn name(&self) -> &str;
-
-    /// Paper and equation, or the stack it is from.
-    fn source(&self) -> &str;
-
-    /// What it does, in one line.
-    fn summary(&self) -> &str;
-
-    /// Its parameters.
-    fn parameters(&self) -> Vec<Parameter<'_>>;
-
+pub trait SchedulerFactory: Described {
     /// It assigns beyond congestion windows by design.
     fn queues(&self) -> bool;
 
@@ -55,7 +42,7 @@ pub struct SchedulerEntry {
     pub build: fn(&Values) -> Result<Box<dyn Scheduler>, ParameterError>,
 }
 
-impl SchedulerFactory for SchedulerEntry {
+impl Described for SchedulerEntry {
     fn name(&self) -> &str {
         self.name
     }
@@ -68,6 +55,9 @@ impl SchedulerFactory for SchedulerEntry {
     fn parameters(&self) -> Vec<Parameter<'_>> {
         self.parameters.to_vec()
     }
+}
+
+impl SchedulerFactory for SchedulerEntry {
     fn queues(&self) -> bool {
         self.queues
     }

@@ -7,7 +7,7 @@ use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::host::Host;
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::parameter::{Kind, Parameter, ParameterError, Values};
+use pathweave_proto::parameter::{Described, Kind, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{
     BlockedBy, ChosenScheduler, Decision, Event, Reason, Scheduler, SchedulerFactory, View,
 };
@@ -168,7 +168,7 @@ impl Patient {
     }
 }
 
-impl SchedulerFactory for Patient {
+impl Described for Patient {
     fn name(&self) -> &str {
         &self.name
     }
@@ -188,6 +188,9 @@ impl SchedulerFactory for Patient {
             source: "tests",
         }]
     }
+}
+
+impl SchedulerFactory for Patient {
     fn queues(&self) -> bool {
         false
     }
