@@ -30,16 +30,15 @@
 //!
 //! # Deviations
 //!
-//! * One blocking that lasts longer than srtt_F counts once for each. At λ = 0 the rule is `minrtt`'s. With `pr` λ gets
-//!   there wherever srtt_S is several times srtt_F: a blocking ends within srtt_F, and fewer than half of the periods have one
-//!   (`docs/notes/blest-lambda.md`).
-//! * Lockout: a subflow that carries nothing measures nothing. What S's queue once made of its round-trip time stays, and
-//!   while λ stays up S may be skipped for good, though its queue is empty by now (`delta=0` gives up 3G in `wlan-3g` with
-//!   a window of 8 MiB). The paper does not say how such a subflow is tried again.
-//! * All segments that the rule lets S take are given in one decision; solving it for inflight_S gives the same as
-//!   asking for each.
-//! * With three and more subflows S is compared with the fastest one only, and when it is skipped no slower one is
-//!   tried.
+//! * A blocking that lasts longer than srtt_F counts once in each srtt_F. At λ = 0 the rule is that of `minrtt`. With
+//!   `pr`, λ gets there wherever srtt_S is several times srtt_F: a blocking then ends within srtt_F, and fewer than
+//!   half of the periods have one (`docs/notes/blest-lambda.md`).
+//! * Lockout: a subflow that carries nothing measures nothing. S keeps the round-trip time that its queue once caused.
+//!   While λ stays high, S may be skipped for good, although its queue is empty by now (`delta=0` gives up 3G in
+//!   `wlan-3g` with a window of 8 MiB). The paper does not say how such a subflow is tried again.
+//! * All segments that the rule lets S take are given in one decision. Solving the inequality for inflight_S gives the
+//!   same result as asking for each segment.
+//! * With three or more subflows, S is compared only with the fastest one. When S is skipped, no slower one is tried.
 //! * A subflow without a round-trip time sample is never F, and never skipped.
 
 use super::minrtt;

@@ -25,9 +25,9 @@
 //!   trips.
 //! * inflight, cwnd, ssthresh (slow start threshold): segments; queued_S: bytes given to S and not acknowledged; MSS:
 //!   data bytes of a full segment.
-//! * blocked: there was a subflow to send on that was not skipped, F or S, and the send window let nothing out, or all
-//!   that the send buffer holds was sent. Which subflow carries the first byte does not count, nor whether a
-//!   retransmission or a penalisation followed.
+//! * blocked: F or S could have sent and was not skipped, but the send window let nothing out, or everything in the
+//!   send buffer had been sent. It does not matter which subflow carries the first byte, nor whether a retransmission
+//!   or a penalisation followed.
 //!
 //! # Source
 //!
@@ -35,15 +35,17 @@
 //!
 //! # Deviations
 //!
-//! * The port asks, and may find itself blocked, with each acknowledgement and each write; here with each event while
-//!   the connection says that it is blocked.
-//! * A segment is a full one, or what is left. The port's is what the application wrote at once, up to 64 KB.
-//! * F is a subflow that may be used: the port also compares with a backup, or with one that has stopped answering,
-//!   when its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never skipped.
-//! * A subflow that comes back begins with new extremes, as a new one.
+//! * The port checks for blocking at each acknowledgement and each write. Here it is checked at each event while the
+//!   connection says that it is blocked.
+//! * A segment is a full one, or what is left of the data. In the port it is what the application wrote at once, up to
+//!   64 KB.
+//! * F is always a subflow that may be used. The port also compares with a backup, or with a subflow that has stopped
+//!   answering, if its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never
+//!   skipped.
+//! * A subflow that comes back starts with new extremes, like a new one.
 //! * Lockout, as in the port: a subflow that carries nothing measures nothing, and linger_S never falls below its last
-//!   round-trip time. One whose queue was deep when it was skipped first may be skipped for good: in `wlan-3g` with a window
-//!   of 8 MiB 3G is given up in two of three runs.
+//!   round-trip time. A subflow whose queue was deep when it was first skipped may be skipped for good: in `wlan-3g`
+//!   with a window of 8 MiB, 3G is given up in two of three runs.
 
 use super::blest::fastest;
 use super::minrtt;

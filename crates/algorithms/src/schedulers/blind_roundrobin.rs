@@ -4,7 +4,7 @@
 //!
 //! One subflow carries data until its congestion window is exhausted, then the next one in turn. When the
 //! unacknowledged data of all subflows together fills the receive window, all of them stop until an acknowledgement
-//! makes room. The rule looks only at windows, and neither at delay nor at loss.
+//! makes room. The rule looks only at windows, not at delay or loss.
 //!
 //! # Formula
 //!
@@ -24,8 +24,8 @@
 //!
 //! # Deviations
 //!
-//! * Subflows that show no sign of life do not count in the sum, or what a dead path holds could block the others for
-//!   ever.
+//! * Subflows that show no sign of life do not count in the sum. Otherwise the data that a dead path holds could block
+//!   the others for ever.
 
 use super::roundrobin::next_after;
 use pathweave_proto::SubflowId;

@@ -36,18 +36,19 @@
 //! # Deviations
 //!
 //! * The available buffer is the smaller of the free receive window and the free send buffer.
-//! * "Do not use" ends the decision for j, also for the delay constraint and the conservative rules, and each counts
-//!   as a pause and is probed, or RTT_j would freeze.
-//! * The first denial makes N one, without a probe. N is never reset.
-//! * The course of the window in eq. 7 is extended linearly from what the controller says of the next round: a curve
-//!   that bends, as CUBIC's, is expected too high or too low after that. With L = 0 nothing is expected there either, as
-//!   in eqs. 4 and 5.
-//! * The increase of eq. 5 is inside of the sum. Where the prose and Fig. 3 differ at equality, Fig. 3 counts.
-//! * A probe begins with the decision that finds the guard time over; Fig. 3 sends the first packet with the next.
-//! * Outstanding is in flight and assigned. After a timeout a subflow is in slow start, for eq. 4 and for the
-//!   conservative mode; in fast recovery it is in avoidance.
-//! * Subflows without a round-trip time sample are used by the rule of `minrtt`. A slower subflow is asked when a
-//!   faster one is denied, each by its own B.
+//! * "Do not use" ends the decision for j. This also holds for the delay constraint and the conservative rules. Each
+//!   such denial counts as a pause and leads to probes, because RTT_j would never change again otherwise.
+//! * The first denial sets N to one, without a probe. N is never reset.
+//! * The controller only says how large the window will be after the next round. Eq. 7 needs later rounds too, for
+//!   which the window is extended linearly, so a curve that bends, such as CUBIC's, is predicted too high or too low.
+//!   With L = 0, eq. 7 predicts nothing either, like eqs. 4 and 5.
+//! * The increase of eq. 5 is inside the sum. Where the prose and Fig. 3 differ at equality, Fig. 3 counts.
+//! * A probe begins with the decision that finds the guard time over; in Fig. 3 its first packet goes out with the
+//!   decision after that.
+//! * Outstanding data is what is in flight and what is assigned. After a timeout a subflow counts as in slow start,
+//!   both for eq. 4 and for the conservative mode; in fast recovery it counts as in avoidance.
+//! * Subflows without a round-trip time sample are used by the rule of `minrtt`. When a faster subflow is denied, the
+//!   next slower one is asked, each with its own B.
 
 use super::minrtt;
 use pathweave_proto::congestion::{Growth, Phase};
@@ -61,7 +62,7 @@ use pathweave_units::{Duration, Instant};
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "cp",
     source: "CP §3, Fig. 3",
-    summary: "uses a slower subflow only when what that holds back fits the buffer",
+    summary: "uses a slower subflow only when the data that this holds back fits the buffer",
     parameters: &[
         Parameter {
             name: "mode",

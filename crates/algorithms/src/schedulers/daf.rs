@@ -1,29 +1,32 @@
 //! DAF: dynamic adjustment of a forward prediction with the feedback of acknowledgements; DPSAF III.B, Alg. 2 and 3.
 //!
-//! A round of subflow j begins with the first segment that it is given, F_j, and ends with F_j's acknowledgement. What
-//! the acknowledgements of the round say of N_j is its deviation e_j, and the next round begins with Δ_j ← Δ_j + α·e_j,
-//! e_j ← 0 (eq. 11). Δ_j is added to N_j (eq. 10).
+//! A round of subflow j begins with the first segment that it is given, F_j, and ends with F_j's acknowledgement. The
+//! acknowledgements of the round show how wrong N_j was, which is its deviation e_j. The next round begins with Δ_j ←
+//! Δ_j + α·e_j, e_j ← 0 (eq. 11). Δ_j is added to N_j (eq. 10).
 //!
-//! * Situation 1, N_j was too large: the acknowledgement of F_j comes with a DATA_ACK below F_j. What was left to faster
-//!   subflows between the two had not arrived, and e_j falls by it (eq. 12).
+//! * Situation 1, N_j was too large: the acknowledgement of F_j comes with a DATA_ACK below F_j. The data between the
+//!   two that was left to faster subflows had not arrived, and e_j falls by its amount (eq. 12).
 //! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at data of j,
 //!   F_j or before it. Each segment of i beyond F_j that it acknowledges arrived before F_j, and e_j grows by it (eq. 13).
 //!
-//! Only a SACK block of the acknowledgement itself excuses it: what another subflow lost, or F_j itself, counts as a wrong
-//! prediction (Alg. 3). With `losses=exempt`, which is ours, a loss on j makes F_j late whatever N_j was, and the round
-//! does not count; nor does situation 1 in a round in which a faster subflow lost something, where the hole is what it
-//! lost, and what lies beyond that has arrived.
+//! Only a SACK block in the acknowledgement itself excuses a deviation: a loss on another subflow, or of F_j itself,
+//! counts as a wrong prediction (Alg. 3). The parameter `losses=exempt`, which is ours, leaves such rounds out. A round
+//! with a loss on j does not count, because the loss makes F_j late whatever N_j was. Situation 1 does not count in a
+//! round in which a faster subflow lost something, because the hole is then what it lost, and what lies beyond has
+//! arrived.
 //!
 //! # Deviations
 //!
 //! * A subflow's SACK blocks cannot show holes in the data sequence. The paper's SACK on a subflow is an
 //!   acknowledgement that advances, has no SACK block and comes with a DATA_ACK below what it acknowledges.
-//! * The hole of situation 1 counts what faster subflows carry, and what nobody was given yet: that too was left to them.
-//! * The hole of situation 1 begins with such data: where it begins with data of j that was sent after F_j, what lies between
-//!   may have arrived.
-//! * Situation 2 counts segments, not acknowledgements, of which a receiver sends one for two segments; and only segments
-//!   beyond F_j, since the hole may be at an earlier segment of j, from a round that also began too near. At segments that
-//!   were sent after F_j, though below it, holes do not tell whether F_j has arrived.
+//! * The hole of situation 1 counts the data that faster subflows carry and the data that no subflow was given yet,
+//!   because that was left to them too.
+//! * Situation 1 counts only where the hole begins with such data. Where it begins with data of j that was sent after
+//!   F_j, what lies between may have arrived.
+//! * Situation 2 counts segments, not acknowledgements, because a receiver sends one acknowledgement for two segments.
+//!   It counts only segments beyond F_j, because the hole may be at an earlier segment of j, from a round that also
+//!   began too near. A hole at a segment that was sent after F_j, though below it, does not tell whether F_j has
+//!   arrived.
 //! * Deviations are kept in bytes, since segments differ in size between subflows.
 
 use super::forward::is_faster;

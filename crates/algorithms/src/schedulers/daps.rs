@@ -29,17 +29,18 @@
 //!
 //! * Sequence ranges go in the order of arrival, t + D_i, ties to the faster path: the only reading that gives the
 //!   paper's "1..10 fast, 11 slow" at a ratio of ten.
-//! * Two windows per round trip, one per forward delay, would be sent: a path sends when its window lets it, and only
-//!   the order is the plan's.
-//! * Delays count in `quantum`s, at least one, and a plan is no longer than `max_plan`; the multiple of 7 and 149 ms
-//!   is already over a second. A capped plan has as many sendings of each path as fit into it, at least one.
+//! * By the paper's plan a path sends two windows per round trip, one per forward delay. Here a path sends when its
+//!   window allows it, and only the order follows the plan.
+//! * Delays are counted in `quantum`s, at least one, and a plan is no longer than `max_plan`: the least common multiple
+//!   of 7 and 149 ms alone is over a second. A capped plan has as many sendings of each path as fit into it, at least
+//!   one.
 //! * A new plan is made when the old one has been given out, or when a path comes or goes. Nothing is stored per
 //!   segment: where a sending's range starts is computed from the counts of the sendings that arrive before it, at
 //!   O(paths) each.
 //! * A path without a round-trip time sample is planned with the largest delay of the others.
-//! * The out-of-tree Linux port (`mptcp_daps.c`) is another reading, which is not followed: it orders sendings by when
-//!   they are due and not by when they arrive, gives a path its whole part whatever its window lets out, and rounds
-//!   delays to 4 ms and smooths windows.
+//! * The out-of-tree Linux port (`mptcp_daps.c`) reads the paper differently, and is not followed here. It orders
+//!   sendings by when they are due, not by when they arrive, gives a path its whole part whatever its window lets out,
+//!   rounds delays to 4 ms and smooths windows.
 
 use arrayvec::ArrayVec;
 use core::ops::Range;

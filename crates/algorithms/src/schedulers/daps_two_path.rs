@@ -2,11 +2,11 @@
 //!
 //! # What it does
 //!
-//! When more is waiting than the fast path's window lets out, the fast path takes as many segments as it has round
-//! trips during one of the slow path, and the slow path the segments that follow, a whole free window. So the slow
-//! path's data should arrive when the fast path's has. When the fast path can take all that waits, it does. A new
-//! schedule follows when the last one has been given out. The slow window is full by then, so it has only the fast path
-//! in it, and so on until that window is full too: η orders what is sent, it does not limit it, unless `every=round`.
+//! When more data waits than the fast path's window lets out, the fast path takes as many segments as it has round
+//! trips during one of the slow path. The slow path takes the segments that follow, a whole free window, so its data
+//! should arrive just after the fast path's. When the fast path can take everything, it does. A new schedule is made
+//! when the last one has been given out. The slow window is full by then, so the new one has only the fast path in it,
+//! until that window is full too. So η orders what is sent and does not limit it, unless `every=round`.
 //!
 //! # Formula
 //!
@@ -30,15 +30,14 @@
 //! # Deviations
 //!
 //! * η segments as in the algorithm (the prose has one more).
-//! * Alg. 1 makes a schedule and does not say when the next is made. The out-of-tree Linux port of DAPS, which is of the
-//!   scheduler for any number of paths ([`super::daps`]), makes it when the last has been given out, and so is the
-//!   default. EVAL's prose speaks of what each path sends in the next round, which is `every=round`: the fast path then
-//!   sends η segments in a round trip of the slow one, which is one in each of its own. The text of Kuhn et al. was not
-//!   to be had.
+//! * Alg. 1 makes a schedule and does not say when the next is made. By default it is made when the last one has been
+//!   given out, as in the out-of-tree Linux port of DAPS for any number of paths ([`super::daps`]). EVAL's prose speaks
+//!   of what each path sends in the next round; that is `every=round`. The fast path then sends η segments in a round
+//!   trip of the slow one, which is one segment in each of its own. The text of Kuhn et al. was not available.
 //! * A path that has lost its room meanwhile loses its part of the schedule.
-//! * With more than two paths each slower one gets its free window, in order of round-trip times; with one, all goes
-//!   there. η is that of the two fastest.
-//! * Free windows count segments in flight, not all that are unacknowledged, as everywhere here.
+//! * With more than two paths, each slower one gets its free window, in order of round-trip times, and η is that of the
+//!   two fastest. With one path, everything goes there.
+//! * Free windows count the segments in flight, not all unacknowledged ones, as with the other schedulers here.
 
 use super::minrtt;
 use arrayvec::ArrayVec;
@@ -58,7 +57,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
         kind: Kind::Choice("given round"),
         unit: "",
         default: "given",
-        description: "a schedule follows when the last is given out, or not before a round trip of the slow path",
+        description: "when the next schedule is made: once the last one is given out, or also not before a round trip of the slow path",
         source: "DAPS's kernel port; EVAL §III.C's prose",
     }],
     queues: false,

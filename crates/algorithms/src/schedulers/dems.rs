@@ -3,10 +3,10 @@
 //! # What it does
 //!
 //! A chunk of the stream is sent from both ends: the fastest subflow goes forwards from its head, and the others go
-//! backwards from its tail. So none needs what another one has, and all should finish at the receiver at the same
-//! time. Where the sides meet, each repeats a little of what the other has sent last, and more if round-trip times
-//! vary more, so that an error of the estimate does not hold the chunk up. Until a chunk is done, its tail waits at
-//! the receiver.
+//! backwards from its tail. So no subflow waits for another one's data, and all should finish at the receiver at the
+//! same time. Where the two sides meet, each repeats a little of what the other sent last, and more if round-trip times
+//! vary more, so that a wrong estimate does not hold the chunk up. The tail of a chunk waits at the receiver until the
+//! chunk is complete.
 //!
 //! # Formula
 //!
@@ -23,11 +23,11 @@
 //!
 //! * gap: bytes from the first to the last unassigned byte of the chunk; rate_i: bytes/s; cwnd: segments; MSS: data
 //!   bytes of a full segment.
-//! * delay_i: to the receiver, ms: what is queued is queued on the way there, so half of the smallest round-trip time
-//!   is the way back.
-//! * r_s: what s could deliver in the time by which the estimate of the meeting is wrong, bytes, up to whole segments;
-//!   rttvar: the round-trip time's variation (RFC 6298), ms; chunk: its length,
-//!   bytes; part_s: what of it is s's, bytes.
+//! * delay_i: time to the receiver, ms. Queues are on the way there, so the way back takes half of the smallest
+//!   round-trip time.
+//! * r_s: what s could deliver in the time by which the estimate of the meeting may be wrong, bytes, rounded up to
+//!   whole segments; rttvar: the round-trip time's variation (RFC 6298), ms; chunk: the chunk's length, bytes; part_s:
+//!   the part of it that s carries, bytes.
 //!
 //! # Source
 //!
@@ -36,15 +36,17 @@
 //!
 //! # Deviations
 //!
-//! * A chunk is the application's message where it marks its ends, at most `chunk` bytes; with `chunk` 0 and a stream
-//!   without marks it is all that is written and inside the send window when the last chunk has been given out, in
-//!   whole segments: what is beyond the window could not be sent, and sent last it would hold all up.
-//! * Where nobody has taken the tail the fastest subflow goes on into the next chunk.
-//! * The paper adapts the amount of redundant data; we had its summary and introduction, which name the three parts of
-//!   the rule (chunks with decoupled paths, simultaneous completion, a little redundancy), and not the formula. r_s and
-//!   its two bounds are ours. With `variations` 0 it is fixed.
-//! * Delays and rates are the sender's estimates; what the paper measures at the receiver was not at hand either.
-//! * With more than two subflows all but the fastest come from the tail. A subflow without a round-trip time sample
+//! * A chunk is one message if the application marks where messages end, and at most `chunk` bytes. With `chunk` 0 and
+//!   a stream without marks, it is all that is written and inside the send window when the last chunk has been given
+//!   out, in whole segments. Data beyond the window could not be sent yet, and a tail that is sent last would hold
+//!   everything up.
+//! * If no subflow has taken the tail, the fastest one goes on into the next chunk.
+//! * The paper adapts the amount of redundant data. We had its summary and introduction, which name the three parts of
+//!   the rule (chunks with decoupled paths, simultaneous completion, a little redundancy), but not the formula. So r_s
+//!   and its two bounds are ours. With `variations` 0, r_s is fixed.
+//! * Delays and rates are the sender's estimates. We did not have the paper's account of what is measured at the
+//!   receiver either.
+//! * With more than two subflows, all but the fastest send from the tail. A subflow without a round-trip time sample
 //!   leaves no gap.
 
 use super::minrtt;
@@ -73,7 +75,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Integer { min: 0, max: 1000 },
             unit: "segments",
             default: "2",
-            description: "the least that each side sends again where they meet",
+            description: "least that each side sends again where they meet",
             source: "ours",
         },
         Parameter {
@@ -89,7 +91,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "part of its data",
             default: "0.05",
-            description: "the most of that, of what a side carries of the chunk; at least `overlap` in any case",
+            description: "most of that, as a share of what the side carries of the chunk; never less than `overlap`",
             source: "ours",
         },
     ],

@@ -28,9 +28,10 @@
 //!
 //! # Deviations
 //!
-//! * k counts all written and unassigned segments, the one in question included.
+//! * k counts all written and unassigned segments, including the one in question.
 //! * A subflow without a round-trip time sample is never F and never skipped.
-//! * The authors' Linux port counts at least a whole window and another variation: that is [`super::ecf_kernel`].
+//! * The authors' Linux port counts at least a whole window, and computes the variation differently; it is
+//!   [`super::ecf_kernel`].
 
 use super::blest::fastest;
 use super::minrtt;

@@ -32,10 +32,11 @@
 //!
 //! * k is the unassigned data. The port subtracts the subflows' send buffers from the connection's, both with the
 //!   buffers' overhead, and assumes S's segment size for both subflows.
-//! * The kernel's variation is four times the mean deviation, its largest of a round trip, smoothed; here it is four
-//!   times the mean deviation of now. The port takes half of it, hence the 2.
-//! * F is a subflow that may be used: the port also waits for a backup or for one that has stopped answering when its
-//!   round-trip time is the lowest. A subflow without a round-trip time sample is never F and never skipped.
+//! * The kernel's variation is four times the mean deviation, of which it takes the largest of a round trip and smooths
+//!   it. Here it is four times the present mean deviation. The port takes half of it, hence the 2.
+//! * F is always a subflow that may be used. The port also waits for a backup, or for a subflow that has stopped
+//!   answering, if its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never
+//!   skipped.
 
 use super::blest::fastest;
 use super::minrtt;

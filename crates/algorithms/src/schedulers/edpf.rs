@@ -24,12 +24,12 @@
 //!
 //! # Deviations
 //!
-//! * The original schedules on links whose bandwidth is known; here it is the delivery rate, before the first one the
-//!   window per round-trip time. A rate that is lower only because the window was not filled does not count: a path
-//!   that was given little would else seem slow, and be given less.
-//! * Only subflows with room are asked, since a window, which links do not have, would let a segment for a full one
-//!   wait for longer than estimated.
-//! * Without a round-trip time sample a subflow comes last.
+//! * The original schedules on links of known bandwidth. Here the bandwidth is the delivery rate, or the window per
+//!   round-trip time before there is one. A rate that is lower only because the window was not filled does not count:
+//!   otherwise a path that was given little would seem slow, and be given even less.
+//! * Only subflows with room are asked. Links have no windows; here a segment for a full window would wait for longer
+//!   than estimated.
+//! * A subflow without a round-trip time sample comes last.
 
 use super::bas::window_rate;
 use pathweave_proto::SubflowId;

@@ -1,9 +1,9 @@
 //! Forward prediction: a slower subflow takes data ahead of the first unassigned byte; DPSAF §II and §III.
 //!
-//! What `fps`, `fps-daf`, `fpdps` and `dpsaf` share. Subflow j's data arrives T_j = RTT_j/2 after it is sent. What the
-//! faster subflows deliver until then, N_j = Σ N_j^i segments, is left to them: j takes what follows in the stream, so
-//! that all arrives in order. The fastest subflow takes from the first unassigned byte. How N_j^i is predicted is the
-//! scheduler's own ([`Predict`]); [`Feedback`] corrects it from what came of the last prediction.
+//! This is what `fps`, `fps-daf`, `fpdps` and `dpsaf` share. Subflow j's data arrives T_j = RTT_j/2 after it is sent.
+//! What the faster subflows deliver until then, N_j = Σ N_j^i segments, is left to them: j takes what follows in the
+//! stream, so that all arrives in order. The fastest subflow takes from the first unassigned byte. How N_j^i is
+//! predicted is the scheduler's own ([`Predict`]); [`Feedback`] corrects it from what came of the last prediction.
 //!
 //! A round of i lasts RTT_i, and what is sent at its start arrives after RTT_i/2. So a transfer time T has
 //! ⌊T/RTT_i + 1/2⌋ rounds whose data arrives within it (the conditions on T of DPSAF Alg. 1).
@@ -13,10 +13,10 @@
 //! * N_j counts *unassigned* segments of the subflow that is to send them: after a subflow has taken data, what is left
 //!   is treated as a complete stream again (DPSAF III.A). Subflows with window space are asked in order of their
 //!   round-trip times.
-//! * Where the data or the send window ends inside the gap, j waits. Within T_j the faster subflows should have taken
-//!   all of the gap; when by then not even its first byte has moved, the prediction has failed, and j takes it.
-//! * Subflows of equal round-trip times count as faster in the order of their names, or each would leave the same data
-//!   to the other. One without a sample leaves no gap, and nothing is left to it.
+//! * If the data or the send window ends inside the gap, j waits. Within T_j the faster subflows should have taken all
+//!   of the gap. If not even its first byte has moved by then, the prediction has failed, and j takes it.
+//! * Of subflows with equal round-trip times, the one whose name comes first counts as faster; otherwise each would
+//!   leave the same data to the other. A subflow without a sample leaves no gap, and nothing is left to it.
 //! * All that the window of j lets out is given in one decision; N_j would be the same for each of its segments.
 
 use super::daf::Feedback;

@@ -34,16 +34,17 @@
 //! # Deviations
 //!
 //! * Alg. 1 returns the entry of the index l that maximises P, not entry 1.
-//! * Windows grow as the paper has it, whatever the controller.
+//! * Windows grow as in the paper, whatever the controller does.
 //! * Timeouts and losses of repeated segments are ignored, as in the paper.
-//! * The maximum over the rounds of the maxima within them is the most likely of all courses, so a branch is left
-//!   once it is no more likely than the best course so far; that changes nothing. After `outcomes` outcomes, those of
-//!   the first course included, the best course so far is taken: the default is enough for five rounds with windows
-//!   up to 50 and loss up to 5 %, and keeps a decision on two subflows whose round-trip times are 1:100 at 6,200
-//!   instructions (7 % of loss; less with more and with less).
-//! * p is taken with three binary digits behind the leading one, so that the last result for a subflow is kept while
-//!   its window and its rounds stay the same although p decays with each acknowledgement; below 10⁻⁶ it is zero.
-//! * And those of all schedulers by forward prediction ([`super::forward`]).
+//! * The maximum over the rounds of the maxima within them is the most likely of all courses. So a branch is dropped
+//!   once it is no more likely than the best course so far, which does not change the result. After `outcomes`
+//!   outcomes, including those of the first course, the best course so far is taken. The default is enough for five
+//!   rounds with windows up to 50 and loss up to 5 %. It keeps a decision on two subflows whose round-trip times are
+//!   1:100 at 6,200 instructions (at 7 % loss; fewer with more or less loss).
+//! * p is rounded to three binary digits behind the leading one, and below 10⁻⁶ it is zero. p decays with each
+//!   acknowledgement; with fewer digits it changes less often, so the last result for a subflow still serves while its
+//!   window and its rounds stay the same.
+//! * The deviations of forward prediction ([`super::forward`]) apply too.
 
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};
 use super::fps::grown;
@@ -64,14 +65,14 @@ pub(crate) const OUTCOMES: Parameter = Parameter {
     kind: Kind::Integer { min: 1, max: 1_000_000 },
     unit: "outcomes of a round",
     default: "20",
-    description: "how many are looked at, those of the first course included, before the most likely so far is taken",
+    description: "how many are looked at, including those of the first course, before the most likely so far is taken",
     source: "ours: what a decision may cost",
 };
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "fpdps",
     source: "DPSAF III.A, Alg. 1",
-    summary: "a slow subflow takes data ahead, by what faster ones most likely deliver meanwhile with their losses",
+    summary: "a slow subflow takes data as far ahead as faster ones will most likely deliver meanwhile, given their losses",
     parameters: &[OUTCOMES],
     queues: false,
     duplicates: false,

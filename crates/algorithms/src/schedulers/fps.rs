@@ -28,11 +28,12 @@
 //!
 //! # Deviations
 //!
-//! * The prediction assumes that a round of i begins with the transfer: the rest of a round that is under way (DPSAF
+//! * The prediction assumes that a round of i begins with the transfer. The rest of a round that is under way (DPSAF
 //!   eq. 1) is what `fpdps` adds.
-//! * All other subflows are asked, as in the original; one that is slower than j delivers nothing within T_j.
-//! * The window grows as DPSAF has it, whatever the controller, and beyond the threshold once if it does not meet it.
-//! * And those of all schedulers by forward prediction ([`super::forward`]).
+//! * All other subflows are taken into account, as in the original; one that is slower than j delivers nothing within
+//!   T_j.
+//! * The window grows as in DPSAF, whatever the controller does. Its last doubling may take it beyond the threshold.
+//! * The deviations of forward prediction ([`super::forward`]) apply too.
 
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};
 use pathweave_proto::scheduler::{SchedulerEntry, SubflowView};
@@ -41,7 +42,7 @@ use pathweave_units::{Duration, Instant};
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "fps",
     source: "DPSAF §II [35]",
-    summary: "a slow subflow takes data ahead, by what the others deliver meanwhile without loss",
+    summary: "a slow subflow takes data as far ahead as the others would deliver meanwhile without loss",
     parameters: &[],
     queues: false,
     duplicates: false,

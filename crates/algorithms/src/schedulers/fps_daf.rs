@@ -22,8 +22,8 @@
 //!
 //! * N_j: predicted segments of the faster subflows, of MSS bytes each; gap_j, Δ_j (the offset), e_j (the deviation
 //!   of one round): bytes.
-//! * A round counts whatever was lost in it, unless `losses=exempt`: then no round in which j or a faster subflow lost
-//!   something.
+//! * A round counts even if something was lost in it. With `losses=exempt`, no round counts in which j or a faster
+//!   subflow lost something.
 //! * α: the parameter `alpha`, 1/8.
 //!
 //! # Source
@@ -33,8 +33,7 @@
 //!
 //! # Deviations
 //!
-//! * Those of [`super::fps`], of all schedulers by forward prediction ([`super::forward`]), and of the feedback
-//!   ([`super::daf`]).
+//! * The deviations of [`super::fps`], of forward prediction ([`super::forward`]) and of the feedback ([`super::daf`]).
 
 use super::daf::{ALPHA, Feedback, LOSSES};
 use super::forward::Forward;

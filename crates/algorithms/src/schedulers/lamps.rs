@@ -27,18 +27,18 @@
 //!
 //! # Source
 //!
-//! Dong, Xu, Fu and Cao, "LAMPS: a loss aware scheduler for multipath TCP over highly lossy networks", LCN 2017 (REMS §2
-//! and Fig. 8, its reference 23, which dates it 2020), by the kernel module of vkirany/mptcp-kau, `mptcp_lamp.c`. The
-//! article itself was not at hand.
+//! Dong, Xu, Fu and Cao, "LAMPS: a loss aware scheduler for multipath TCP over highly lossy networks", LCN 2017 (REMS
+//! §2 and Fig. 8, its reference 23, which dates it 2020), after the kernel module of vkirany/mptcp-kau, `mptcp_lamp.c`.
+//! The article itself was not available.
 //!
 //! # Deviations
 //!
 //! * REMS speaks of one mode for the connection and of path probing. In the module each subflow has its own mode, and there is
 //!   no probe: a lossy path is measured because it goes on carrying copies.
-//! * The module asks only the subflow with the lowest T whether it has something to send, here the next one is asked where
-//!   it has not. It also retransmits opportunistically, which is the connection's (`pr`).
-//! * A second sign of the same loss, a timeout after a fast retransmission with nothing acknowledged in between, is no
-//!   new loss, in whatever order they come.
+//! * The module asks only the subflow with the lowest T whether it has something to send. Here the next one is asked if
+//!   it has nothing. The module also retransmits opportunistically; here the connection does that (`pr`).
+//! * A second sign of the same loss does not count as a new loss: a timeout after a fast retransmission, or the other
+//!   way round, with nothing acknowledged in between.
 //! * The module's threshold has no hysteresis; `release` is ours and without effect by default.
 
 use core::ops::Range;
@@ -129,7 +129,8 @@ pub struct Lamps {
 }
 
 impl Lamps {
-    /// With the losses at which a subflow turns redundant and back, and the weight of the newest interval between losses.
+    /// With the losses at which a subflow turns redundant and back, and the weight weight of the newest interval
+    /// between losses.
     pub fn new(threshold: f64, release: f64, weight: f64) -> Self {
         let paths = [Path::default(); SubflowId::MAX_SUBFLOWS];
         Lamps { threshold, release: release.min(threshold), weight, paths, head: DataSeq(0) }

@@ -28,7 +28,7 @@
 //!
 //! # Deviations
 //!
-//! * The kernel ends a burst at the end of a fragment of its send queue, which are 32,728 bytes where the application
+//! * The kernel ends a burst at the end of a fragment of its send queue, which has 32,728 bytes if the application
 //!   writes without pause; the parameter `fragment` does that.
 //! * Subflows without a pacing rate, which the kernel skips, are used by the rule of `minrtt` when there is no other.
 

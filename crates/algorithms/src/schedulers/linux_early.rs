@@ -20,17 +20,18 @@
 //!
 //! # Source
 //!
-//! DPSAF §II and its reference 37, Barré, "Implementation and assessment of modern host-based multipath solutions", PhD thesis
-//! 2011; by the first kernels of multipath-tcp/mptcp, `net/ipv4/mtcp.c`: `get_available_subflow`, `mtcp_set_bw_est`. The thesis
-//! was not at hand.
+//! DPSAF §II and its reference 37, Barré, "Implementation and assessment of modern host-based multipath solutions", PhD
+//! thesis 2011; after the first kernels of multipath-tcp/mptcp, `net/ipv4/mtcp.c`: `get_available_subflow`,
+//! `mtcp_set_bw_est`. The thesis was not available.
 //!
 //! # Deviations
 //!
-//! * DPSAF says that it also chooses which packet to take from the shared send buffer. The kernel takes the queue's first
-//!   segment, and one that is sent again goes to a subflow that has not carried it; the first is so here, the second is the
-//!   connection's reinjection, which is under every scheduler. No more of a choice was found.
-//! * The kernel measures in whole jiffies, and over more windows where one takes less than a jiffy.
-//! * A subflow in Loss is asked where all are.
+//! * DPSAF says that this scheduler also chooses which packet to take from the shared send buffer. The kernel takes the
+//!   first segment of the queue, and gives one that is sent again to a subflow that has not carried it. The first is
+//!   the same here; the second is the connection's reinjection, which works under every scheduler. We found no other
+//!   choice in the kernel's code.
+//! * The kernel measures in whole jiffies, and over more than one window where one takes less than a jiffy.
+//! * Subflows in Loss are asked only if all are in Loss.
 
 use super::bas::window_rate;
 use pathweave_proto::SubflowId;

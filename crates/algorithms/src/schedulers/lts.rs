@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow with the lowest ratio of round-trip time to room in its window: a slow subflow
-//! with much room can win against a fast one that is nearly full. So some of a window is kept free on each subflow as
-//! long as there is any.
+//! Each segment goes to the subflow with the lowest ratio of round-trip time to room in its window: a slow subflow with
+//! much room can win against a fast one that is nearly full. So each subflow keeps some of its window free as long as
+//! it can.
 //!
 //! # Formula
 //!

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! Of the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the
-//! next data until its window is full, then the one with the next lowest. Only delay counts. Losses do not, nor how
-//! long the receiver must hold data that arrives before a slower subflow's data. Backups are used only while there is
-//! no other subflow.
+//! Of the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the next
+//! data until its window is full, then the one with the next lowest. Only delay counts. Losses do not matter, and
+//! neither does how long the receiver must hold data that arrives before a slower subflow's data. Backups are used only
+//! while there is no other subflow.
 //!
 //! # Formula
 //!
@@ -15,8 +15,8 @@
 //! send the next free_i · MSS_i bytes of the stream on i
 //! ```
 //!
-//! * cwnd_i, in_flight_i: congestion window and what is out of it, segments; unsent_i: given to i and not yet sent,
-//!   segments.
+//! * cwnd_i, in_flight_i: congestion window and how much of it is in flight, segments; unsent_i: given to i and not yet
+//!   sent, segments.
 //! * srtt_i: smoothed round-trip time, ms; MSS_i: data bytes of a full segment.
 //!
 //! # Source
@@ -27,8 +27,8 @@
 //!
 //! * All that the window lets out is given in one decision. Nothing that the rule reads can change before that is
 //!   sent, so the result is that of one decision for each segment.
-//! * Lockout: a subflow that carries nothing measures nothing. Where the window is no larger than what one path takes,
-//!   a subflow that was slow once is not tried again, also when it would be the faster one by now.
+//! * Lockout: a subflow that carries nothing measures nothing. If the receive window is no larger than what one path
+//!   takes, a subflow that was slow once is not tried again, even if it would be the faster one by now.
 //! * A subflow without a round-trip time sample comes after those with one, in order of the names; equal round-trip
 //!   times keep that order too.
 

@@ -4,7 +4,7 @@
 //!
 //! Each segment goes to the subflow on which it should arrive first, and queues there when the window is full: a full
 //! fast subflow still wins against an idle slow one as long as waiting there takes less time. What is queued on a
-//! subflow stays there, so an estimate that turns out wrong, as after a loss, is not taken back.
+//! subflow stays there, even if the estimate turns out wrong, for example after a loss.
 //!
 //! # Formula
 //!
@@ -26,8 +26,8 @@
 //!
 //! # Deviations
 //!
-//! * The paper's floor is negative while the window has room, and would favour the slowest subflow, while its text
-//!   says that arrival is then after about RTT/2: the wait is at least 0.
+//! * The paper's floor is negative while the window has room, which would favour the slowest subflow. Its text says
+//!   that a segment then arrives after about RTT/2, so the wait is at least 0 here.
 //! * A subflow without send-buffer space is not available. Ties keep the order of the names; subflows without a
 //!   round-trip time sample come last.
 

@@ -2,11 +2,11 @@
 //!
 //! # What it does
 //!
-//! As [`super::otias`], each segment goes to the subflow on which it should arrive first, and queues there when the
-//! window is full. The port rounds the wait up: a segment that does not fit the window any more waits for a whole
-//! round trip, where the paper's rule has it wait for none until a second window is queued. So slower subflows are
-//! used earlier. It counts what is in flight, not all that is unacknowledged: losses and what arrived out of order
-//! leave room. After a timeout a subflow gets nothing new until that is repaired.
+//! As with [`super::otias`], each segment goes to the subflow on which it should arrive first, and queues there when
+//! the window is full. The port rounds the wait up: a segment that no longer fits the window waits for a whole round
+//! trip. By the paper's rule it would not wait until a second window is queued. So slower subflows are used earlier.
+//! The port counts segments in flight, not all unacknowledged ones: those that were lost or arrived out of order leave
+//! room. After a timeout a subflow gets nothing new until the loss is repaired.
 //!
 //! # Formula
 //!

@@ -24,8 +24,8 @@
 //!
 //! # Deviations
 //!
-//! * A subflow's place is found in the send map, not kept here: what a subflow carries is what the connection says,
-//!   also after a reinjection or when a name is given again.
+//! * A subflow's place is found in the send map, not kept here: the connection says what a subflow carries, even after
+//!   a reinjection or when a subflow's name is used again.
 
 use super::minrtt;
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};

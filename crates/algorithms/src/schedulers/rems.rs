@@ -36,23 +36,24 @@
 //!
 //! # Deviations
 //!
-//! * Eq. 3 has no half round trip; without it an idle path of any delay arrives at once.
-//! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is
-//!   missing in the text: the same with the path's own values.
-//! * Nothing is queued on a path here, so the wait of eq. 2 is none unless more is unacknowledged than the window holds,
-//!   as in a recovery. Otherwise Alg. 1 is the order of the round-trip times.
-//! * The default is not eq. 8 but the prose of §4.3.2, where the error is how much more the fast path can send. Both
-//!   give the 11 of the worked example: 5 + 5 + 1, and as printed 6 + |1 − 5| + 1. After that eq. 8 measures how far the
-//!   last range lay beside the aim, not how far ahead the next one must begin: after a range that began just behind the
-//!   fast path's end the next is to begin two packets behind its start, and follows its window. `error=printed` is that.
-//! * With `error=sent` the gap counts unassigned bytes, so that what is on its way already behind it does not shrink it.
-//!   What was sent in the very moment in which a round begins belongs to that round.
-//! * A round ends with the acknowledgement of the first data given in it; on a path that carries nothing, after a
-//!   round trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones
+//! * Eq. 3 has no half round trip. Without it, data on an idle path would arrive at once, whatever the delay.
+//! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is missing
+//!   in the text; here it is the same with the path's own values.
+//! * Nothing is queued on a path here, so the wait of eq. 2 is zero unless more is unacknowledged than the window
+//!   holds, as in a recovery. Otherwise Alg. 1 sorts by round-trip time.
+//! * The default follows the prose of §4.3.2 instead of eq. 8: there the error is how much more the fast path can send.
+//!   Both give the 11 of the worked example: 5 + 5 + 1, and as printed 6 + |1 − 5| + 1. After that, eq. 8 measures by
+//!   how much the last range missed its aim, not how far ahead the next one must begin. After a range that began just
+//!   behind the fast path's end, the next one is to begin two packets behind the fast path's start, and so just follows
+//!   its window. `error=printed` does that.
+//! * With `error=sent` the gap counts unassigned bytes, so that data behind it that is already on its way does not
+//!   shrink it. What is sent at the very moment a round begins belongs to that round.
+//! * A round ends with the acknowledgement of the first data given in it. On a path that carries nothing it ends after
+//!   a round trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones
 //!   have stalled.
-//! * The redundant phase is each path's own, since paths join later than the connection starts; faster paths take no
-//!   notice of what is repeated in it.
-//! * A path without a round-trip time sample is the last.
+//! * Each path has a redundant phase of its own, because paths join after the connection has started. Faster paths
+//!   ignore what is repeated in it.
+//! * A path without a round-trip time sample comes last.
 
 use arrayvec::ArrayVec;
 use core::cmp::Reverse;

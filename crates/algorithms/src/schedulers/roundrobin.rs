@@ -26,11 +26,11 @@
 //!
 //! # Deviations
 //!
-//! * A turn that the window cut short goes on when the window opens, unless another subflow was given a turn
-//!   meanwhile. The port keeps what is left of a turn for each subflow and gives it first of all, and a subflow's next
-//!   turn comes when all that have room have had theirs.
-//! * The port never uses a subflow in loss recovery after a timeout; with `cwnd_limited=true`, as in the papers, one
-//!   with room is used.
+//! * A turn that the window cut short goes on when the window opens, unless another subflow was given a turn meanwhile.
+//!   The port keeps what is left of each subflow's turn and serves that first. A subflow's next turn comes when all
+//!   that have room have had theirs.
+//! * The port never uses a subflow in loss recovery after a timeout; with `cwnd_limited=true`, as in the papers, it is
+//!   used if it has room.
 
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
@@ -57,7 +57,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Bool,
             unit: "",
             default: "true",
-            description: "give the turn on when the window is full, rather than wait",
+            description: "pass the turn on when the window is full, rather than wait",
             source: "mptcp_rr.c",
         },
     ],

@@ -21,9 +21,9 @@
 //!
 //! # Deviations
 //!
-//! * So that a connection never stalls on a subflow that is not there, one that has not come up yet is waited for,
-//!   but not longer than `patience`; one that went down or shows no sign of life is replaced by the rule of `minrtt`
-//!   until it is back.
+//! * A connection must never stall on a subflow that is not there. So it waits no longer than `patience` for one that
+//!   has not come up yet. If the subflow goes down or shows no sign of life, the rule of `minrtt` takes its place until
+//!   it is back.
 
 use super::minrtt;
 use pathweave_proto::SubflowId;

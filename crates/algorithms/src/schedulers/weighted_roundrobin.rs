@@ -20,14 +20,14 @@
 //!
 //! # Source
 //!
-//! LS-SCTP as in DPSAF §II, its reference 33; DPSAF §II describes the early Linux scheduler so too (its reference
-//! 37).
+//! LS-SCTP as in DPSAF §II, its reference 33. DPSAF §II describes the early Linux scheduler (its reference 37) the same
+//! way.
 //!
 //! # Deviations
 //!
-//! * Subflows without room take no part, and their share goes to the others, so nothing is held back; their counters
-//!   wait.
-//! * A subflow without a round-trip time sample weighs as with the largest round-trip time of the others.
+//! * Subflows without room take no part, and their share goes to the others, so nothing is held back. Their counters
+//!   stay as they are.
+//! * A subflow without a round-trip time sample is weighted as if it had the largest round-trip time of the others.
 
 use pathweave_proto::SubflowId;
 use pathweave_proto::scheduler::{

@@ -2,17 +2,17 @@
 //!
 //! # What it does
 //!
-//! A byte keeps its place in the receive window until it and all before it have arrived. So `weave` looks for the horizon D, the
-//! longest delay it allows, whose paths deliver most: their rates together, or a window each D and way back. Of each path it
-//! keeps no more in flight than that takes; a byte goes to the path where it arrives first, and a slower path takes data as far
-//! ahead as the sooner ones deliver until then. What holds the stream up is sent again where it arrives sooner, and copies keep
-//! the estimates of an unused path fresh.
+//! A byte takes up room in the receive window until it and all before it have arrived. So `weave` chooses the longest
+//! delay that it allows, the horizon D, such that the paths within it deliver most: all their rates, or a window in
+//! each D and way back if that is less. It keeps no more in flight on a path than that takes. A byte goes to the path
+//! where it arrives first; a slower path takes data as far ahead as the faster ones deliver until then. Data that holds
+//! the stream up is sent again where it arrives sooner, and copies keep the estimates of unused paths fresh.
 //!
 //! # Formula
 //!
 //! ```text
 //! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i,  d_i = o_i + k·L/r_i
-//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(d_m + min b_i))      paths in order of d; the m of before counts 1 + h times
+//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(d_m + min b_i))      paths in order of d; the previous m counts 1 + h times
 //! D   = max(d_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ r_i·(D + b_i)
 //! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
@@ -20,8 +20,9 @@
 //! ```
 //!
 //! * RTT_i: smallest round trip; o_i, b_i: one way there and back, s; L: bytes of a full segment; W: receive window, bytes.
-//! * c_i: the link's rate, the largest of trains of acknowledgements; r_i: what i delivers when it is kept busy, bytes/s. That is
-//!   the delivery rate where a queue shows that it was busy, and c_i where none does, at most a congestion window each RTT_i.
+//! * c_i: the link's rate, the largest that a train of acknowledgements has shown; r_i: what i delivers when it is kept
+//!   busy, bytes/s. That is the delivery rate where a queue shows that it was busy, and c_i where none does, at most a
+//!   congestion window each RTT_i.
 //! * d_i: delay with room for k segments (the parameter `slack`), as acknowledgements come for two at a time; h: `hysteresis`.
 //! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 1.25·r_i·RTT_i + 4·L in flight.
 //!
@@ -34,7 +35,8 @@
 //!
 //! None, as it has no other source. Two choices beyond the formula:
 //!
-//! * A path of which nothing is known counts with k = 0 and its initial window each round trip, so that it is tried.
+//! * A path of which nothing is known yet counts with k = 0 and with its initial window each round trip, so that it is
+//!   tried.
 //! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
 
 mod copies;
@@ -64,7 +66,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Choice("throughput latency cost"),
             unit: "",
             default: "throughput",
-            description: "latency: also copies on idle paths where they pay; cost: dearer paths only when needed",
+            description: "latency: also copies on idle paths where they pay off; cost: dearer paths only when needed",
             source: "ours",
         },
         Parameter {
