@@ -3,9 +3,9 @@
 //! With x_r = w_r/rtt_r and α_r = max x_k/x_r: for each segment acknowledged on path r the window grows by
 //! x_r/(rtt_r·(Σ x_k)²)·(1 + α_r)/2·(4 + α_r)/5; a loss takes (w_r/2)·min(α_r, 1.5) away.
 //!
-//! Deviations: α is exact, where the kernel's port cuts it off to a whole number. Rates are in segments, as in the
-//! draft. The threshold is at least 2, as everywhere here. A subflow without a round-trip time sample is left out of
-//! the sums; without one of its own a subflow behaves like Reno.
+//! Deviations: α is exact; the kernel's port cuts it off to a whole number. Rates are in segments, as in the draft. The
+//! threshold is at least 2, as everywhere here. A subflow without a round-trip time sample is left out of the sums;
+//! without one of its own a subflow behaves like Reno.
 
 use super::coupled_paths;
 use super::increase::{Linked, Rule};

@@ -1,9 +1,9 @@
 //! `dlia`: dynamic LIA; Lubna, Mahmud and Cho, "D-LIA: Dynamic congestion control algorithm for MPTCP", ICT Express
 //! 2020.
 //!
-//! Grows as [`super::lia`], RFC 6356. What a loss leaves of the window follows the interval between losses, which is taken from
-//! how far the window has come since the last one: the less it has grown, the sooner this loss came, and the more likely it is
-//! no sign of congestion.
+//! Grows like [`super::lia`], RFC 6356. What a loss leaves of the window depends on the interval between losses. The
+//! rule judges that interval by how far the window has grown since the last loss: the less it has grown, the sooner
+//! this loss came, and the less likely it is a sign of congestion.
 //!
 //! ```text
 //! γ = min(1, w_last/w)              w: window at this loss; w_last: window that the loss before left, at first 2 segments
@@ -11,12 +11,12 @@
 //! w ← max(β·w, 2)
 //! ```
 //!
-//! Source: the authors' kernel module (imtiaztee/D-LIA, `mptcp_dlia.c`, Linux 4.9), which the article refers to; the article
-//! itself was not at hand, so no equation numbers are given.
+//! Source: the authors' kernel module (imtiaztee/D-LIA, `mptcp_dlia.c`, Linux 4.9), which the article refers to; the
+//! article itself was not available, so no equation numbers are given.
 //!
-//! Deviations: the module calculates in whole percents and segments, here windows and factors are real numbers. It uses a
-//! state of its own for plain TCP, which halves; here one subflow is treated as each of several. What RFC 6356 leaves open
-//! is as in [`super::lia`].
+//! Deviations: the module calculates in whole percents and segments; here windows and factors are real numbers. The
+//! module treats plain TCP separately and halves its window; here a single subflow is treated like one of several. What
+//! RFC 6356 leaves open is as in [`super::lia`].
 
 use super::increase::{Linked, Rule};
 use super::lia;
@@ -26,7 +26,7 @@ use pathweave_proto::parameter::{Kind, Parameter};
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "dlia",
     source: "Lubna et al. 2020, by the authors' mptcp_dlia.c",
-    summary: "LIA that gives up less of the window when losses follow closely",
+    summary: "LIA that gives up less of the window when losses come close together",
     parameters: &[
         Parameter {
             name: "min_decrease",

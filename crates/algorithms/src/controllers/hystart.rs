@@ -2,9 +2,9 @@
 //!
 //! Linux's (Ha and Rhee 2011, as in `tcp_cubic.c`) has two detectors, run from a window of 16 on: the train of closely
 //! spaced acknowledgements is longer than half of the smallest round-trip time, or the round's smallest sample exceeds
-//! the flow's smallest by an eighth. Each sets the threshold to the window, for good. Deviation: the train's limit also
-//! has the time that the kernel's offload may take for one burst; it is computed from the pacing rate and reaches its
-//! cap of 1 ms below 262 MB/s, so it is that cap here.
+//! the flow's smallest by an eighth. Each sets the threshold to the window, for good. Deviation: the kernel adds to the
+//! train's limit the time that its offload may take for one burst. It computes that time from the pacing rate, with a
+//! cap of 1 ms, which is reached below 262 MB/s; here it is always the cap.
 //!
 //! HyStart++ detects by delay only and, instead of leaving at once, grows at a quarter of the speed for five rounds; it
 //! goes back to slow start when the increase was a passing one.

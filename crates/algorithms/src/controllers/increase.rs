@@ -1,6 +1,6 @@
-//! What controllers share: how a window that counts segments grows by fractions of them, the paths as the equations of coupled controllers
-//! have them, and LIA's kin, with Reno's slow start, a window that changes by a rule for each acknowledged segment, and a part of it
-//! that a loss leaves.
+//! What controllers share: how a window in whole segments grows by fractions of them, the paths as the equations of
+//! coupled controllers see them, and a base for LIA and its relatives: Reno's slow start, a rule for each acknowledged
+//! segment, and a rule for what a loss leaves.
 
 use pathweave_proto::congestion::{Ack, Context, Controller, Growth, Window, slow_start};
 use pathweave_units::Duration;

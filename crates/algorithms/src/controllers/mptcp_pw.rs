@@ -9,14 +9,17 @@
 //! BWE: each max(srtt, 50 ms) a sample b = bytes acknowledged/time;  n ← ⅞·n + ⅛·b,  BWE ← ⅞·BWE + ⅛·n
 //! ```
 //!
-//! B_p: the bandwidth of path p. The loss thus takes away what waits in the queue, which on a path that loses at random is nothing.
+//! B_p: the bandwidth of path p. So a loss takes away what waits in the queue, which is nothing on a path that loses at
+//! random.
 //!
-//! Source: the implementation in SoonyangZhang/DrainQueueCongestion (`mp_westwood_sender_bytes.cc`); the article itself was not
-//! at hand, so no equation numbers are given. The interval of 50 ms and the filter are those of Linux, `tcp_westwood.c`.
+//! Source: the implementation in SoonyangZhang/DrainQueueCongestion (`mp_westwood_sender_bytes.cc`); the article itself
+//! was not available, so no equation numbers are given. The interval of 50 ms and the filter are those of Linux,
+//! `tcp_westwood.c`.
 //!
-//! Deviations: in α B_p is the window per smoothed round-trip time, since a controller does not see what the others have
-//! measured; a filled window's worth is acknowledged in each round trip. The implementation divides by the smaller of srtt and 50 ms whatever
-//! time has passed; here, as in Linux, by the time. A loss never raises the window. Before the first sample a loss halves.
+//! Deviations: in α, B_p is the window per smoothed round-trip time, since a controller does not see what the others
+//! have measured, and a filled window is acknowledged in each round trip. The implementation divides by the smaller of
+//! srtt and 50 ms, however much time has passed; here, as in Linux, the divisor is the time that has passed. A loss
+//! never raises the window. Before the first sample a loss halves.
 
 use super::{FractionalIncrease, coupled_paths};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -25,7 +28,7 @@ use pathweave_units::{Duration, Instant};
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "mptcp-pw",
     source: "Le et al. 2012 (EVAL [20]), by SoonyangZhang/DrainQueueCongestion; Linux, tcp_westwood.c",
-    summary: "Westwood's window of measured bandwidth after a loss, growth coupled by bandwidth",
+    summary: "after a loss, Westwood's window from the measured bandwidth; growth coupled by bandwidth",
     parameters: &[],
     coupled: true,
     build: |_| Ok(Box::new(MptcpPw::default())),

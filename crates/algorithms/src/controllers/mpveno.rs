@@ -1,7 +1,7 @@
 //! `mpveno`: Veno on several paths; Le, "Improving the performance of multipath congestion control over wireless networks", ATC
 //! 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13), on Veno of Fu and Liew 2003 ([`super::mveno`]).
 //!
-//! The backlog that all subflows together may have is β; subflow r's part of it is that of its rate.
+//! All subflows together may have a backlog of β. Subflow r's part of it is in proportion to its rate.
 //!
 //! ```text
 //! θ_r = x_r/Σ x_p,  x = w/rtt
@@ -12,12 +12,12 @@
 //!
 //! OLIA's increase is (w_r/rtt_r²)/(Σ w_p/rtt_p)² + ε_r/w_r ([`super::olia`]).
 //!
-//! Source: the implementation in SoonyangZhang/DrainQueueCongestion (`mp_veno_sender_bytes.cc`), which names the article; the
-//! article itself was not at hand.
+//! Source: the implementation in SoonyangZhang/DrainQueueCongestion (`mp_veno_sender_bytes.cc`), which names the
+//! article; the article itself was not available.
 //!
-//! Deviations: that implementation takes N from the samples of one acknowledgement and rounds it to whole segments, here it is
-//! from the smallest of the round as in Veno, and a real number. It skips every second acknowledgement where half is added here
-//! for each. Without a sample a loss halves.
+//! Deviations: the implementation takes N from the samples of one acknowledgement and rounds it to whole segments. Here
+//! N comes from the smallest sample of the round, as in Veno, and is a real number. Where half is added here for each
+//! acknowledgement, the implementation skips every second one. Without a sample a loss halves.
 
 use super::mveno::{Backlog, LEFT_AFTER_CONGESTION, LEFT_AFTER_RANDOM_LOSS};
 use super::{FractionalIncrease, coupled_paths, olia};
@@ -27,13 +27,13 @@ use pathweave_proto::parameter::{Kind, Parameter};
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "mpveno",
     source: "Le 2013 (EVAL [19]), by SoonyangZhang/DrainQueueCongestion; Fu & Liew 2003",
-    summary: "OLIA's growth with Veno's backlog, which the subflows share by rate",
+    summary: "OLIA's growth with Veno's backlog, which the subflows share in proportion to their rates",
     parameters: &[Parameter {
         name: "beta",
         kind: Kind::Number { min: 0.0, max: 1000.0 },
         unit: "segments",
         default: "3",
-        description: "backlog of all subflows from which losses are taken for congestion",
+        description: "backlog of all subflows from which on a loss counts as congestion",
         source: "Fu & Liew 2003",
     }],
     coupled: true,

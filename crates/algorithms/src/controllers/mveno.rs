@@ -2,8 +2,8 @@
 //! Wireless Communications With Multiple Radio Interfaces", IEEE Transactions on Communications 2016, on Veno of Fu and Liew
 //! 2003 (`Backlog`, which `mpveno` shares).
 //!
-//! The decrease is Veno's: a loss at a backlog N < β takes a fifth of the window away, else half. The increase is coupled: an
-//! acknowledged segment adds δ_r/w_r, while N ≥ β half of that.
+//! The decrease is Veno's: a loss takes a fifth of the window away at a backlog N < β, else half. The increase is
+//! coupled: an acknowledged segment adds δ_r/w_r, or half of that while N ≥ β.
 //!
 //! ```text
 //! x_r = w_r/T_r     y = Σ x_p                                   rates, segments/s
@@ -12,25 +12,25 @@
 //! δ_r = min( max x_p²/y², (E_r/E_s)·(w_r/(T_s·y))² )
 //! ```
 //!
-//! E_r is subflow r's, of its own T, base and window. E_s is the connection's: T_s is the mean of all T, its base the smallest of
-//! all, its W the largest window. The first term of δ_r keeps all together from taking more than one Veno flow does on the best
-//! path, the second gives all together what one Veno flow with the loss of r would have.
+//! E_r is subflow r's, from its own T, base and window. E_s is the connection's: T_s is the mean of all T, its base the
+//! smallest of all, and its W the largest window. The first term of δ_r keeps all together from taking more than one
+//! Veno flow does on the best path, the second gives all together what one Veno flow with the loss of r would have.
 //!
-//! Source: a kernel module called mveno for the mptcp.org stack, whose author is not named. The article's summary says that the
-//! additive increase is what it modifies and that weights couple the subflows; its equations were not at hand. The module
-//! calculates in integers, where most of its quotients are 0.
+//! Source: a kernel module called mveno for the mptcp.org stack, whose author is not named. The article's summary says
+//! that it modifies the additive increase and that weights couple the subflows; its equations were not available. The
+//! module calculates in integers, where most of its quotients are 0.
 //!
-//! Deviations: from the module, the quantities are real numbers; T_s counts twice in δ_r, without which it would have a
-//! dimension (with it, one path is Veno and the second term is what a weight δ/(E·p) = w² gives); the weight is that of a
-//! window's worth of acknowledgements, as on its single path; T is the smoothed round-trip time and W the window of now, not the
-//! mean and the largest of the round; base is the smallest sample of the subflow's life. N is Veno's, with the smallest sample of
-//! the round. A subflow without a sample is left out of the sums; without one of its own a subflow grows as Reno and a loss
-//! halves.
+//! Deviations from the module: the quantities are real numbers. T_s counts twice in δ_r, which would have a dimension
+//! otherwise (with it, one path is Veno, and the second term is what a weight δ/(E·p) = w² gives). The weight is that
+//! of a window's worth of acknowledgements, as on the module's single path. T is the smoothed round-trip time and W the
+//! present window, not the mean and the largest of the round. base is the smallest sample of the subflow's life. N is
+//! Veno's, with the smallest sample of the round. A subflow without a sample is left out of the sums; without one of
+//! its own, a subflow grows like Reno and a loss halves its window.
 //!
-//! N estimates how much of the window waits in a queue; Fu and Liew, "TCP Veno:
-//! TCP enhancement for transmission over wireless access networks", IEEE JSAC 2003:
-//! N = w·(rtt − base)/rtt segments, from the smallest sample of the round (Linux, `tcp_veno.c`). Losses while N is small are
-//! taken for random ones: they cost a fifth of the window, others half (Fu & Liew §III).
+//! N estimates how much of the window waits in a queue; Fu and Liew, "TCP Veno: TCP enhancement for transmission over
+//! wireless access networks", IEEE JSAC 2003: N = w·(rtt − base)/rtt segments, from the smallest sample of the round
+//! (Linux, `tcp_veno.c`). Losses while N is small count as random: they cost a fifth of the window, others half (Fu &
+//! Liew §III).
 
 use super::{FractionalIncrease, coupled_paths};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -45,7 +45,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
         kind: Kind::Number { min: 0.0, max: 1000.0 },
         unit: "segments",
         default: "3",
-        description: "backlog from which losses are taken for congestion",
+        description: "backlog from which on a loss counts as congestion",
         source: "Fu & Liew 2003",
     }],
     coupled: true,

@@ -7,9 +7,9 @@
 //! the last two. With n paths: ε = 1/(n·|B \ M|) in B \ M, −1/(n·|M|) in M, 0 elsewhere and where B \ M is empty. (The
 //! draft calls ε α.)
 //!
-//! Deviations: the threshold is at least 2 segments, not 1 with several paths as in the draft, as everywhere here. A
-//! window does not shrink below 1 by the second term. A subflow without a round-trip time sample is left out of the
-//! sums and sets; without one of its own a subflow grows like Reno.
+//! Deviations: the threshold is at least 2 segments, not 1 with several paths as in the draft, as everywhere here. The
+//! second term does not shrink a window below 1. A subflow without a round-trip time sample is left out of the sums and
+//! sets; without one of its own a subflow grows like Reno.
 
 use super::increase::{Linked, Rule};
 use super::{CoupledPath, coupled_paths};

@@ -1,8 +1,8 @@
 //! `reno`: slow start and congestion avoidance of RFC 5681, uncoupled.
 //!
 //! Deviations: the window counts segments, not bytes, as in the kernel: an acknowledgement of several segments counts
-//! as that many (RFC 3465 without its limit). The threshold is half of the congestion window where RFC 5681 eq. 4 has
-//! half of the flight size: the subflow asks only while the window is filled, when both are the same.
+//! as that many (RFC 3465 without its limit). The threshold is half of the congestion window; in RFC 5681 eq. 4 it is
+//! half of the flight size. Both are the same here, because the subflow asks only while the window is filled.
 
 use super::AdditiveIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -10,7 +10,7 @@ use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Gro
 pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     name: "reno",
     source: "RFC 5681",
-    summary: "one segment more each round, half on loss; each subflow for itself",
+    summary: "one segment more each round, half the window after a loss; each subflow for itself",
     parameters: &[],
     coupled: false,
     build: |_| Ok(Box::new(Reno::default())),

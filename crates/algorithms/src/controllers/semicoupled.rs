@@ -1,8 +1,8 @@
 //! `semicoupled`: Wischik, Raiciu, Greenhalgh and Handley, NSDI 2011, §2.4.
 //!
-//! For each segment acknowledged on any path its window grows by a/w_total; a loss halves its path's window. Between
-//! the extremes: it moves away from congested paths, but keeps some traffic on each. LIA is this with an a that follows
-//! the paths.
+//! For each segment acknowledged on any path its window grows by a/w_total; a loss halves its path's window. It lies
+//! between the extremes: it moves away from congested paths, but keeps some traffic on each. LIA is this rule with an a
+//! that adapts to the paths.
 
 use super::FractionalIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};

@@ -10,13 +10,13 @@
 //! loss:        ¾·w, of 3 segments or less 2
 //! ```
 //!
-//! Source: the article's rules as INET has them (`TcpVegas.cc`); α, β and γ as in its Vegas-2,4 and there. The article itself was
-//! not at hand.
+//! Source: the article's rules as INET has them (`TcpVegas.cc`); α, β and γ as in its Vegas-2,4 and there. The article
+//! itself was not available.
 //!
-//! Deviations: how losses are found is not the controller's: Vegas's own timeouts, finer than a retransmission timer's, are not
-//! here. A timeout leaves one segment and a threshold of ¾·w, where INET has two and ½·w. The window changes by a segment at once
-//! when the round has ended. base is the smallest sample of the subflow's life. A round without a sample changes nothing. The
-//! subflows are not coupled; that is [`super::wvegas`].
+//! Deviations: the controller does not look for losses, so Vegas's own timeouts, which are finer than a retransmission
+//! timer's, are not here. A timeout leaves one segment and a threshold of ¾·w, where INET has two and ½·w. The window
+//! changes by a whole segment at the end of the round. base is the smallest sample of the subflow's life. A round
+//! without a sample changes nothing. The subflows are not coupled; that is [`super::wvegas`].
 
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, Window, slow_start};
 use pathweave_proto::parameter::{Kind, Parameter};

@@ -1,22 +1,23 @@
 //! `wvegas`: weighted Vegas, delay-based; Cao, Xu and Fu, ICNP 2012, with the rules of its kernel port.
 //!
 //! Once per round trip, from its mean sample: the backlog is diff = ⌊cwnd·(rtt − base)/rtt⌋ segments. Slow start ends
-//! when it exceeds γ. After that the window grows by one while diff < α_r, stays while they are equal, which is a whole
-//! segment of backlog, and shrinks by one while diff > α_r; at diff ≥ α_r the target is set anew, to the path's share of
-//! `total_alpha`, in proportion to its rate cwnd/rtt, at least 2. When the queueing delay is twice the smallest seen, the
-//! window goes to cwnd·base/(2·rtt), so that the queue drains and `base` is seen again. The threshold is never below three
-//! quarters of the window of the last such step, so that slow start brings most of a drained window back. Loss halves the
-//! window; the target and the smallest queueing delay begin anew after it, and until then the window grows like Reno.
+//! when it exceeds γ. After that the window grows by one while diff < α_r, stays while they are equal (within a whole
+//! segment of backlog), and shrinks by one while diff > α_r. At diff ≥ α_r the target is set anew to the path's share
+//! of `total_alpha`, in proportion to its rate cwnd/rtt, but at least to 2. When the queueing delay is twice the
+//! smallest seen, the window goes to cwnd·base/(2·rtt), so that the queue drains and `base` is seen again. The
+//! threshold is never below three quarters of the window of the last such step, so that slow start brings most of a
+//! drained window back. A loss halves the window. The target and the smallest queueing delay start afresh after it, and
+//! until then the window grows like Reno.
 //!
 //! Deviations:
-//! * The other subflows' rates are their windows per smoothed round-trip time of now; the port keeps those of their last
-//!   change.
-//! * No draining while the queueing delay is zero, which the port, with 0 ≥ 2·0, does: a path without any queue would lose
-//!   half its window each round trip.
+//! * The other subflows' rates are their windows per present smoothed round-trip time; the port keeps the rates of
+//!   their last change.
+//! * No draining while the queueing delay is zero. The port drains then, since 0 ≥ 2·0, and a path without any queue
+//!   would lose half its window each round trip.
 //! * A round with two samples or less grows like Reno, as in the port. Rounds are the subflow's; the port begins one when
 //!   a recovery ends, so the first one after that can be shorter here. Recovery from a timeout counts as over at the end
 //!   of a round.
-//! * The port also begins anew after mere reordering, and moves its window while the application does not fill it.
+//! * The port also starts afresh after mere reordering, and changes its window while the application does not fill it.
 //! * Slow start ends at the threshold; the port's goes one segment beyond it.
 
 use super::{AdditiveIncrease, coupled_paths};
