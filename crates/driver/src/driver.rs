@@ -6,13 +6,13 @@ use pathweave_units::Instant;
 
 /// What runs behind the endpoints: it opens and accepts connections, writes, reads and closes.
 pub trait Applications {
-    /// Acts on what an endpoint tells: [`Endpoint::poll_incoming`], [`Endpoint::poll_accept`] and [`Endpoint::poll_event`], where
-    /// they are of use, until they give nothing. The
-    /// answer is whether anything was done: then what that lets leave leaves, and this is called again.
+    /// Acts on what an endpoint reports: polls [`Endpoint::poll_incoming`], [`Endpoint::poll_accept`] and
+    /// [`Endpoint::poll_event`], where the applications need them, until they return `None`. Returns whether anything
+    /// was done. If so, the driver sends what that has made ready to leave, and calls this again.
     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool;
 
-    /// A host has become quiet: its segments have left and its applications have nothing more to do. For what looks at the
-    /// endpoint's state between two changes.
+    /// Called when a host has become quiet: its segments have left and its applications have nothing more to do. This
+    /// is the place to look at the endpoint's state between two changes.
     fn quiet(&mut self, _now: Instant, _host: usize, _endpoint: &mut Endpoint) {}
 
     /// When an application wants to do something by itself.
@@ -20,8 +20,9 @@ pub trait Applications {
         None
     }
 
-    /// The next application whose time has come acts; the answer is the host that it acted on. Called until it answers
-    /// `None`, which ends its turn: an application that is due again at once waits for the next round.
+    /// Lets the next application whose time has come act, and returns the host that it acted on. The driver calls this
+    /// until it returns `None`, which ends the applications' turn: one that is due again at once waits for the next
+    /// round.
     fn handle_timeout(&mut self, _now: Instant, _endpoints: &mut [Endpoint]) -> Option<usize> {
         None
     }
@@ -31,17 +32,18 @@ pub trait Applications {
 ///
 /// One round ([`Driver::step`]) does these things, always in this order:
 ///
-/// 1. Packets in the order of their arrival. What an endpoint sends in answer leaves at once; the applications of a host act
-///    when all packets of this time have arrived, as behind a kernel's interrupt, on the host first that was the last to get
-///    its first packet.
+/// 1. Packets, in the order of their arrival. What an endpoint sends in answer leaves at once. The applications of a
+///    host act when all packets of this time have arrived, as behind a kernel's interrupt; the host that was the last
+///    to get its first packet comes first.
 /// 2. The timers of each endpoint, in the order of [`Driver::endpoints`].
 /// 3. Applications that want to do something by themselves, in their own order.
 ///
-/// After each change of an endpoint, that host is drained: its segments leave, its applications act, until both have nothing
-/// more. Segments go first, so that what the engine sends at once is ahead of what an application causes.
+/// After each change of an endpoint, that host is drained: its segments leave and its applications act, until neither
+/// has anything left to do. Segments go first, so that what the engine sends at once is ahead of what an application
+/// causes.
 pub struct Driver<I, A> {
-    /// The endpoints. A host's number is its place here. After a command that is given from outside of the applications,
-    /// [`Driver::drain`] lets out what it has caused.
+    /// The endpoints. A host's number is its index here. After a command from outside the applications, call
+    /// [`Driver::drain`] to send what it has caused.
     pub endpoints: Vec<Endpoint>,
     /// The device.
     pub io: I,
@@ -52,15 +54,16 @@ pub struct Driver<I, A> {
 }
 
 impl<I: PacketIo, A: Applications> Driver<I, A> {
-    /// Puts them together. Nothing has happened yet.
+    /// Puts the parts together. Nothing has happened yet.
     pub fn new(endpoints: Vec<Endpoint>, io: I, applications: A) -> Self {
         Driver { endpoints, io, applications, touched: Vec::new() }
     }
 
-    /// Rounds until nothing is left to do at `now`. The answer is when something happens next, as [`Driver::poll_timeout`].
+    /// Makes rounds until nothing is left to do at `now`. Returns when something happens next, like
+    /// [`Driver::poll_timeout`].
     ///
     /// # Errors
-    /// Where the device fails. What was not done yet is done by the next call.
+    /// If the device fails. The next call does what was not done yet.
     #[inline]
     pub fn settle(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
         loop {
@@ -71,15 +74,15 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         }
     }
 
-    /// One round of all that happens at `now`. The answer is when something happens next, as [`Driver::poll_timeout`]: where
-    /// that is not after `now`, another round has something to do.
+    /// Makes one round of all that happens at `now`. Returns when something happens next, like
+    /// [`Driver::poll_timeout`]. If that is not after `now`, another round has something to do.
     ///
     /// # Errors
     /// As [`Driver::settle`].
     #[inline]
     pub fn step(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
         self.handle_packets(now)?;
-        // Mostly a packet was all that happened.
+        // Most of the time, nothing but a packet has happened.
         let next = self.poll_timeout();
         if next.is_none_or(|next| next > now) {
             return Ok(next);
@@ -88,8 +91,8 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(self.poll_timeout())
     }
 
-    /// The first part of a round: all packets that have arrived, then messages about packets, then the applications of those
-    /// who got packets.
+    /// The first part of a round: all packets that have arrived, then messages about packets, then the applications of
+    /// the hosts that got packets.
     ///
     /// # Errors
     /// As [`Driver::settle`].
@@ -112,7 +115,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(())
     }
 
-    /// The rest of a round: timers, then applications by themselves.
+    /// The rest of a round: timers, then the applications that act by themselves.
     ///
     /// # Errors
     /// As [`Driver::settle`].
@@ -130,8 +133,8 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(())
     }
 
-    /// When something happens next, as far as that is known: a timer of an endpoint or of an application, or a packet where
-    /// the device knows when it comes.
+    /// When something happens next, as far as that is known: a timer of an endpoint or of an application, or a packet
+    /// if the device knows when it comes.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let or_never = |time: Option<Instant>| time.unwrap_or(Instant::FAR_FUTURE);
@@ -142,7 +145,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Lets a host's segments leave and its applications act, until it is quiet.
+    /// Sends a host's segments and lets its applications act, until the host is quiet.
     ///
     /// # Errors
     /// As [`Driver::settle`].
@@ -151,7 +154,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         self.serve(now, host)
     }
 
-    /// Lets the applications of a host act whose segments have left.
+    /// Lets the applications of a host act after its segments have left.
     #[inline]
     fn serve(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         while self.applications.serve(now, host, &mut self.endpoints[host]) {
@@ -161,7 +164,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(())
     }
 
-    /// A function of its own, so that all that sends is compiled once, into one piece.
+    /// A function of its own, so that the code that sends is compiled only once.
     #[inline(never)]
     fn send_all(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         let endpoint = &mut self.endpoints[host];

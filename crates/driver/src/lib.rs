@@ -1,11 +1,11 @@
 //! The loop between endpoints, the applications behind them, and whatever carries their packets.
 //!
-//! The engine (`pathweave-proto`) does no input or output. Somebody has to take packets from a device and give them to an
-//! [`Endpoint`](pathweave_proto::Endpoint), let its answers leave, run the applications, and come back when a timer is due;
-//! and the order of these things decides what the engine does. [`Driver`] is that somebody. It does no input or output
-//! either: a device is a [`PacketIo`], applications are [`Applications`], and the time is an argument. The simulator, the
-//! benchmarks, the fuzzers and the engine's own tests all run on it, so that a real device gets the order that they were
-//! measured with.
+//! The engine (`pathweave-proto`) does no input or output. Somebody has to take packets from a device and give them to
+//! an [`Endpoint`](pathweave_proto::Endpoint), send its answers, run the applications, and come back when a timer is
+//! due. The order of these steps affects what the engine does. [`Driver`] does all this in one fixed order. It does no
+//! input or output either: a device is a [`PacketIo`], applications are [`Applications`], and the time is an argument.
+//! The simulator, the benchmarks, the fuzzers and the engine's own tests all run on it, so that a real device gets the
+//! order that they were measured with.
 //!
 //! # A program
 //!

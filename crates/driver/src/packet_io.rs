@@ -1,4 +1,4 @@
-//! What a device is, and a device whose packets somebody looks at.
+//! What a device is, and a device that shows its packets to an observer.
 
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
@@ -11,29 +11,31 @@ pub struct Received<'a> {
     pub host: usize,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its segment, or several that were joined ([`Segment::segment_size`]). It stays the device's, which reads the next one into it. The endpoint shares the memory of its data
-    /// for as long as that waits for the reader.
+    /// Its segment, or several that were joined ([`Segment::segment_size`]). It still belongs to the device, which
+    /// reads the next one into the same place. The endpoint shares the memory of its data for as long as the data waits
+    /// for the reader.
     pub segment: &'a Segment,
 }
 
-/// A device that carries packets of one host or of several: a simulated network, a wire in memory, a TUN device.
+/// A device that carries the packets of one host or several: a simulated network, a wire in memory, a TUN device.
 ///
-/// Segments are made and read in places that belong to the device, so that none is copied on its way: a simulator passes
-/// structs with virtual payload, and a device of bytes encodes a segment's header next to data that it shares. A device that
-/// reads or writes many packets with one call of the operating system keeps them in memory of its own: [`PacketIo::receive`]
-/// hands them out one by one, [`PacketIo::send`] collects them, and the program writes them out when the driver is done.
-/// A device that composes wraps another one and passes all calls on, as [`crate::Observed`] does.
+/// Segments are made and read in places that belong to the device, so that none is copied on its way: a simulator
+/// passes structs with virtual payload, and a device of bytes encodes a segment's header next to data that it shares. A
+/// device that reads or writes many packets with one call of the operating system keeps them in memory of its own:
+/// [`PacketIo::receive`] hands them out one by one, [`PacketIo::send`] collects them, and the program writes them out
+/// when the driver is done. A device can wrap another one and pass all calls on, as [`crate::Observed`] does.
 pub trait PacketIo {
     /// What can go wrong with the device itself. A packet that is lost or damaged on its way is no error.
     type Error;
 
-    /// The device, or the operating system behind it, holds packets until the time at which they are to leave
+    /// Whether the device, or the operating system behind it, holds packets until the time at which they are to leave
     /// ([`PacketIo::hold`]), as Linux's `fq` and `ETF` do. Then connections can have a pacing horizon
-    /// ([`Pacing::On`](pathweave_proto::config::Pacing)); with any other device what is given out early would leave early.
+    /// ([`Pacing::On`](pathweave_proto::config::Pacing)). With any other device, packets that are given out early would
+    /// leave early.
     const HOLDS_PACKETS: bool = false;
 
-    /// The next packet that has arrived by `now`, in the order of arrival. `None`: the applications' turn has come, because
-    /// there is none, or because the device has handed out as many as it wants to at a time.
+    /// The next packet that has arrived by `now`, in the order of arrival. `None` means that it is the applications'
+    /// turn: there is no packet, or the device has handed out as many as it wants to at a time.
     ///
     /// # Errors
     /// Where the device fails.
@@ -45,9 +47,9 @@ pub trait PacketIo {
         None
     }
 
-    /// Has the next packet of `host` made and takes it: `fill` puts a segment into the place that it is given, whatever that
-    /// held before, and answers with the packet's ECN codepoint, or with `None` where the host has nothing to send. The answer
-    /// is whether there was a packet.
+    /// Has the next packet of `host` made, and takes it. `fill` writes a segment into the place that it is given,
+    /// whatever that held before. It returns the packet's ECN codepoint, or `None` if the host has nothing to send.
+    /// Returns whether there was a packet.
     ///
     /// A device whose queue is full drops the packet, as any queue on the way would.
     ///
@@ -60,18 +62,19 @@ pub trait PacketIo {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Self::Error>;
 
-    /// The packet of `host` that was sent last is to leave at this time, later than now. Called only where
-    /// [`PacketIo::HOLDS_PACKETS`].
+    /// The packet of `host` that was sent last is to leave at this time, which is later than now. Called only if
+    /// [`PacketIo::HOLDS_PACKETS`] is true.
     fn hold(&mut self, _host: usize, _until: Instant) {}
 
-    /// How many segments of one subflow the device takes as one, which it cuts or has cut ([`Segment::segment_size`],
-    /// [`Segment::parts`]): at most 64 KiB. 1: none but one by one. Asked whenever a host has something to send.
+    /// How many segments of one subflow the device takes as one, at most 64 KiB together. It cuts them itself or has
+    /// them cut ([`Segment::segment_size`], [`Segment::parts`]). 1 means that it takes them one by one. Asked whenever
+    /// a host has something to send.
     fn max_segments(&self) -> usize {
         1
     }
 
-    /// When [`PacketIo::receive`] wants to be called, where the device knows that by itself. A real one does not: the program
-    /// waits for it beside the driver's timers.
+    /// When [`PacketIo::receive`] should be called next, if the device knows. A real device does not know: the program
+    /// waits for it, along with the driver's timers.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
@@ -84,7 +87,7 @@ pub struct HostPacket<'a> {
     pub at: Instant,
     /// The host, as in [`Received::host`].
     pub host: usize,
-    /// The host sends it; otherwise it receives it.
+    /// Whether the host sends it. Otherwise it receives it.
     pub sent: bool,
     /// Its ECN codepoint.
     pub ecn: Ecn,
@@ -92,7 +95,7 @@ pub struct HostPacket<'a> {
     pub segment: &'a Segment,
 }
 
-/// Looks at packets.
+/// Something that looks at packets.
 pub trait Observer {
     /// A host sends a packet, or has received one that its endpoint takes next.
     fn observe(&mut self, packet: &HostPacket<'_>);
@@ -108,8 +111,8 @@ impl<O: Observer> Observer for Option<O> {
     }
 }
 
-/// A device that shows every packet to an observer, as a capture on the hosts would: before any queue where a host sends it,
-/// and not at all where it is lost on its way to the host.
+/// A device that shows every packet to an observer, as a capture on the hosts would. A packet that a host sends is
+/// shown before it enters any queue. A packet that is lost on its way to a host is not shown there.
 #[derive(Debug)]
 pub struct Observed<D, O> {
     /// The device.
