@@ -3,22 +3,22 @@
 use crate::{Jitter, Loss, Queue, QueueLimit, Reorder, Shaper, Trace};
 use pathweave_units::{Bitrate, Duration, Probability};
 
-/// Where the loss model is.
+/// Where packets are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossPosition {
-    /// Before the queue: a lost packet takes no capacity (as Linux' netem in front of a shaper, and the papers'
-    /// simulations).
+    /// Before the queue: a lost packet takes no capacity (as with Linux's netem in front of a shaper, and in the
+    /// papers' simulations).
     BeforeQueue,
     /// After transmission: a lost packet has taken its time on the link (as on a radio link).
     #[default]
     AfterQueue,
 }
 
-/// What a link that goes down does with the packets that wait in it. What has been sent already arrives; what comes
-/// while it is down is dropped.
+/// What a link that goes down does with the packets that wait in it. Packets that have been sent already arrive;
+/// packets that come while the link is down are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDown {
-    /// They stay, and go on when the link is up again; a transmission that was cut goes on where it stopped.
+    /// They stay, and go on when the link is up again. A transmission that was interrupted goes on where it stopped.
     Hold,
     /// They are dropped.
     #[default]
@@ -30,7 +30,7 @@ macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $(#[$change_doc:meta])* $change:ident;)+) => {
         /// All settings of a link. The default is an ideal one: unlimited, without delay, lossless, and up.
         ///
-        /// `T` is what stands for a trace: a [`Trace`] in a link that runs; whatever leads to one in a description of a link
+        /// `T` stands for a trace: it is a [`Trace`] in a link that runs, and whatever leads to one in a description
         /// whose traces are not read yet (see [`LinkConfig::try_map_trace`]).
         #[derive(Clone, Debug, PartialEq)]
         pub struct LinkConfig<T = Trace> {
@@ -45,10 +45,10 @@ macro_rules! settings {
             }
         }
 
-        /// A new value for one setting of a link. `T` is that of [`LinkConfig`].
+        /// A new value for one setting of a link. `T` is as in [`LinkConfig`].
         #[derive(Clone, Debug, PartialEq)]
         pub enum LinkChange<T = Trace> {
-            /// Rate limit. A trace or a token bucket starts afresh; what is left of a frame in transmission goes on at the
+            /// Rate limit. A trace or a token bucket starts afresh; the rest of a frame in transmission goes on at the
             /// new rate.
             Shaper(Shaper<T>),
             $($(#[$change_doc])* $change($type),)+
@@ -97,7 +97,7 @@ settings! {
 
     /// The waiting room.
     queue: Queue = QueueLimit::Packets(u32::MAX).into(),
-    /// Queue limit, and CoDel on, off or with other parameters. A lower limit drops nothing that waits already.
+    /// Queue limit, and CoDel on, off or with other parameters. A lower limit drops no packet that already waits.
     Queue;
 
     /// Propagation delay: from the end of transmission to arrival.
@@ -123,7 +123,7 @@ settings! {
 
     /// Random loss.
     loss: Loss = Loss::None,
-    /// Loss model, which starts in its first state.
+    /// Loss model. It starts in its first state.
     Loss;
 
     /// Where loss happens.
@@ -148,7 +148,7 @@ settings! {
 
     /// What happens to waiting packets when it stops working.
     on_down: OnDown = OnDown::default(),
-    /// What happens to waiting packets at the next going down.
+    /// What happens to waiting packets the next time the link goes down.
     OnDown;
 }
 

@@ -5,13 +5,13 @@ use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant, Probability};
 use std::collections::VecDeque;
 
-/// Random variation of the propagation delay, drawn for each packet by itself. The sum is at least zero.
+/// Random variation of the propagation delay, drawn for each packet on its own. The resulting delay is at least zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
     /// None.
     #[default]
     None,
-    /// Uniform from `-amplitude` to `+amplitude` around the delay (as Linux' netem: `delay TIME AMPLITUDE`).
+    /// Uniform from `-amplitude` to `+amplitude` around the delay (as in Linux's netem: `delay TIME AMPLITUDE`).
     Uniform {
         /// Largest deviation.
         amplitude: Duration,
@@ -69,7 +69,7 @@ pub(crate) struct InFlight<P> {
     pub(crate) duplicated: bool,
 }
 
-/// The packets under way, in order of arrival; those that arrive together in order of departure.
+/// The packets under way, in order of arrival. Packets that arrive together are in order of departure.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire<P> {
     packets: VecDeque<InFlight<P>>,
@@ -81,7 +81,7 @@ impl<P> Wire<P> {
     }
     pub(crate) fn insert(&mut self, packet: InFlight<P>) {
         match self.packets.back() {
-            // Jitter and reordering move a packet past the last few only: the shift is short.
+            // Jitter and reordering move a packet past only a few others, so the shift is short.
             Some(last) if last.arrival > packet.arrival => {
                 let at = self.packets.partition_point(|other| other.arrival <= packet.arrival);
                 self.packets.insert(at, packet);

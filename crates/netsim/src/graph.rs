@@ -140,7 +140,7 @@ impl Graph {
         Ok((start, at))
     }
 
-    /// The links of the shortest way by number of hops; of equally short ones, the one with the lowest link at the
+    /// The links of the way with the fewest hops. Of equally short ways, it is the one with the lowest link at the
     /// first hop where they part.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
-//! One direction of a link: queue, serializer, impairments, wire.
+//! One direction of a link: queue, serializer, impairments and wire.
 //!
 //! A packet passes, in this order: up or down; loss (if it is before the queue); the queue's limit; waiting;
 //! CoDel; transmission; loss (if it is after the queue); corruption, duplication, jitter and reordering;
 //! propagation; the other end.
 //!
-//! The serializer is lazy: what happened up to `now` is worked out when the link is called next. A link with a
-//! constant rate and a drop-tail queue so asks to be woken once per packet, at its arrival.
+//! The serializer is lazy: it works out what happened up to `now` when the link is called next. So a link with a
+//! constant rate and a drop-tail queue asks to be woken only once per packet, at its arrival.
 
 use crate::delay::{InFlight, Wire};
 use crate::loss::LossState;
@@ -63,7 +63,7 @@ pub struct Link<P> {
     last_arrival: Instant,
     random: LinkRandom,
     stats: LinkStats,
-    /// Least time from a departure to the next thing that can be seen of the packet. Depends on the settings only.
+    /// Least time from a packet's departure to the next visible event of that packet. Depends on the settings only.
     lookahead: Duration,
     /// Whether a departure only adds the delay. Depends on the settings only.
     plain: bool,
@@ -183,7 +183,7 @@ impl<P: Packet + Clone> Link<P> {
             if !self.config.up {
                 return next;
             }
-            // CoDel may drop at each opportunity; otherwise nothing is seen before the head is through.
+            // CoDel may drop at each opportunity; otherwise nothing is visible before the head is through.
             return next.min(match self.codel {
                 Some(_) => cursor.next(),
                 None => cursor.nth(left.div_ceil(OPPORTUNITY).saturating_sub(1)) + self.lookahead,
@@ -196,8 +196,8 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Works out what happened up to `now`, so that the getters tell the state at `now`. Changes nothing that can be
-    /// seen otherwise.
+    /// Works out what happened up to `now`, so that the getters return the state at `now`. It has no other visible
+    /// effect.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
@@ -210,7 +210,7 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Sends what is done up to `now`, one frame after the other.
+    /// Sends the frames that are done by `now`, one after the other.
     fn transmit(&mut self, now: Instant) {
         while let Some(service) = self.service.take_if(|service| service.head.done <= now) {
             self.serializer.depart(&service.head);
@@ -219,7 +219,7 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Starts to send what waits, at `at`, when the last frame is gone.
+    /// Starts to send the next waiting frame at `at`, when the last one is gone.
     fn start_next(&mut self, at: Instant) {
         if let Some(entry) = self.dequeue(at) {
             self.start(entry, at);
@@ -358,7 +358,7 @@ impl<P: Packet + Clone> Link<P> {
     }
 }
 
-/// Getters tell the state at the last `now` that the link was given; see [`Link::advance`].
+/// Getters return the state at the last `now` that the link was given; see [`Link::advance`].
 impl<P: Packet + Clone> Link<P> {
     /// The settings.
     pub fn config(&self) -> &LinkConfig {

@@ -1,8 +1,7 @@
 //! Random loss: independent (Bernoulli) and in bursts (Gilbert–Elliott).
 //!
-//! The Gilbert–Elliott chain is the one of E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise
-//! Channels", Bell System Technical Journal 42 (1963), with one step per packet, as in Linux' netem (`loss gemodel
-//! p r 1-h 1-k`).
+//! The Gilbert–Elliott chain is the one of E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels",
+//! Bell System Technical Journal 42 (1963), with one step per packet, as in Linux's netem (`loss gemodel p r 1-h 1-k`).
 
 use pathweave_units::Probability;
 use pathweave_units::random::Random;
@@ -13,7 +12,7 @@ pub enum Loss {
     /// None.
     #[default]
     None,
-    /// Each packet by itself, with this probability.
+    /// Each packet on its own, with this probability.
     Bernoulli(Probability),
     /// In bursts: a chain of a good and a bad state that takes one step after each packet.
     GilbertElliott(GilbertElliott),

@@ -24,7 +24,8 @@ pub struct Tap {
     pub fate: Fate,
 }
 
-/// What happened to a packet. Each packet sent, and each copy told of, ends in exactly one `Delivered` or `Dropped`.
+/// What happened to a packet. Each packet that is sent, and each copy that is reported, ends in exactly one `Delivered`
+/// or `Dropped`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetEvent<P> {
     /// It arrived at the end of its route, possibly damaged ([`Fate::Corrupted`]): the caller has it back.
@@ -43,14 +44,14 @@ pub enum NetEvent<P> {
         /// The packet.
         packet: P,
     },
-    /// It crossed a link that is not its last, and goes on. For the record: the packet is still in the network.
+    /// It crossed a link that is not its last, and goes on. This is only a report: the packet is still in the network.
     Forwarded {
         /// On the link that it crossed.
         tap: Tap,
         /// A clone, to look at.
         packet: P,
     },
-    /// A link made a copy, which follows its original. So what the packet refers to has one more owner.
+    /// A link made a copy, which follows its original. So there is one more owner of what the packet refers to.
     Duplicated {
         /// On the link that copied it.
         tap: Tap,
@@ -115,9 +116,10 @@ struct Hop {
 /// A graph of nodes and links that carries packets along fixed routes.
 ///
 /// Call order: [`send`](Network::send) or [`apply`](Network::apply), then [`poll`](Network::poll) until it gives
-/// `None`, before time goes on; wake it at [`poll_timeout`](Network::poll_timeout). Events come in order of time, then of
-/// link, then in the link's own order; a scheduled change comes before all events of its time. A driver that is late
-/// (a real clock) loses nothing: `poll` works through what is due at its own times, in order.
+/// `None`, before time goes on; wake it at [`poll_timeout`](Network::poll_timeout). Events come in order of time, then
+/// of link, then in the link's own order; a scheduled change comes before all events of its time. A driver that is
+/// late, because it follows a real clock, loses nothing: `poll` works through everything that is due, in order, each at
+/// its own time.
 #[derive(Debug)]
 pub struct Network<P> {
     graph: Graph,
@@ -272,7 +274,7 @@ impl<P: Packet + Clone> Network<P> {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Works out the state of a link at `now`, for [`Network::link_queue`]. Only after all events up to `now`
+    /// Works out the state of a link at `now`, for [`Network::link_queue`]. Call it only after all events up to `now`
     /// have been polled.
     pub fn advance(&mut self, now: Instant, link: LinkId) {
         self.links[link.index()].advance(now);
@@ -309,7 +311,7 @@ impl<P: Packet + Clone> Network<P> {
         }
     }
 
-    /// A packet has crossed a link: to its end, or on to the next link.
+    /// A packet has crossed a link: it is at the end of its route, or goes on to the next link.
     fn arrive(&mut self, tap: Tap, hop: u32, end: Option<NodeId>, packet: P) {
         match end {
             Some(node) => self.pending.push_back(NetEvent::Delivered { tap, node, packet }),
@@ -330,7 +332,7 @@ impl<P: Packet + Clone> Network<P> {
     /// The settings of a link.
     ///
     /// # Panics
-    /// Here and in the other getters: where the link was not added to this network.
+    /// In this and the other getters: if the link was not added to this network.
     pub fn link_config(&self, link: LinkId) -> &LinkConfig {
         self.links[link.index()].config()
     }

@@ -1,14 +1,14 @@
-//! What a link needs to know of a packet, what can become of one, and how many met which fate.
+//! What a link needs to know about a packet, what can become of it, and the counts of each fate.
 
 use core::fmt;
 use pathweave_units::Ecn;
 
 /// A packet as a link sees it: a length and an ECN codepoint.
 ///
-/// Packets are best small handles into a pool that the caller keeps. A link never loses one silently: each packet
-/// given to it comes back, delivered or dropped, exactly once. A duplicated packet comes back once more: the link
-/// clones it, and says so together with the original or before it, so that the owner of a pool can count one more
-/// owner of the slot.
+/// It is best to use small handles into a pool that the caller keeps. A link never loses a packet silently: each one
+/// comes back exactly once, delivered or dropped. A duplicated packet comes back once more. The link clones it, and
+/// reports that together with the original or before it, so that the owner of a pool can count one more owner of the
+/// slot.
 pub trait Packet {
     /// Length of the frame in bytes, with its link-layer header (Ethernet: 14).
     fn len_bytes(&self) -> u32;
@@ -23,7 +23,7 @@ pub trait Packet {
 /// A packet that is known by a tag, such as its slot in the caller's pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged<T> {
-    /// What it is known by.
+    /// The tag.
     pub tag: T,
     /// [`Packet::len_bytes`].
     pub len_bytes: u32,
@@ -107,7 +107,7 @@ impl fmt::Display for Fate {
     }
 }
 
-/// What a link has done since it was made. Bytes are those of frames, without the link's overhead.
+/// What a link has done since it was created. Bytes are those of frames, without the link's overhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Packets handed to the link.

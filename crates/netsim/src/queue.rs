@@ -8,7 +8,7 @@ use crate::Packet;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// How much may wait for transmission. What does not fit is dropped on arrival (drop-tail).
+/// How much may wait for transmission. A packet that does not fit is dropped on arrival (drop-tail).
 ///
 /// Waiting means: not yet in transmission. With a constant rate the frame being sent does not count; with a token
 /// bucket the frame at the head waits for tokens in the queue and counts, as in Linux; with a trace a frame counts
@@ -19,8 +19,8 @@ pub enum QueueLimit {
     Packets(u32),
     /// At most this many bytes of frames (without the link's overhead).
     Bytes(u64),
-    /// At most what the link sends in this time, at its rate or at its trace's mean rate, overhead included; always
-    /// room for one packet. Without effect on an unlimited link.
+    /// At most what the link sends in this time, at its rate or at its trace's mean rate, overhead included. There is
+    /// always room for one packet. This has no effect on an unlimited link.
     Time(Duration),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Entry<P> {
     pub(crate) entered: Instant,
 }
 
-/// Packets waiting, first come first served.
+/// Waiting packets, first come first served.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<P> {
     entries: VecDeque<Entry<P>>,
@@ -136,12 +136,12 @@ impl CodelState {
         }
     }
 
-    /// Keeps the state, with other parameters.
+    /// Changes the parameters and keeps the state.
     pub(crate) fn set(&mut self, config: Codel) {
         self.config = config;
     }
 
-    /// RFC 8289 §5.5, `dequeue`: the next packet to send at `now`; tells of marks and drops.
+    /// RFC 8289 §5.5, `dequeue`: the next packet to send at `now`. It reports marks and drops.
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         now: Instant,

@@ -9,21 +9,22 @@ use pathweave_units::{Bitrate, Duration, Instant};
 /// What limits the rate of a link. `T` is what stands for a trace, as in [`LinkConfig`](crate::LinkConfig).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Shaper<T = Trace> {
-    /// Nothing: frames leave when they come.
+    /// Nothing: frames leave as they come.
     #[default]
     Unlimited,
-    /// One frame after the other at this rate. Rate zero stops the link; what waits, waits.
+    /// One frame after the other at this rate. A rate of zero stops the link; waiting frames go on waiting.
     Constant(Bitrate),
     /// Delivery opportunities of 1500 bytes at the times of a mahimahi trace, which starts when it is set (at time zero
     /// for a link's first).
     Trace(T),
-    /// A token bucket as Linux' tbf without a peak rate: a frame leaves at once when the bucket holds tokens for all of
-    /// it (sch_tbf.c, `tbf_dequeue`). Frames count with their Ethernet header, as in tbf. The bucket starts full. Tokens
-    /// are whole nanoseconds and rates whole bytes per second, as in the kernel: a frame's cost is rounded down.
+    /// A token bucket like Linux's tbf without a peak rate: a frame leaves at once when the bucket holds tokens for all
+    /// of it (sch_tbf.c, `tbf_dequeue`). Frames count with their Ethernet header, as in tbf. The bucket starts full.
+    /// Tokens are whole nanoseconds and rates whole bytes per second, as in the kernel: a frame's cost is rounded down.
     TokenBucket {
         /// Rate at which tokens come.
         rate: Bitrate,
-        /// Depth of the bucket in bytes, of which at most 4 GiB count. A longer frame is dropped.
+        /// Depth of the bucket in bytes; at most 4 GiB count. A frame that is longer than the bucket is deep is
+        /// dropped.
         burst_bytes: u64,
     },
 }
@@ -57,7 +58,7 @@ pub(crate) const fn work(bytes: u64) -> Work {
     bytes.saturating_mul(PER_BYTE)
 }
 
-/// The frame at the head: how much is left of it, and until when that takes.
+/// The frame at the head: how much of it is left, and when that will have been sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// What was left at `since`.
@@ -98,7 +99,7 @@ impl Serializer {
         }
     }
 
-    /// Goes on with the head at `now`: computes when it leaves.
+    /// Resumes the head at `now`: computes when it leaves.
     #[inline]
     pub(crate) fn resume(&mut self, head: &mut Head, now: Instant) {
         head.since = now;
@@ -159,7 +160,7 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     fn new(rate: u64, burst_bytes: u64, now: Instant) -> Self {
-        // Less than a byte per second is a byte per second, unless it is nothing.
+        // Less than a byte per second counts as a byte per second, unless it is zero.
         let bytes_per_second = (rate / 8).max(1);
         let mut factor: u64 = 1_000_000_000;
         let mut shift = 0;

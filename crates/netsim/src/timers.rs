@@ -1,4 +1,4 @@
-//! What comes when: the next event of each link, ordered by time and then by link, and the changes of links at given times.
+//! The next event of each link, ordered by time and then by link, and the scheduled changes of links.
 
 use crate::LinkChange;
 use crate::graph::LinkId;

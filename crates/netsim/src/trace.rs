@@ -1,11 +1,10 @@
 //! Links recorded as delivery opportunities, in mahimahi's format.
 //!
 //! The format and its meaning are mahimahi's (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
-//! USENIX ATC 2015): one whole number of milliseconds a line, in non-decreasing order; each line is
-//! one opportunity to deliver 1500 bytes at that time, equal lines are several. The trace starts over at its last
-//! time, so that its period is that time. Small packets share an opportunity, a packet longer than what is left of
-//! one goes on in the next, and what nobody uses is lost. A packet that arrives at the very time of an opportunity
-//! comes too late for it.
+//! USENIX ATC 2015): one whole number of milliseconds a line, in non-decreasing order; each line is one opportunity to
+//! deliver 1500 bytes at that time, equal lines are several. The trace starts over at its last time, so that its period
+//! is that time. Small packets share an opportunity. A packet that is longer than what is left of one goes on in the
+//! next. What nobody uses is lost. A packet that arrives at the very time of an opportunity comes too late for it.
 //!
 //! Mahimahi counts the packets that it reads from a TUN device, without a link-layer header (its own numbers are 1504
 //! and the packet with 4 bytes of TUN header). For frames that count their Ethernet header, an overhead of -14 bytes on
@@ -30,13 +29,13 @@ pub struct Trace {
     millis: Arc<[u32]>,
 }
 
-/// Why a text or a list is no trace.
+/// Why a text or a list is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
     /// No line at all.
     #[error("the trace is empty; expected at least one line with a number of milliseconds")]
     Empty,
-    /// A line that is no whole number.
+    /// A line that is not a whole number.
     #[error("line {line}: {value:?} is not a time; expected a whole number of milliseconds from 0 to {}", u32::MAX)]
     NotANumber {
         /// From 1.
@@ -54,7 +53,7 @@ pub enum TraceError {
         /// The time on the line above.
         previous: u32,
     },
-    /// All times are zero: the period would be nothing.
+    /// All times are zero, so the period would be zero too.
     #[error("line {line}: the last time is 0; it is the trace's period and must be at least 1 millisecond")]
     NoPeriod {
         /// From 1.
@@ -114,7 +113,7 @@ impl Trace {
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.millis.last().copied().map_or(1, u64::from))
     }
-    /// How many opportunities lie after `from` and up to `to`, both from the trace's start.
+    /// How many opportunities lie after `from` and up to `to`, both counted from the trace's start.
     pub fn opportunities(&self, from: Duration, to: Duration) -> u64 {
         // Opportunities at the period's very end count there; those at time zero of the next period follow at once.
         let up_to = |t: Duration| {
@@ -137,7 +136,7 @@ impl Trace {
         let moved = after.iter().map(|m| m - cut).chain(before.iter().map(|m| m + (period - cut)));
         Trace { millis: moved.collect() }
     }
-    /// What the opportunities of a period carry, over the period.
+    /// What the opportunities of a period carry, divided by the period.
     pub fn mean_rate(&self) -> Bitrate {
         let bits = self.millis.len() as u64 * OPPORTUNITY_BYTES * 8;
         Bitrate::from_bps(bits.saturating_mul(1000) / self.period().as_millis().max(1))
