@@ -10,7 +10,7 @@ use std::process::Command;
 const SCHEDULERS: [&str; 2] = ["minrtt", "linux"];
 /// How much of each scenario is captured.
 const DURATION: &str = "1s";
-/// The port of each scenario's first connection: beside it there may be plain TCP.
+/// The port of each scenario's first connection. There may be plain TCP connections beside it.
 const FIRST_CONNECTION: &str = "tcp.port == 5001";
 /// Expert information of severity "error" (Wireshark, epan/proto.h: PI_ERROR).
 const SEVERITY_ERROR: u32 = 0x0080_0000;

@@ -1,8 +1,8 @@
 //! What a decision of each scheduler costs: instructions counted by Callgrind, which must stay below a limit, and microseconds measured by criterion.
 //!
-//! Only the scheduler is counted: Callgrind collects inside the two functions of `crates/algorithms/benches/world` that call it, to
-//! decide and to be told of what happened. The mean is of both; the costliest decision is that of the first alone. The numbers are the
-//! same on every run of one build.
+//! Only the scheduler is counted: Callgrind collects inside the two functions of `crates/algorithms/benches/world` that
+//! call it, to decide and to be told of what happened. The mean is of both; the costliest decision is that of the first
+//! alone. The numbers are the same in every run of one build.
 
 use crate::run::{COUNTED, capture, cargo, in_parallel, root, run, target};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ struct Cost {
 /// By scheduler, in the registry's order: what a decision costs by connection.
 type Counts = Vec<(String, BTreeMap<String, Cost>)>;
 
-/// Counts, and holds two subflows against the limit and the names against the table.
+/// Counts, and checks two subflows against the limit and the names against the table.
 ///
 /// # Errors
 /// If a scheduler is over the limit or not in the table, or if counting does not work.

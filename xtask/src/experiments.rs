@@ -1,4 +1,4 @@
-//! The papers' experiments: a smoke of two minutes for the tests.
+//! The papers' experiments: a smoke test of two minutes.
 
 use crate::page;
 use crate::results::pathweave;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// What the smoke reproduces.
+/// What the smoke test reproduces.
 const SMOKE: [&str; 3] = ["cp/fig5", "dpsaf/fig12", "rems/table8"];
-/// The plan that is killed, gone on with, and split.
+/// The plan that is killed, resumed and split.
 const PLAN: &str = "experiments/cp/fig5.toml";
 /// The sweep is killed after so many lines.
 const LINES: usize = 20;

@@ -1,9 +1,9 @@
 //! The instructions that hot paths take, counted by Callgrind and compared with committed baselines.
 //!
-//! A program of counted work is a benchmark target with a `main` of its own. `PROGRAM NAME COUNT` does the work NAME about
-//! COUNT times and prints how often it was; without arguments it prints the names. Callgrind counts it twice, with
-//! different counts; the difference is what one time costs, without start and warm-up. Such a number is the same on every
-//! run of one build; it depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the machine.
+//! A program of counted work is a benchmark target with a `main` of its own. `PROGRAM NAME COUNT` does the work NAME
+//! about COUNT times and prints how often it was; without arguments it prints the names. Callgrind counts it twice,
+//! with different counts; the difference is what one time costs, without start and warm-up. Such a number is the same
+//! in every run of one build; it depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the machine.
 
 use crate::run::{COUNTED, capture, cargo, root};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const PROGRAMS: &[Program] =
     &[Program { package: "pathweave-benches", bench: "instructions", counts: [20_000, 60_000] }];
 
-/// More instructions than the baseline by this part are a regression.
+/// Counting more instructions than the baseline by this share is a regression.
 const ALLOWED_RISE: f64 = 0.10;
 
 struct Program {

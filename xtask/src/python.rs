@@ -10,8 +10,8 @@ const LARGEST_WHEEL_BYTES: u64 = 15_000_000;
 /// What the checks install.
 const REQUIREMENTS: &str = "python/requirements.txt";
 
-/// Builds the wheel, installs it into an environment of its own and tests it there. Without Python 3.11 or later nothing is
-/// checked, which is said.
+/// Builds the wheel, installs it into an environment of its own and tests it there. Without Python 3.11 or later it
+/// checks nothing, and says so.
 ///
 /// # Errors
 /// What fails, or cannot be installed.

@@ -12,7 +12,8 @@ use std::path::Path;
 const FIGURES: &str = "docs/reproduction";
 /// The full runs' values, and what was tried for claims that fail.
 const TABLES: &str = "docs/reproduction/tables";
-/// An effect is the difference as a part of the larger side. Above this, its sign must be the same in small and in full runs.
+/// An effect is the difference as a share of the larger side. Effects above this must have the same sign in small and
+/// in full runs.
 const EFFECT: f64 = 0.1;
 
 /// Makes all experiments, and then the document. Goes on where it was stopped.
@@ -72,7 +73,7 @@ fn is_picture(path: &Path) -> bool {
 /// Makes the small runs and compares them with the full runs' tables.
 ///
 /// # Errors
-/// Each comparison of which the effect has another sign.
+/// Each comparison whose effect has another sign.
 pub(crate) fn quick() -> Result<(), String> {
     results::build()?;
     let out = target().join("reproduction");

@@ -24,7 +24,7 @@ pub(crate) fn pathweave() -> Command {
 /// What a command prints, without blanks at the ends of lines.
 ///
 /// # Errors
-/// If it does not end well.
+/// If it fails.
 pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     let bytes = capture(command)?;
     let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
@@ -45,7 +45,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// What `pathweave compare` says, and the page that it writes.
 ///
 /// # Errors
-/// If it does not end well.
+/// If it fails.
 pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
     build()?;
     let folder = target().join("compare");
@@ -60,7 +60,7 @@ pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
 /// The page of a scheduler's decisions; its waits and a full send window are on it.
 ///
 /// # Errors
-/// If it does not end well.
+/// If it fails.
 pub(crate) fn explain_page() -> Result<PathBuf, String> {
     let page = target().join("compare").join("pathweave-explain.html");
     let _ = fs::remove_file(&page);

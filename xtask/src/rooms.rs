@@ -17,7 +17,7 @@ type Needs = BTreeMap<String, BTreeSet<String>>;
 /// Looks at every crate.
 ///
 /// # Errors
-/// The files that are too long, and the circles.
+/// Lists the files that are too long, and the circles.
 pub(crate) fn check() -> Result<(), String> {
     let mut wrong = Vec::new();
     let mut crates = 0;

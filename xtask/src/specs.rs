@@ -89,10 +89,10 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the tables are those that the code says now.
+/// Whether the tables are up to date with the code.
 ///
 /// # Errors
-/// If one is not, or nothing tests a row of bad input.
+/// If one is out of date, or nothing tests a row of bad input.
 pub(crate) fn check() -> Result<(), String> {
     for (name, text) in tables()? {
         let there = fs::read_to_string(root().join("specs").join(name)).unwrap_or_default();

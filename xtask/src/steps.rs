@@ -1,4 +1,4 @@
-//! Checks one after the other, with a headline, a time and a summary.
+//! Runs checks one after the other, with a headline, a time and a summary.
 //!
 //! There are two times: wall-clock time, and processor time of this program and everything that it started and waited for. The
 //! second hardly depends on what else runs on the machine.

@@ -1,7 +1,8 @@
-//! An allocator that counts what each thread asks of it. The tests of this crate run the simulator on it and hold that
+//! An allocator that counts what each thread asks of it. The tests of this crate run the simulator on it and check that
 //! nothing is allocated per segment in steady state (ARCHITECTURE.md, contract 10).
 //!
-//! A crate of its own because an allocator is `unsafe` to implement, which the workspace forbids everywhere else.
+//! It is a crate of its own because an allocator is `unsafe` to implement, and the workspace forbids `unsafe`
+//! everywhere else.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Real bytes from one end to the other: the ways through the engine that hold lists of pieces reuse them.
+//! Real bytes from one end to the other: where the engine keeps lists of pieces, it reuses them.
 
 use pathweave_alloc_check::{Counting, allocations};
 use pathweave_benches::{Transfer, TransferSetup};
@@ -6,8 +6,8 @@ use pathweave_benches::{Transfer, TransferSetup};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Once all buffers have their size: the device takes one or two for each batch of about a hundred segments, and nothing is
-/// allocated for a segment.
+/// Once all buffers have their final size, the device allocates once or twice for each batch of about a hundred
+/// segments, and nothing is allocated for a segment.
 #[track_caller]
 fn nothing_per_segment(what: &str, setup: TransferSetup) {
     Transfer::new(TransferSetup { compares: true, ..setup }).run_until_received(5_000_000);

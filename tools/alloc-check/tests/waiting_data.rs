@@ -1,5 +1,5 @@
-//! What data that waits takes of memory, whatever a peer sends: a few times the window that was offered, with the blocks that its
-//! packets lie in.
+//! How much memory waiting data takes, whatever a peer sends: at most a few times the window that was offered,
+//! including the blocks that its packets lie in.
 
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -47,8 +47,8 @@ fn stalled() -> (Endpoint, Segment) {
     (endpoint, segment)
 }
 
-/// What the endpoint keeps when segments of so many bytes have come, with gaps between them or without, each in a block of
-/// its own or next to each other.
+/// How much the endpoint keeps when segments of this many bytes have come, with or without gaps between them, each in a
+/// block of its own or next to each other.
 #[track_caller]
 fn stays_bounded(len: usize, gap: u32, alone: bool) {
     let (mut endpoint, mut segment) = stalled();
@@ -88,7 +88,7 @@ fn segments_of_which_each_keeps_a_block_alive() {
     }
 }
 
-/// What fills its blocks is shared: nothing is copied that an honest peer sends.
+/// Data that fills its blocks is shared: nothing that an honest peer sends is copied.
 #[test]
 fn full_segments_are_shared() {
     stays_bounded(1448, 0, false);

@@ -1,9 +1,9 @@
 //! Digests of fixed runs: the same on every machine, in debug and release, natively and in WebAssembly (ARCHITECTURE.md,
 //! contract 7).
 //!
-//! The program `digests` prints them; built for `wasm32-unknown-unknown` the library is a module without imports, which
-//! `run.mjs` prints the same lines from. `cargo xtask determinism` compares the two, and `cargo xtask digests` holds them
-//! against `digests.txt`: whoever moves code without changing what it does finds the same digests afterwards.
+//! The program `digests` prints them. Built for `wasm32-unknown-unknown`, the library is a module without imports, and
+//! `run.mjs` prints the same lines from it. `cargo xtask determinism` compares the two, and `cargo xtask digests`
+//! compares them with `digests.txt`: moving code without changing what it does leaves all digests the same.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
@@ -11,7 +11,7 @@ use pathweave_lab::sim::Simulation;
 
 /// How much of each built-in scenario is run. All of it is measured: the start that they discard is longer than this.
 const DURATION: [(&str, &str); 2] = [("measure_from", "0s"), ("duration", "4s")];
-/// The host models, by the settings that make a host one of them, whatever the scheduler would choose.
+/// The host models: the settings that select each, whatever the scheduler would choose.
 const HOSTS: [(&str, &[(&str, &str)]); 2] = [("rfc", RFC), ("linux", LINUX)];
 /// What runs on an mptcp.org host too, with buffers that are full at times and with penalisation.
 const ON_MPTCP_ORG: [&str; 5] = ["minrtt", "roundrobin", "blest", "blest-kernel", "cp"];
@@ -64,7 +64,7 @@ impl Case {
     /// The same, with segments that travel as bytes: the same line (ARCHITECTURE.md, contract 8).
     ///
     /// # Panics
-    /// As [`Case::line`], and where a segment does not come back from its bytes as it was.
+    /// As [`Case::line`], and if a segment does not come back from its bytes unchanged.
     pub fn line_through_bytes(&self) -> String {
         self.line_watched(Simulation::set_through_bytes)
     }
@@ -80,9 +80,9 @@ impl Case {
     }
 }
 
-/// Every run, each with each scheduler and with plain TCP on each path: the built-in scenarios as they are written and
-/// with every host model, and the scenario of every random model with every host model and each controller. On an mptcp.org host
-/// only some schedulers run, and plain TCP.
+/// Every run, with each scheduler and with plain TCP on each path: the built-in scenarios as they are written and with
+/// every host model, and the scenario of every random model with every host model and each controller. On an mptcp.org
+/// host only some schedulers and plain TCP run.
 pub fn cases() -> Vec<Case> {
     let registry = Registry::builtin();
     let schedulers = SchedulerSpec::all(&registry);
@@ -133,8 +133,8 @@ fn with(mut document: Document, settings: &[(&str, &str)]) -> Document {
     document
 }
 
-/// What the WebAssembly module exports. An exported name is `unsafe` to the compiler because two of one name would be
-/// mixed up; these exist once.
+/// What the WebAssembly module exports. An exported name is `unsafe` to the compiler because two equal names would be
+/// mixed up; each of these exists once.
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code)]
 mod exports {
@@ -148,7 +148,7 @@ mod exports {
         CASES.len() as u32
     }
 
-    /// Runs number `i`; the place of its line in memory and, in the upper half, its length.
+    /// Makes run number `i`. Returns the address of its line in memory and, in the upper half, the line's length.
     #[unsafe(no_mangle)]
     pub(crate) extern "C" fn case_line(i: u32) -> u64 {
         let line: &'static str = CASES[i as usize].line().leak();

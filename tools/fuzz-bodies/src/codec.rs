@@ -1,4 +1,4 @@
-//! The codec: total on any input, and one form for each value.
+//! The codec: it copes with any input, and each value has one form.
 
 use pathweave_wire::codec::{EncodeError, decode, decode_options, encode, encode_options};
 use pathweave_wire::{Ecn, MAX_OPTION_BYTES, Options, Payload, Segment};
@@ -20,7 +20,7 @@ pub fn codec(data: &[u8]) {
     comes_back(&segment, Ecn::Ect0);
 }
 
-/// Writing and reading options gives the same ones, and writing these the same bytes.
+/// Writing options and reading them back gives the same options, and writing those gives the same bytes.
 fn one_form(options: &Options) {
     let mut form = [0; MAX_OPTION_BYTES];
     match encode_options(options, &mut form) {

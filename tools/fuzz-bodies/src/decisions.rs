@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 /// The most decisions of an input; after them the subflows take data in order.
 const DECISIONS: usize = 300;
-/// Lossless paths, but for the segments that the input loses: everything must have arrived by then.
+/// The paths lose only the segments that the input names, so everything must have arrived by then.
 const TIME_LIMIT: Duration = Duration::from_secs(1000);
 
 #[derive(Arbitrary, Debug)]

@@ -1,9 +1,9 @@
-//! ICMP messages: any bytes are an answer, and a message that is taken is about what its bytes say.
+//! ICMP messages: any bytes lead to an answer, and a message that is accepted says what its bytes say.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use pathweave_wire::codec::{DecodeError, decode, decode_packet_too_big};
 
-/// Who gets the messages: an address that a fuzzer can guess, at both places where it has to stand.
+/// Who gets the messages: an address that a fuzzer can guess, and that has to appear in two places.
 const V4: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 0);
 const V6: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
 
@@ -51,7 +51,7 @@ fn ipv6(data: &[u8]) -> Vec<u8> {
     [packet, message].concat()
 }
 
-/// Puts the checksum of all bytes there, where they are that many; `more` is the sum of what else counts.
+/// Writes the checksum of all bytes there, if there are enough of them; `more` is the sum of what else it covers.
 fn put_checksum(bytes: &mut [u8], at: usize, more: u32) {
     let Some(field) = bytes.get_mut(at..at + 2) else { return };
     field.fill(0);

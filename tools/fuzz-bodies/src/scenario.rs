@@ -5,10 +5,10 @@ use pathweave_lab::scenario::{Document, Link, NoFiles, SchedulerSpec, Variant};
 use pathweave_lab::sim::Simulation;
 use pathweave_units::{Duration, Instant};
 
-/// The most links, connections and buffers of a simulation that is begun: others take long without being wrong.
+/// The most links, connections and buffers of a simulation that is started: larger ones take long without being wrong.
 const SMALL: usize = 4;
 
-/// Reads the bytes as a scenario file, for a scheduler and for plain TCP, and begins the simulation of small ones.
+/// Reads the bytes as a scenario file, for a scheduler and for plain TCP, and starts the simulation of small ones.
 pub fn scenario(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
     let registry = Registry::builtin();
@@ -43,7 +43,7 @@ fn is_slow(link: &Link) -> bool {
     link.settings.delay >= Duration::from_millis(1) && link.changes.is_empty()
 }
 
-/// Made-up traces may be as long as hours of a fast link.
+/// Made-up traces may be as long as hours on a fast link.
 fn makes_traces(text: &str) -> bool {
     text.contains("cellular")
 }

@@ -1,5 +1,5 @@
-//! Several segments that leave as one, cut and joined anew on their way: what is read is what was written, whatever becomes of
-//! them.
+//! Several segments that leave as one are cut and joined again on their way. Whatever becomes of them, what is read is
+//! what was written.
 
 use crate::world::World;
 use arbitrary::{Arbitrary, Unstructured};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const STEPS: usize = 200;
 /// The most that one write hands over, bytes.
 const WRITE: u32 = 60_000;
-/// The least bytes that a segment is cut into.
+/// The smallest piece that a segment is cut into, bytes.
 const PART: u16 = 50;
 
 #[derive(Arbitrary, Debug)]

@@ -1,6 +1,7 @@
 //! Two hosts with two paths between them, whose wires are lists that a fuzz input can tamper with.
 //!
-//! The input also decides when a segment arrives and when time passes, so the two parts of a driver's round are called apart.
+//! The input also decides when a segment arrives and when time passes, so the two parts of a driver's round are called
+//! separately.
 
 use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};

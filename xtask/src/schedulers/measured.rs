@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 
-/// This far above or below the median scheduler it shines or fails.
+/// A scheduler that is this far above or below the median one shines or fails.
 const MARGIN: f64 = 0.05;
-/// Goodputs that differ by less than this are level, whatever their intervals.
+/// Goodputs that differ by less than this count as level, whatever their intervals.
 pub(super) const LEVEL: f64 = 0.01;
 
 /// One line of a table of results.
@@ -26,14 +26,14 @@ pub(super) struct Line {
     pub(super) out_of_order: String,
 }
 
-/// What is measured on one scenario, the best first.
+/// What was measured on one scenario, the best first.
 pub(super) struct Results {
     pub(super) scenario: String,
     pub(super) about: String,
     pub(super) lines: Vec<Line>,
 }
 
-/// What is committed of a scenario; nothing for one that is not in docs/results/.
+/// The committed results of a scenario; `None` for one that is not in docs/results/.
 pub(super) fn results(scenario: &Value) -> Option<Results> {
     let name = word(scenario, "name");
     let text = fs::read_to_string(root().join(format!("docs/results/{name}.csv"))).ok()?;
@@ -185,7 +185,7 @@ pub(super) fn names<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> String
     if all.is_empty() { "–".into() } else { all.join(", ") }
 }
 
-/// The best of `count`; where most of them are level there is no choice to make.
+/// The best of `count` schedulers; if most of them are level, there is no choice to make.
 pub(super) fn best_names<'a>(lines: impl Iterator<Item = &'a Line> + Clone, count: usize) -> String {
     let level = lines.clone().count();
     if 2 * level > count { format!("{level} of {count} are level, as {}", names(lines.take(2))) } else { names(lines) }

@@ -38,7 +38,7 @@ const PAPERS: [(&str, &str); 5] = [
     ("EVAL", "Dong et al., \"Performance evaluation of multipath TCP scheduling algorithms\", IEEE Access 2019"),
 ];
 
-/// Writes all pages anew.
+/// Writes all pages again.
 ///
 /// # Errors
 /// If a source or a result is missing.
@@ -56,7 +56,7 @@ pub(crate) fn write() -> Result<(), String> {
 /// Whether all pages are as they would be written.
 ///
 /// # Errors
-/// Which are not.
+/// Lists those that are not.
 pub(crate) fn check() -> Result<(), String> {
     let pages = pages()?;
     let there = |name: &str| fs::read_to_string(root().join(FOLDER).join(name)).ok();
@@ -136,7 +136,7 @@ fn shared_deviations(out: &mut String, doc: &Doc, schedulers: &[Value]) -> Resul
         if text.is_empty() {
             return Err(format!("{file}: no section Deviations, which {} refers to", doc.file));
         }
-        let _ = write!(out, "\nThose of [`{module}`](../../{file}):\n\n{text}\n");
+        let _ = write!(out, "\nThe deviations of [`{module}`](../../{file}):\n\n{text}\n");
     }
     Ok(())
 }
