@@ -232,7 +232,7 @@ def _begin(folder: Path, plan: _native.Plan, own: Iterable[_schedulers.Descripti
     }
     for key, reason in reasons.items():
         if found.get(key) != header[key]:
-            raise InputError(f"{file}: these runs cannot be gone on with: {reason}; use another folder")
+            raise InputError(f"{file}: these runs cannot be continued: {reason}; use another folder")
 
 
 def _write(path: Path, text: str) -> None:

@@ -105,7 +105,7 @@ impl Plan {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<(Table, Option<PyErr>)> {
         if numbers.iter().any(|number| *number >= self.plan.sweep.len()) {
-            return Err(input(py, "there is no run of this number"));
+            return Err(input(py, "there is no run with this number"));
         }
         let (records, interrupted) = watched(py, progress.as_ref(), |watcher| self.make(&numbers, jobs, watcher))?;
         let records = records.map_err(|failure| raised(py, &failure))?;

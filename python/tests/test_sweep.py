@@ -127,7 +127,7 @@ def test_a_changed_plan_or_program_is_refused(plan, tmp_path, monkeypatch):
     plan.write_text(PLAN.replace("More buffer", "A larger buffer"))
     assert pathweave.sweep(plan, out=tmp_path / "out").made == 0
     plan.write_text(PLAN.replace("seeds = 3", "seeds = 4"))
-    with pytest.raises(pathweave.InputError, match="cannot be gone on with: the plan has changed since"):
+    with pytest.raises(pathweave.InputError, match="cannot be continued: the plan has changed since"):
         pathweave.sweep(plan, out=tmp_path / "out")
     plan.write_text(PLAN)
     monkeypatch.setattr(pathweave.sweeps, "program", lambda: "another")

@@ -206,7 +206,7 @@ fn read(path: &Path) -> Result<Option<Shard>, Failure> {
         other => other.map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?,
     };
     Shard::read(&bytes).map_err(|(line, reason)| {
-        Failure::Input(format!("{}:{line}: this is no run of a sweep: {reason}", path.display()))
+        Failure::Input(format!("{}:{line}: this is not a run of a sweep: {reason}", path.display()))
     })
 }
 
@@ -230,5 +230,5 @@ fn other(path: &Path, found: &Header, plan_hash: &str) -> Failure {
         () if found.plan_hash != *plan_hash => "the plan has changed since",
         () => "another version of this program made them",
     };
-    Failure::Input(format!("{}: these runs cannot be gone on with: {what}; use another folder", path.display()))
+    Failure::Input(format!("{}: these runs cannot be continued: {what}; use another folder", path.display()))
 }

@@ -130,7 +130,7 @@ fn with(text: &str, names: &[&str], options: &ArenaOptions) -> String {
     changed
 }
 
-/// The plans of the folder that are asked for, by name.
+/// The folder's plans that `--only` allows, by name.
 fn plans(options: &ArenaOptions) -> Result<Vec<(String, PathBuf)>, Failure> {
     let folder = &options.from;
     let wrong =
@@ -146,7 +146,7 @@ fn plans(options: &ArenaOptions) -> Result<Vec<(String, PathBuf)>, Failure> {
     }
     plans.sort();
     if plans.is_empty() {
-        return Err(Failure::Input(format!("{}: there is no plan that is asked for", folder.display())));
+        return Err(Failure::Input(format!("{}: this folder has no such plan", folder.display())));
     }
     Ok(plans)
 }

@@ -92,7 +92,7 @@ pub fn read(sweep: &Sweep, text: &str) -> Result<Vec<Record>, String> {
         let mut of_run = BTreeMap::new();
         for (metric, place) in metrics.iter().zip(&places) {
             if !field(*place).is_empty() {
-                let value = field(*place).parse().map_err(|_| wrong(&format!("{metric} is no number")))?;
+                let value = field(*place).parse().map_err(|_| wrong(&format!("{metric} is not a number")))?;
                 of_run.insert((*metric).to_owned(), value);
             }
         }

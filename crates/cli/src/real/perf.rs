@@ -113,7 +113,7 @@ fn client(
         print!("{}", summary(&request, &outcome));
     }
     if !outcome.client.agree_with(&outcome.server) {
-        return Err(Failure::Output("what was sent and what arrived is not the same".into()));
+        return Err(Failure::Output("what arrived is not what was sent".into()));
     }
     Ok(ExitCode::SUCCESS)
 }

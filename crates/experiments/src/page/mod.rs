@@ -213,7 +213,7 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
     let plan = &sweep.plan;
     let Some(plane) = plane(sweep) else {
         if plan.points.len() > 1 {
-            out.push_str("<p class=\"note\">The points are no grid, so there are no maps.</p>\n");
+            out.push_str("<p class=\"note\">The points do not form a grid, so there are no maps.</p>\n");
         }
         return;
     };

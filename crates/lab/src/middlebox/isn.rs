@@ -10,7 +10,7 @@ use pathweave_units::random::Random;
 use pathweave_wire::Flags;
 
 pub(super) const EXAMPLE: &str = "isn";
-pub(super) const KIND: Kind = Kind { name: "isn", about: "Gives each flow other sequence numbers", parts: &[] };
+pub(super) const KIND: Kind = Kind { name: "isn", about: "Changes the sequence numbers of each flow", parts: &[] };
 
 /// Nothing is written of it but its name.
 #[derive(Clone, Copy, Debug)]

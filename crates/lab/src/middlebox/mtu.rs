@@ -16,7 +16,7 @@ pub(super) const KIND: Kind = Kind {
     about: "Drops packets that are too large",
     parts: &[
         needs("size", "the largest IP packet that passes", DataSize::schema),
-        takes("message", "whether their sender is told, at once (true)", Bool::schema),
+        takes("message", "whether the sender is told, immediately (true)", Bool::schema),
     ],
 };
 

@@ -11,7 +11,7 @@ use pathweave_wire::{Flags, Segment};
 pub(super) const EXAMPLE: &str = "strip:on=syn";
 pub(super) const KIND: Kind = Kind {
     name: "strip",
-    about: "Takes the options of Multipath TCP from segments",
+    about: "Strips Multipath TCP's options from segments",
     parts: &[
         needs("on", "from which segments", StripOnParser::schema),
         takes("after", "from this time on (0s)", Time::schema),

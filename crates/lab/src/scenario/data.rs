@@ -219,7 +219,7 @@ pub enum Workload {
     },
     /// Writes messages of one size.
     Messages {
-        /// Of the application's data, in the mean.
+        /// Mean rate of the application's data.
         rate: Bitrate,
         /// Bytes of a message.
         message: u64,

@@ -191,9 +191,9 @@ impl Document {
         }
         let elements = match self.root.entry_mut(list) {
             Some(Value { data: Data::List(elements), .. }) => elements,
-            // Anything else is a mistake in the file, which is reported when the scenario is made.
+            // Anything else is a mistake in the file, and is reported when the scenario is read.
             Some(_) => return Ok(()),
-            None => return Err(format!("no {list} is there")),
+            None => return Err(format!("there is no {list}")),
         };
         let names: Vec<Option<String>> = elements.iter().map(name_of).collect();
         let one = names
@@ -269,14 +269,13 @@ struct Setter {
 }
 
 impl Setter {
-    /// Puts the value under `key` in the table that `inner` leads to; tables on the way are made where they are not
-    /// there.
+    /// Puts the value under `key` in the table that `inner` leads to; missing tables on the way are created.
     fn put(&self, table: &mut Value, inner: &[&str], key: &str) -> Result<(), String> {
         let Some(entries) = table.entries_mut() else { return Err("keys of tables".into()) };
         if let [first, inner @ ..] = inner {
             let is_table = |e: &Entry| e.key != *first || matches!(e.value.data, Data::Table(_));
             if !entries.iter().all(is_table) {
-                return Err(format!("{first} as a whole, which is no table"));
+                return Err(format!("{first} as a whole, which is not a table"));
             }
             let i = entries.iter().position(|e| e.key == *first).unwrap_or_else(|| {
                 let value = Value { place: self.value.place, data: Data::Table(Vec::new()) };

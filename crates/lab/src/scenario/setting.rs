@@ -60,7 +60,7 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     Text, source as "source", "Where the scenario comes from, such as a paper and its section";
     PositiveTime, duration as "duration", "Length of a run; if all measured workloads end by themselves, its time limit";
     EndsWithParser, ends_with as "ends_with",
-        "Where all measured workloads end: whether the run ends with the last of them (measured), or with the last of all connections whose workload ends (all)";
+        "If all measured workloads end by themselves: whether the run ends with the last of them (measured), or with the last of all connections whose workload ends (all)";
     Time, measure_from as "measure_from", "The metrics count only what is sent or arrives after this time";
     PositiveTime, series_step as "series_step", "Length of a step in the time series";
     TraceStartParser, trace_start as "trace_start",
@@ -178,18 +178,18 @@ pub(crate) const PATH: &[Setting<Path>] = &[
 /// Of a connection. A scheduler entry can override each.
 pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.mptcp as "mptcp", "Whether this is Multipath TCP; otherwise it is plain TCP on the first of its paths";
-    Bool, measured as "measured", "Whether the metrics count this connection and the compared schedulers are used for it (by default as mptcp)";
+    Bool, measured as "measured", "Whether the metrics count this connection, and whether it uses the compared schedulers (by default the same as mptcp)";
     Time, start as "start", "When the connection is opened";
     Time, start_spread as "start_spread", "The connection is opened up to this much later, at a time that the seed chooses";
     DirectionParser, direction as "direction", "Who sends: the client (upload) or the server (download)";
     WorkloadParser, workload as "workload", "What is sent";
-    Text, page as "page", "The connections with the same page load its objects together (workload web); by default each [[connection]] has one of its own";
+    Text, page as "page", "Connections with the same page load its objects together (workload web); by default each [[connection]] has a page of its own";
     AlgorithmParser, engine.scheduler as "scheduler", "The packet scheduler";
     AlgorithmParser, engine.congestion as "congestion", "The congestion controller of each subflow";
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
     ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     HostParser, host as "host",
-        "What the hosts do where the RFCs leave it open: as a Linux kernel (linux), as the kernel of mptcp.org with which papers measured (mptcp-0.9x), or as plainly as they can (rfc)";
+        "What the hosts do where the RFCs leave a choice: what a Linux kernel does (linux), what the kernel of mptcp.org did, with which papers measured (mptcp-0.9x), or the simplest thing (rfc)";
     Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
@@ -207,7 +207,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";
     Whole<576, 65535>, engine.tcp.mtu as "mtu", "Size of the largest IP packet, bytes";
     PathMtuDiscoveryParser, engine.tcp.path_mtu_discovery as "path_mtu_discovery",
-        "How a smaller packet size of a path is found out: only by routers' messages (messages), also after timeouts (black-holes), and whether a larger one is tried from time to time (probing)";
+        "How a path's packet size is found: from routers' messages only (messages), also after timeouts (black-holes), or also by trying a larger one from time to time (probing)";
     PacingParser, engine.tcp.pacing as "pacing", "Whether data leaves at a steady rate (on) or as soon as the windows let it (off)";
     Whole<1, 1000>, engine.tcp.initial_window as "initial_window", "Initial congestion window, segments";
     PositiveTime, engine.tcp.min_rto as "min_rto", "Smallest retransmission timeout";
@@ -218,7 +218,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.tcp.delayed_ack as "delayed_ack", "Whether acknowledgements are delayed";
     Time, engine.tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
     Time, timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
-    Whole<0, 1000>, engine.tcp.quick_acks as "quick_acks", "How many segments are acknowledged at once at the start";
+    Whole<0, 1000>, engine.tcp.quick_acks as "quick_acks", "How many segments are acknowledged immediately at the start";
     RecoveryParser, engine.tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
     Bool, engine.tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";
     Bool, engine.tcp.limited_transmit as "limited_transmit", "Whether limited transmit is used (RFC 3042)";
@@ -231,9 +231,9 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
 /// Of UDP traffic.
 pub(crate) const TRAFFIC: &[Setting<Traffic>] = settings!(Traffic {
     DirectionParser, direction as "direction", "From the client to the server (upload) or back (download)";
-    TrafficPatternParser, pattern as "pattern", "When which packets are sent";
+    TrafficPatternParser, pattern as "pattern", "Which packets are sent, and when";
     Time, start as "start", "When the first packet may be sent";
-    Time, stop as "stop", "From when on no packet is sent any more (0s: the end of the run)";
+    Time, stop as "stop", "After this time no more packets are sent (0s: the end of the run)";
 });
 
 words!(/// Which connections a run waits for.

@@ -36,20 +36,20 @@ pub enum TrafficPattern {
     },
     /// At exponentially distributed intervals.
     Poisson {
-        /// Of the payload, in the mean.
+        /// Mean rate of the payload.
         rate: Bitrate,
         /// Bytes of a packet's payload.
         packet: u16,
     },
     /// At even intervals while it is on, not at all while it is off.
     OnOff {
-        /// Of the payload, in the mean over on and off.
+        /// Mean rate of the payload, pauses included.
         rate: Bitrate,
         /// Bytes of a packet's payload.
         packet: u16,
-        /// How long it is on, in the mean; Pareto distributed.
+        /// Mean length of a time in which it sends; Pareto distributed.
         on: Duration,
-        /// How long it is off, in the mean; exponentially distributed.
+        /// Mean length of a pause; exponentially distributed.
         off: Duration,
         /// The Pareto distribution's shape, more than 1: the smaller, the more often it is on for very long.
         shape: f64,

@@ -366,7 +366,7 @@ fn outcome(measured: &[&App]) -> (Status, Option<String>) {
         return (Status::Stalled, Some("no data arrived at all".into()));
     }
     if measured.iter().any(|a| a.ends() && a.finished.is_none()) {
-        return (Status::Stalled, Some("the time was over before all data had arrived".into()));
+        return (Status::Stalled, Some("the time was up before all data had arrived".into()));
     }
     (Status::Completed, None)
 }

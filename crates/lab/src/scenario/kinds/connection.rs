@@ -93,7 +93,7 @@ compound!(
                     answers; each object's delay and the page's completion time are measured",
             parts: &[
                 needs("objects", "how many objects the page has", Whole::<1, 100_000>::schema),
-                needs("size", "how much they are together; all are equally large", Size::schema),
+                needs("size", "their total size; all objects have the same size", Size::schema),
                 takes("request", "the size of a request (500B)", RequestSize::schema),
                 takes("connections", "how many connections load the page together (6)", Whole::<1, 32>::schema),
             ],
@@ -149,7 +149,7 @@ compound!(
         Kind {
             name: "on",
             about: "Data leaves at the rate of the congestion controller or of the host",
-            parts: &[takes("limit", "the most of each subflow, of its data (no limit)", PositiveRate::schema)],
+            parts: &[takes("limit", "the highest rate of each subflow's data (no limit)", PositiveRate::schema)],
         },
     ]
 );

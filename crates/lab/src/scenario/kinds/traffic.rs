@@ -16,7 +16,7 @@ fn packets(c: &mut Compound) -> Result<(Bitrate, u16), Wrong> {
 }
 
 const PACKETS: [Part; 2] = [
-    needs("rate", "the rate of the packets' payload, in the mean", PositiveRate::schema),
+    needs("rate", "mean rate of the packets' payload", PositiveRate::schema),
     needs("packet", "the size of a packet's payload; headers of 28 bytes are added", PacketSize::schema),
 ];
 
@@ -61,10 +61,10 @@ compound!(
             about: "Packets at even intervals while it is on (Pareto distributed times), none while it is off (exponentially \
                     distributed times)",
             parts: &[
-                needs("rate", "the rate of the packets' payload, in the mean over on and off", PositiveRate::schema),
+                needs("rate", "mean rate of the packets' payload, pauses included", PositiveRate::schema),
                 needs("packet", "the size of a packet's payload; headers of 28 bytes are added", PacketSize::schema),
-                needs("on", "how long it is on, in the mean", PositiveTime::schema),
-                needs("off", "how long it is off, in the mean", PositiveTime::schema),
+                needs("on", "mean length of a time in which it sends", PositiveTime::schema),
+                needs("off", "mean length of a pause", PositiveTime::schema),
                 takes("shape", "the Pareto distribution's shape, more than 1 (1.5)", Number::schema),
             ],
         },

@@ -107,7 +107,7 @@ fn mistakes_are_told_as_in_files() {
     let error = list.set("connection.name.first", "x").expect_err("no table").to_string();
     assert_eq!(
         error,
-        "--set: connection.name.first is not a setting here; there are: name as a whole, which is no table"
+        "--set: connection.name.first is not a setting here; there are: name as a whole, which is not a table"
     );
     let error = list.set("path..rate", "1Mbps").expect_err("an empty word").to_string();
     assert_eq!(
