@@ -15,7 +15,11 @@ pub(super) const KIND: Kind = Kind {
     about: "Cuts segments into pieces",
     parts: &[
         needs("size", "the size of a piece", DataSize::schema),
-        takes("options", "where the options go: onto every piece or only onto the first (copy)", SplitOptionsParser::schema),
+        takes(
+            "options",
+            "where the options go: onto every piece or only onto the first (copy)",
+            SplitOptionsParser::schema,
+        ),
     ],
 };
 
