@@ -82,7 +82,7 @@ pub(crate) fn ablate(
             continue;
         }
         let folder = out.join("ablations").join(&experiment.paper).join(&experiment.id).join(number.to_string());
-        if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs, registry, engine)? {
+        if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs.at_once, registry, engine)? {
             return Ok(None);
         }
         let Some(records) = ready.all_records(&folder, 1)? else { continue };

@@ -92,9 +92,8 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
-    /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
-    pub(crate) jobs: Option<NonZero<usize>>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 
     /// Writes a capture of one run, for tshark and Wireshark; needs one scenario, one scheduler and --seeds 1.
     ///
@@ -106,6 +105,14 @@ pub(crate) struct CompareOptions {
     /// Turns every segment into bytes and back, to check the codec and the engine. This changes no result.
     #[arg(long)]
     pub(crate) through_bytes: bool,
+}
+
+// Not a doc comment: clap would show it as the help of the command that takes these.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Jobs {
+    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    #[arg(id = "jobs", long = "jobs", value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
+    pub(crate) at_once: Option<NonZero<usize>>,
 }
 
 /// Shows why a scheduler did what it did: every decision of one run between two times.
@@ -180,9 +187,8 @@ pub(crate) struct SweepOptions {
     #[arg(long)]
     pub(crate) parquet: bool,
 
-    /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
-    pub(crate) jobs: Option<NonZero<usize>>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 /// Lets schedulers compete over the arena: links, windows, losses, changes, workloads and competitors of many kinds.
@@ -215,9 +221,8 @@ pub(crate) struct ArenaOptions {
     #[arg(long, value_name = "DIR", default_value = "arena")]
     pub(crate) from: PathBuf,
 
-    /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
-    pub(crate) jobs: Option<NonZero<usize>>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 /// Reproduces the papers' experiments, and says of each of their claims whether it holds.
@@ -259,9 +264,8 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR", default_value = "experiments")]
     pub(crate) from: PathBuf,
 
-    /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
-    pub(crate) jobs: Option<NonZero<usize>>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 /// Compares the engine with measurements of the real Linux stack.
@@ -284,9 +288,8 @@ pub(crate) struct ValidateOptions {
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
 
-    /// How many runs at once [default: one per processor]. Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
-    pub(crate) jobs: Option<NonZero<usize>>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 
     /// Exits with code 1 if a limit does not hold.
     #[arg(long)]

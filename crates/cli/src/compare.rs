@@ -51,7 +51,8 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         }
     };
     let progress = Progress::new(plans.iter().map(|p| p.variants.len() * p.seeds.len()).sum());
-    let Outcome { results, planned } = execute(&plans, registry, engine, options.jobs, &progress, Some(&prepare), out)?;
+    let Outcome { results, planned } =
+        execute(&plans, registry, engine, options.jobs.at_once, &progress, Some(&prepare), out)?;
     drop(progress);
 
     // Results are saved before anything is shown.

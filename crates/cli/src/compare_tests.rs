@@ -1,4 +1,5 @@
 use super::*;
+use crate::args::Jobs;
 use pathweave_lab::results::{Metrics, PathMetrics, Series};
 use pathweave_runner::{NoWatch, Run, TELLING, failed};
 use std::num::NonZero;
@@ -29,7 +30,7 @@ fn options(scenarios: &[&str], schedulers: &str, jobs: usize) -> CompareOptions 
         scenarios: scenarios.iter().map(|s| s.to_string()).collect(),
         schedulers: Some(schedulers.into()),
         seeds: NonZero::new(2),
-        jobs: NonZero::new(jobs),
+        jobs: Jobs { at_once: NonZero::new(jobs) },
         ..CompareOptions::default()
     }
 }
@@ -37,7 +38,7 @@ fn options(scenarios: &[&str], schedulers: &str, jobs: usize) -> CompareOptions 
 fn results(options: &CompareOptions, engine: &Engine) -> Result<Vec<RunResult>, Failure> {
     let registry = Registry::builtin();
     let plans = plans(options, &registry)?;
-    Ok(execute(&plans, &registry, engine, options.jobs, &NoWatch, None, None)?.results)
+    Ok(execute(&plans, &registry, engine, options.jobs.at_once, &NoWatch, None, None)?.results)
 }
 
 fn names(results: &[RunResult]) -> Vec<String> {
@@ -73,8 +74,8 @@ fn lines_leave_in_the_order_of_the_plan_with_their_benefit() {
     let registry = Registry::builtin();
     let plans = plans(&options, &registry).expect("all is right");
     let mut lines: Vec<u8> = Vec::new();
-    let outcome =
-        execute(&plans, &registry, &made_up, options.jobs, &NoWatch, None, Some(&mut lines)).expect("all is right");
+    let outcome = execute(&plans, &registry, &made_up, options.jobs.at_once, &NoWatch, None, Some(&mut lines))
+        .expect("all is right");
     let text = String::from_utf8(lines).expect("JSON is Unicode");
     let expected: String =
         outcome.results.iter().map(|r| serde_json::to_string(r).expect("it has a JSON form") + "\n").collect();

@@ -126,7 +126,7 @@ fn records(
     }
     let quick = if options.quick { "-quick" } else { "" };
     let folder = out.join(&experiment.paper).join(format!("{}{quick}", experiment.id));
-    if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs, registry, engine)? {
+    if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs.at_once, registry, engine)? {
         return Ok(None);
     }
     let Some(records) = ready.all_records(&folder, 1)? else {

@@ -25,7 +25,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     let (shard, shards) = options.shard.unwrap_or((1, 1));
     terminal::listen_for_interrupt();
     let existing = if options.resume { Existing::Resume } else { Existing::Refuse };
-    let complete = ready.run(&options.out, (shard, shards), existing, options.jobs, registry, engine)?;
+    let complete = ready.run(&options.out, (shard, shards), existing, options.jobs.at_once, registry, engine)?;
     if !complete {
         let text = "Stopped early; --resume goes on with what is missing.\n";
         io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?;
@@ -94,7 +94,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
         let sweep = &ready.plan.sweep;
         let references = sweep.variants.len() - names.len();
         let folder = options.out.join(&name);
-        if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs, registry, engine)? {
+        if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs.at_once, registry, engine)? {
             eprintln!("Stopped early; the same command goes on with what is missing.");
             return Ok(ExitCode::from(terminal::INTERRUPTED));
         }

@@ -44,9 +44,14 @@ fn compare(
     registry: &Registry,
 ) -> Result<Vec<Comparison>, Failure> {
     let as_written = [Variant::AsWritten];
-    let mut runs =
-        reference_runs(&references.iter().collect::<Vec<_>>(), &as_written, options.jobs, &Progress::new, registry)?
-            .into_iter();
+    let mut runs = reference_runs(
+        &references.iter().collect::<Vec<_>>(),
+        &as_written,
+        options.jobs.at_once,
+        &Progress::new,
+        registry,
+    )?
+    .into_iter();
     let of = |r: &Reference| Comparison::new(r, runs.next().unwrap_or_default());
     Ok(references.iter().map(of).collect())
 }
@@ -63,7 +68,7 @@ fn alternatives<'a>(
     let mut runs = reference_runs(
         &mptcp.iter().map(|c| &c.reference).collect::<Vec<_>>(),
         &variants,
-        options.jobs,
+        options.jobs.at_once,
         &Progress::new,
         registry,
     )?
