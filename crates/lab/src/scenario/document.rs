@@ -193,7 +193,7 @@ impl Document {
             Some(Value { data: Data::List(elements), .. }) => elements,
             // Anything else is a mistake in the file, and is reported when the scenario is read.
             Some(_) => return Ok(()),
-            None => return Err(format!("there is no {list}")),
+            None => return Err(format!("nothing, because there is no [[{list}]]")),
         };
         let names: Vec<Option<String>> = elements.iter().map(name_of).collect();
         let one = names

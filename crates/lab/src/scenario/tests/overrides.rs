@@ -103,7 +103,7 @@ fn mistakes_are_told_as_in_files() {
         "{error}"
     );
     let error = list.set("link.b.rate", "1Mbps").expect_err("no link").to_string();
-    assert_eq!(error, "--set: link.b.rate is not a setting here; there are: no link is there");
+    assert_eq!(error, "--set: link.b.rate is not a setting here; there are: nothing, because there is no [[link]]");
     let error = list.set("connection.name.first", "x").expect_err("no table").to_string();
     assert_eq!(
         error,
