@@ -22,7 +22,7 @@ const LIBRARIES: [&str; 12] = [
     "pathweave-tun",
     "pathweave",
 ];
-/// Of a library, so many changed lines are shown.
+/// How many changed lines of a library are shown.
 const SHOWN: usize = 20;
 
 /// Compares the interfaces with the committed ones.

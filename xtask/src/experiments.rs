@@ -12,7 +12,7 @@ use std::time::Duration;
 const SMOKE: [&str; 3] = ["cp/fig5", "dpsaf/fig12", "rems/table8"];
 /// The plan that is killed, resumed and split.
 const PLAN: &str = "experiments/cp/fig5.toml";
-/// The sweep is killed after so many lines.
+/// The sweep is killed after this many lines.
 const LINES: usize = 20;
 /// How long it may take to write them, in hundredths of a second.
 const PATIENCE: u32 = 6000;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// The packages whose programs Callgrind counts, always selected together: Cargo would build what they share anew for each of
-/// them alone.
+/// The packages whose programs Callgrind counts, always selected together: if each were selected alone, Cargo would
+/// build what they share again.
 pub(crate) const COUNTED: &str = "--package pathweave-benches --package pathweave-algorithms";
 
 /// The repository.

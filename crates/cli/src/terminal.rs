@@ -6,11 +6,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_runner::Watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A bar on standard error, only where that is a terminal. It is gone when this is dropped. Ctrl-C stops the runs.
+/// A progress bar on standard error, if that is a terminal. It disappears when this is dropped. Ctrl-C stops the runs.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of so many runs.
+    /// Of how many runs.
     pub(crate) fn new(runs: usize) -> Self {
         let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
         let bar = ProgressBar::new(runs as u64);
@@ -39,7 +39,7 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// The code of a process that Ctrl-C ended.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Listens from now on. Where that is not possible, Ctrl-C ends the process as it would anyway.
+/// Listens from now on. If that is not possible, Ctrl-C ends the process as usual.
 pub(crate) fn listen_for_interrupt() {
     listen_and_answer("\nStopping after the runs under way; Ctrl-C again stops at once.");
 }

@@ -29,9 +29,9 @@ pub struct Trial {
     pub name: String,
     /// `holds`, `partly` or `fails`.
     pub verdict: String,
-    /// So many comparisons hold.
+    /// How many comparisons hold.
     pub hold: usize,
-    /// Of so many.
+    /// Of how many.
     pub of: usize,
 }
 

@@ -64,7 +64,7 @@ pub struct Judged<'a> {
     pub verdict: Verdict,
     /// Its comparisons.
     pub atoms: Vec<Atom>,
-    /// Where the source leaves values open: with so many of so many combinations of them it holds.
+    /// If the source leaves values open: with how many of how many combinations of them the claim holds.
     pub open: Option<(usize, usize)>,
 }
 

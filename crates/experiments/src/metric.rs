@@ -8,7 +8,7 @@ use pathweave_lab::scenario::{Direction, Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
 use std::collections::BTreeMap;
 
-/// Metrics by path are there for so many paths.
+/// How many paths have metrics of their own.
 const PATHS: usize = 4;
 
 /// A metric: name, unit, what it is.

@@ -103,7 +103,7 @@ pub struct Shard {
     pub header: Header,
     /// Its runs, in the file's order.
     pub records: Vec<Record>,
-    /// So many bytes are whole lines. A last line that is not ended was torn by whatever stopped the sweep.
+    /// How many bytes are whole lines. A last line that is not ended was torn by whatever stopped the sweep.
     pub whole_bytes: usize,
 }
 

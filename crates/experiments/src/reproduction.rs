@@ -8,7 +8,7 @@ use core::fmt::Write as _;
 use pathweave_report::short;
 use serde::Serialize;
 
-/// In text, so many comparisons of a claim are shown.
+/// How many comparisons of a claim the text shows.
 const SHOWN: usize = 6;
 
 /// A claim as a line of JSON.
@@ -32,7 +32,7 @@ pub struct ClaimLine<'a> {
     pub expected: &'a str,
     /// How many seeds.
     pub seeds: u64,
-    /// Where the paper leaves values open: with so many of `open_of` combinations the claim holds.
+    /// If the paper leaves values open: with how many of `open_of` combinations the claim holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_holds: Option<usize>,
     /// The number of combinations.

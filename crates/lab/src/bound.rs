@@ -10,13 +10,13 @@ const HEADERS: f64 = 40.0;
 const TIMESTAMPS: f64 = 12.0;
 /// A mapping with its DATA_ACK in each segment, bytes.
 const MAPPING: f64 = 24.0;
-/// A kernel takes one more segment, of up to so many bytes, once its send buffer has any room.
+/// A kernel takes one more segment, of up to this many bytes, once its send buffer has any room.
 const LAST_SEGMENT: f64 = 65_536.0;
 
 /// One path as the bound sees it.
 struct Path {
-    /// Frames per second of the longest frame that arrive at most, those that are lost at random left out; infinite where nothing limits
-    /// it.
+    /// At most this many frames of the longest kind arrive per second, without those that are lost at random; infinite
+    /// if nothing limits them.
     frames_per_s: f64,
     /// The shortest time from the sender to the receiver without any transmission, seconds.
     forward: f64,
@@ -33,12 +33,13 @@ struct Path {
 ///
 /// > bound = max Σ xᵢ, where 0 ≤ xᵢ ≤ cᵢ and Σ xᵢ·(fᵢ + b) ≤ W
 ///
-/// A byte that arrives over path i was sent fᵢ earlier at the latest, and is acknowledged b later at the earliest; so long it
-/// takes its place in the window, and the places taken are W at any time. `docs/notes/the-bound.md` has the whole proof, and says what it leaves
-/// out. The most is reached by filling the paths in the order of their delays.
+/// A byte that arrives over path i was sent fᵢ earlier at the latest, and is acknowledged b later at the earliest; for
+/// that long it takes up room in the window, and all bytes together take up at most W at any time.
+/// `docs/notes/the-bound.md` has the whole proof, and says what it leaves out. The maximum is reached by filling the
+/// paths in the order of their delays.
 ///
-/// The numbers are those of the scenario: header sizes, MTU, random losses and the delays of all links. Paths that share a link share its
-/// rate, which is left out, so the bound is higher than need be there.
+/// The numbers are those of the scenario: header sizes, MTU, random losses and the delays of all links. Paths that
+/// share a link share its rate, which is left out, so the bound is higher than necessary there.
 ///
 /// A short run can deliver slightly more, because data that waited at the receiver when the measured time began counts in it.
 pub fn goodput_bound_mbps(scenario: &Scenario) -> Option<f64> {

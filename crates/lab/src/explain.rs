@@ -149,7 +149,7 @@ pub struct SawEntry {
 /// A subflow as a scheduler saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SubflowEntry {
-    /// Which.
+    /// Which one.
     #[serde(flatten)]
     pub name: Named,
     /// Smoothed round-trip time, ms.
@@ -316,8 +316,8 @@ pub fn explain(
     }
 }
 
-/// What was last told of each connection that is held back: that only the first unacknowledged byte has changed is not worth
-/// a line.
+/// What was last reported of each connection that is held back. If only the first unacknowledged byte has changed, that
+/// is not worth a line.
 #[derive(Default)]
 struct LastBlocked(BTreeMap<usize, (BlockedBy, SubflowSet)>);
 
@@ -344,7 +344,7 @@ impl What {
     }
 }
 
-/// Names for what the engine numbers.
+/// Names for what has only a number in the engine.
 struct Names<'a> {
     scenario: &'a Scenario,
     several: bool,

@@ -8,7 +8,7 @@ use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What}
 use serde::Serialize;
 use std::fmt::Write;
 
-/// The most events on one page; a browser still draws so many smoothly.
+/// The most events on one page; a browser still draws this many smoothly.
 const MOST: usize = 20_000;
 
 /// What the page's script draws from.

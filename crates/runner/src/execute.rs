@@ -25,7 +25,7 @@ pub trait Watch: Sync {
     fn finished_one(&self) {}
 }
 
-/// Nobody looks on.
+/// No observer.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWatch;
 

@@ -1,5 +1,5 @@
-//! What ends work early: wrong input, output that cannot be written, and panics inside a run, which are reported with their place and with
-//! who is to blame.
+//! What ends work early: wrong input, output that cannot be written, and panics inside a run. Panics are reported with
+//! their place in the code and with whose fault they are.
 
 use pathweave_lab::scenario::ScenarioError;
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ const OURS: [&str; 9] = [
     "crates/cli/src/",
 ];
 
-/// What a scheduler in another language panics with when it fails: the message, which says everything by itself.
+/// What a scheduler in another language panics with when it fails: a message that needs no further explanation.
 #[derive(Debug)]
 pub struct SchedulerFault(pub String);
 

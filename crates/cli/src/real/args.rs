@@ -5,10 +5,11 @@ use pathweave_tun::Interface;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Measures what a connection carries with real packets, as iperf3 does; needs root.
+/// Measures the throughput of a connection with real packets, as iperf3 does; needs root.
 ///
-/// Each side is our engine over TUN devices (one for each --path), or with --kernel the kernel's Multipath TCP. A server runs until
-/// it is stopped. An engine's neighbour is the machine that it runs on: where the server is elsewhere, that machine has to forward packets.
+/// Each side is our engine over TUN devices (one for each --path), or with --kernel the kernel's Multipath TCP. A
+/// server runs until it is stopped. An engine's neighbour is the machine that it runs on. If the server is elsewhere,
+/// that machine has to forward packets.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
 pub(crate) struct PerfOptions {
@@ -28,7 +29,7 @@ pub(crate) struct PerfOptions {
     #[arg(long = "path", value_name = "OURS@MACHINES", value_parser = path, conflicts_with = "kernel")]
     pub(crate) paths: Vec<(IpAddr, IpAddr)>,
 
-    /// Begin of the names of TUN devices; a number follows.
+    /// How the names of TUN devices begin; a number follows.
     #[arg(long, value_name = "NAME", default_value = "pw")]
     pub(crate) device: String,
 
@@ -36,7 +37,7 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
     pub(crate) mtu: u16,
 
-    /// Without super-segments and unfinished checksums.
+    /// Sends and receives without super-segments and unfinished checksums.
     #[arg(long)]
     pub(crate) no_offload: bool,
 
@@ -64,7 +65,7 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
     pub(crate) time: Option<f64>,
 
-    /// Sends so many bytes each way instead: 0, 4MiB, 1GB.
+    /// Sends this much in each direction instead, such as 0, 4MiB or 1GB.
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "client")]
     pub(crate) bytes: Option<u64>,
 
@@ -76,7 +77,8 @@ pub(crate) struct PerfOptions {
     #[arg(long, conflicts_with = "reverse", requires = "client")]
     pub(crate) both: bool,
 
-    /// Sends messages of so many bytes, one after the other, which the server sends back, and measures round-trip times.
+    /// Sends messages of this many bytes one after the other, which the server sends back, and measures their
+    /// round-trip times.
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["reverse", "both", "bytes", "time"], requires = "client")]
     pub(crate) ping: Option<usize>,
 
@@ -84,11 +86,11 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "ping")]
     pub(crate) count: u64,
 
-    /// Sends data that is different everywhere, and compares the SHA-256 of what was sent and what arrived, both ways.
+    /// Sends data that does not repeat, and compares the SHA-256 of what was sent and what arrived, in both directions.
     #[arg(long, requires = "client")]
     pub(crate) verify: bool,
 
-    /// The server ends after so many clients.
+    /// The server ends after this many clients.
     #[arg(long, value_name = "N", requires = "server")]
     pub(crate) clients: Option<u64>,
 
@@ -101,13 +103,14 @@ pub(crate) struct PerfOptions {
     pub(crate) json: bool,
 }
 
-/// Runs programs on a scenario's paths in real time; needs root.
+/// Runs programs over a scenario's paths in real time; needs root.
 ///
-/// A client's and a server's network namespace are joined by the scenario's links: rates, delays, queues, losses and traces are those of
-/// the simulator. Any program can run in them, over the kernel's Multipath TCP (`mptcpize run ...`) or over the engine
-/// (`pathweave perf`). Path number P has the client address 10.0.P.1 and the server address 10.0.P.2; an engine behind the client takes
-/// `--path 10.0.P.5@10.0.P.6`, one behind the server `--path 10.0.P.9@10.0.P.10`. What each path carried is shown at the end. The
-/// scenario's own connections and traffic are not run.
+/// The scenario's links connect two network namespaces, the client's and the server's. Rates, delays, queues, losses
+/// and traces are those of the simulator. Any program can run in them, over the kernel's Multipath TCP (`mptcpize run
+/// ...`) or over the engine (`pathweave perf`). Path number P has the client address 10.0.P.1 and the server address
+/// 10.0.P.2; an engine behind the client takes `--path 10.0.P.5@10.0.P.6`, one behind the server `--path
+/// 10.0.P.9@10.0.P.10`. What each path carried is shown at the end. The scenario's own connections and traffic are not
+/// run.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
 pub(crate) struct EmulateOptions {
@@ -135,7 +138,7 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// The command in the client's namespace, and its arguments. Its end ends all.
+    /// The command in the client's namespace, and its arguments. When it ends, everything ends.
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<String>,
 }

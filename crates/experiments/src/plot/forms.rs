@@ -351,7 +351,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
     (out, height + BOTTOM)
 }
 
-/// At most so many letters.
+/// At most this many letters.
 fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),

@@ -42,8 +42,9 @@ pub struct Outcome {
     pub offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
     pub probe: Option<Duration>,
-    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data that was
-    /// assigned: a scheduler may wait for a path that no longer answers, and nobody can be missed who was not asked.
+    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data
+    /// that was assigned: a scheduler may wait for a path that no longer answers, and no answer is missing where
+    /// nothing was asked.
     pub error: Option<Duration>,
     /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
     pub stale_after: Option<f64>,

@@ -23,7 +23,7 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// What is written of it.
+/// Its settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// The most data of a joined segment, bytes.

@@ -21,7 +21,7 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// What is written of it.
+/// Its settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// Which byte: the first byte of a flow's data is number 1.

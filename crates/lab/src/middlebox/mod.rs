@@ -1,4 +1,4 @@
-//! Middleboxes: what changes segments on their way.
+//! Middleboxes, which change segments on their way.
 //!
 //! All middleboxes of a path are at its client's end, in the scenario's order, beginning next to the client. What the client sends
 //! passes them before the path's first link; what the server sends passes them, last one first, after the path's last link. They change

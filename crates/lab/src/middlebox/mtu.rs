@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// What is written of it.
+/// Its settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// The largest IP packet that passes, bytes.

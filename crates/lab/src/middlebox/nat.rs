@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     parts: &[takes("after", "and once more at this time (never)", Time::schema)],
 };
 
-/// What is written of it.
+/// Its settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// When it forgets all its bindings.

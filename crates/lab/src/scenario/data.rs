@@ -156,11 +156,11 @@ impl Connection {
     }
 }
 
-/// Whose habits a host has beyond what the RFCs say.
+/// Which system's habits a host has, beyond what the RFCs say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostModel {
-    /// Nobody's.
+    /// None.
     #[default]
     Rfc,
     /// A Linux kernel's.

@@ -1,5 +1,5 @@
-//! What the engine has counted up to some time for the measured connections. Two of them, at the beginning and at the end of
-//! the measured time, tell what was sent and what arrived in between.
+//! What the engine has counted up to some time for the measured connections. Two of them, at the beginning and at the
+//! end of the measured time, show what was sent and what arrived in between.
 
 use super::app::{App, Apps};
 use crate::results::Metrics;

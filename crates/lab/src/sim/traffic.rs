@@ -162,7 +162,8 @@ impl Source {
         self.end_in_time();
     }
 
-    /// Only the time counts in which it is on: what is left of a gap goes on when it is on again, so that the mean rate is as asked.
+    /// Only the time in which it is on counts: the rest of a gap continues when it is on again, so that the mean rate
+    /// is the one that was asked for.
     fn skip_off(&mut self) {
         let TrafficPattern::OnOff { on, off, shape, .. } = self.pattern else { return };
         while self.next >= self.on_until {

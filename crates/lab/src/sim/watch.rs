@@ -54,7 +54,7 @@ pub(super) struct Watch {
     /// Looks, and the segments in flight that they saw in all.
     looks: u64,
     in_flight: u64,
-    /// By path: looks at a subflow that has a round-trip time, and the sum of these times, ms.
+    /// By path: how often a subflow with a round-trip time was sampled, and the sum of these times, ms.
     rtt: Vec<(u64, f64)>,
     /// The connection's index in the scenario, and its series.
     subflows: Vec<(usize, SubflowSeries)>,

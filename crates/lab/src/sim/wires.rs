@@ -1,4 +1,5 @@
-//! What carries the hosts' packets: the network, the middleboxes at its ends, and what looks at packets on their way.
+//! What carries the hosts' packets: the network and the middleboxes at its ends; and the observers of packets on their
+//! way.
 //!
 //! Segments in flight wait in a pool; links move small handles to them. [`ThroughBytes`] is the debug switch of ARCHITECTURE.md, contract 8:
 //! every segment becomes bytes and is read back before it leaves its host.
@@ -68,7 +69,7 @@ pub(super) struct Wires {
     middleboxes: Option<Middleboxes>,
     /// UDP packets beside the hosts' own.
     pub(super) traffic: Sources,
-    /// Middleboxes have done what they do by themselves, which ends the packets' turn.
+    /// Middleboxes have acted by themselves, which ends the packets' turn.
     middleboxes_acted: bool,
     /// What has left a middlebox towards its host.
     from_middlebox: Segment,
@@ -251,8 +252,8 @@ impl PacketIo for Wires {
     }
 }
 
-/// The middleboxes, and the path that they are on, of a packet that leaves or reaches this address: where it is the address
-/// of a path's client.
+/// The middleboxes of a packet that leaves or reaches this address, and their path; `None` unless it is the address of
+/// a path's client.
 #[inline]
 fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Option<(&mut Middleboxes, usize)> {
     let middleboxes = middleboxes.as_mut()?;
