@@ -31,21 +31,21 @@ use steps::Steps;
 
 const USAGE: &str = "\
 cargo xtask test         all checks; installs what they need first
-cargo xtask decisions    instructions of a decision of each scheduler, under a limit; --write: and docs/decisions.txt
-cargo xtask api          the public interface of each library against docs/api/; --bless writes it anew
-cargo xtask rooms        no file is over 500 lines, and no two rooms of a crate need each other
+cargo xtask decisions    counts the instructions of each scheduler's decisions, which have a limit; --write updates docs/decisions.txt
+cargo xtask api          compares the public interface of each library with docs/api/; --bless updates it
+cargo xtask rooms        checks that no file is over 500 lines, and that no two rooms of a crate need each other
 cargo xtask digests      compares the digests of fixed runs with tools/digests/digests.txt; --bless updates it
 cargo xtask validation   some of Linux's measurements must be as close as validation/guard.txt says; --bless updates it,
                          --choose chooses them again from all measurements (validation/guard-6.12.jsonl)
-cargo xtask determinism  the same runs on one thread and two, in debug and release, on x86-64 and wasm32
-cargo xtask fairness     two subflows and one TCP flow at a shared bottleneck: the table of all seeds
+cargo xtask determinism  compares the same runs on one thread and two, in debug and release, on x86-64 and wasm32
+cargo xtask fairness     tests two subflows and one TCP flow at a shared bottleneck, and prints the table of all seeds
 cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random faulty networks, peers and middleboxes: no byte is lost or wrong; without --runs: 10,000 runs
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
 cargo xtask emulation    how accurate `pathweave emulate` is, against ping and iperf3 (root, 7 minutes): the table of docs/emulate.md
 cargo xtask interop [--quick]  the engine with real packets against the kernel's Multipath TCP, in a network namespace (root)
-cargo xtask peers        data segments per second of processor time, here and in ns-3, which is installed first
-cargo xtask captures     tshark reads captures of all built-in scenarios
+cargo xtask peers        compares data segments per second of processor time with ns-3, which is installed first
+cargo xtask captures     lets tshark check captures of all built-in scenarios
 cargo xtask through-bytes  all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes (not in test)
 cargo xtask new-scheduler  builds, tests and runs the crate that `pathweave new-scheduler` writes
 cargo xtask wasm         builds the crates that must build for wasm32-unknown-unknown
@@ -57,7 +57,7 @@ cargo xtask reproduction  makes the papers' experiments, goes on where it was st
                          --quick makes small runs and checks that no effect above 10 % has another sign than in docs/reproduction/tables
 cargo xtask python       the Python package: wheel, lints, types, tests, notebooks, examples; --bless: writes docs/python-api.md;
                          --measure [WHAT]: the figures of docs/performance.md
-cargo xtask experiments  some small experiments, a sweep that is killed and goes on, shards, and the page
+cargo xtask experiments  tries some small experiments, a sweep that is killed and resumed, shards, and the page
 cargo xtask schedulers   updates docs/schedulers/ from the sources and docs/results/";
 
 fn main() -> ExitCode {
