@@ -33,10 +33,11 @@ pub enum LossRecovery {
 /// How quickly a path that went dark is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureDetection {
-    /// As slow as mainline Linux: stale after four retransmission intervals, connection-level retransmission timer, and all
-    /// that is not acknowledged sent again where a subflow ends; no joins once a direction is closed.
+    /// As slow as mainline Linux: a subflow is stale after four retransmission intervals, there is a connection-level
+    /// retransmission timer, and everything that is not acknowledged is sent again when a subflow ends. There are no
+    /// joins once a direction is closed.
     Linux,
-    /// Reinjection with the first retransmission timeout; a dark subflow is probed at least every second.
+    /// Data is reinjected at the first retransmission timeout, and a dark subflow is probed at least every second.
     Fast,
 }
 
@@ -47,7 +48,7 @@ pub enum PathManager {
     Default,
     /// Between every local and every remote address.
     FullMesh,
-    /// This many subflows over the initial pair of addresses, by other source ports.
+    /// This many subflows over the initial pair of addresses, from different source ports.
     NDiffPorts(u8),
 }
 
@@ -65,12 +66,12 @@ pub(crate) const fn least_mtu(ipv4: bool) -> u32 {
 const TCP_HEADER: u32 = 20;
 pub(crate) const TIMESTAMP_BYTES: u32 = 12;
 
-/// How a subflow finds out that its path takes smaller packets than was thought.
+/// How a subflow finds out that its path takes smaller packets than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMtuDiscovery {
     /// By the messages of routers ([`Endpoint::handle_packet_too_big`](crate::Endpoint::handle_packet_too_big)).
     Messages,
-    /// Where no message comes, also by trying, after several timeouts (RFC 4821 §7.7).
+    /// If no message comes, also by trying smaller ones after several timeouts (RFC 4821 §7.7).
     BlackHoles,
     /// The same, and every ten minutes a larger one is tried (RFC 4821 §7).
     Probing,
@@ -81,13 +82,14 @@ pub enum PathMtuDiscovery {
 pub enum Pacing {
     /// As soon as the windows let them.
     Off,
-    /// At the congestion controller's rate, where it has one, else at the host's: 1.25 congestion windows in a round trip, or
-    /// as the Linux kernel has it, 2 in slow start and 1.2 after it.
+    /// At the congestion controller's rate if it has one, otherwise at the host's: 1.25 congestion windows in a round
+    /// trip, or, as in the Linux kernel, 2 in slow start and 1.2 after it.
     On {
-        /// The most of a subflow, counted in bytes of data.
+        /// The highest rate of a subflow, counted in bytes of data.
         limit: Option<Bitrate>,
-        /// A segment is given out up to this long before it is to leave ([`Transmit::departure`](crate::connection::Transmit)):
-        /// for drivers whose device holds packets until their time. Zero for all others.
+        /// A segment is given out up to this long before it is to leave
+        /// ([`Transmit::departure`](crate::connection::Transmit)). This is for drivers whose device holds packets until
+        /// their time; it is zero for all others.
         horizon: Duration,
     },
 }
@@ -98,7 +100,7 @@ pub struct TcpConfig {
     /// Largest IP packet on a path of which the endpoint knows nothing else
     /// ([`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu)), bytes.
     pub mtu: u32,
-    /// How a smaller one is found out.
+    /// How a smaller size is discovered.
     pub path_mtu_discovery: PathMtuDiscovery,
     /// Whether data is paced.
     pub pacing: Pacing,
@@ -112,8 +114,8 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Window scaling (RFC 7323).
     pub window_scaling: bool,
-    /// The window scale is at least this, even where a smaller one would do: a coarser window, as a host with large
-    /// buffers offers.
+    /// The window scale is at least this, even if a smaller one would do. That makes the window coarser, like that of a
+    /// host with large buffers.
     pub least_window_shift: u32,
     /// Delayed acknowledgements (RFC 9293 §3.8.6.3); off: each segment is acknowledged.
     pub delayed_ack: bool,
@@ -137,8 +139,9 @@ pub struct TcpConfig {
     /// §3.6.1). The RFC takes that to be 2 minutes and leaves it to experience; 30 s is what hosts use. With FINs that come again: at
     /// most five times as long.
     pub time_wait: Duration,
-    /// The memory that a packet keeps alive at most while its data waits, bytes: the size of the blocks that the device reads packets
-    /// into. What waits is charged with it; beyond twice the receive buffer, data is copied out of its packets.
+    /// The most memory that a packet keeps alive while its data waits, bytes: the size of the blocks that the device
+    /// reads packets into. Waiting data is charged with it; beyond twice the receive buffer, data is copied out of its
+    /// packets.
     pub packet_memory: u32,
 }
 
@@ -177,7 +180,7 @@ impl TcpConfig {
     }
 }
 
-/// Data and option bytes of the largest segment that a path takes whose largest IP packet has `mtu` bytes: 64 at least.
+/// Data and option bytes of the largest segment on a path whose largest IP packet has `mtu` bytes: at least 64.
 pub(crate) fn largest_segment(mtu: u32, ipv4: bool) -> u32 {
     let ip_header = if ipv4 { 20 } else { 40 };
     mtu.saturating_sub(ip_header + TCP_HEADER).max(64)
@@ -185,15 +188,16 @@ pub(crate) fn largest_segment(mtu: u32, ipv4: bool) -> u32 {
 
 /// The settings of one connection.
 ///
-/// `S` and `C` say which scheduler and which controller. A connection that runs has what makes them; a description of one can
-/// have their names, until [`ConnectionConfig::with_algorithms`] puts the algorithms in their place.
+/// `S` and `C` stand for the scheduler and the controller. A running connection has the factories that make them. A
+/// description of one can have their names, until [`ConnectionConfig::with_algorithms`] puts the algorithms in their
+/// place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     /// Multipath TCP; off: plain TCP.
     pub mptcp: bool,
     /// Transport settings of each subflow.
     pub tcp: TcpConfig,
-    /// Whose habits this side has beyond the RFCs.
+    /// Which host's habits this side has, beyond the RFCs.
     pub host: Host,
     /// The packet scheduler of this side's sending direction.
     pub scheduler: S,
@@ -203,7 +207,7 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     pub send_buffer: u64,
     /// Receive buffer, shared by all subflows.
     pub receive_buffer: ReceiveBuffer,
-    /// The stream's last bytes wait while earlier ones are out (RFC 9293 §3.7.4).
+    /// Whether the stream's last bytes wait while earlier ones are unacknowledged (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// Opportunistic retransmission and penalisation (NSDI 2012; the papers' PR, OR&P).
     pub pr: bool,
@@ -219,8 +223,8 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     pub single_path: bool,
     /// DSS checksums are asked for (RFC 8684 §3.3).
     pub checksum: bool,
-    /// A subflow on which nothing came for so long is probed (RFC 9293 §3.8.4); zero: never. Without any answer the
-    /// connection ends after `close_timeout`.
+    /// A subflow on which nothing has arrived for this long is probed (RFC 9293 §3.8.4); zero: never. Without any
+    /// answer the connection ends after `close_timeout`.
     pub keep_alive: Duration,
     /// How long a connection survives without any living subflow, and how long a close may take.
     pub close_timeout: Duration,
@@ -229,7 +233,8 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
 }
 
 impl<S, C> ConnectionConfig<S, C> {
-    /// Multipath TCP with large buffers, without what single papers or kernels add, and these two algorithms.
+    /// Multipath TCP with large buffers and these two algorithms, without anything that only some papers or kernels
+    /// add.
     pub fn new(scheduler: S, congestion: C) -> Self {
         ConnectionConfig {
             mptcp: true,

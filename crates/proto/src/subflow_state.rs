@@ -58,7 +58,7 @@ pub struct QueueState {
     pub space: u64,
 }
 
-/// What comes of sending on a subflow.
+/// Losses and rates of a subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delivery {
     /// Part of the segments sent that were lost, smoothed, 0 to 1.
@@ -84,7 +84,7 @@ pub struct PathTerms {
     pub quota_left: Option<u64>,
 }
 
-/// What a connection takes a subflow's path for.
+/// What a connection thinks of a subflow's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathHealth {
     /// It carries no data yet: its handshake is not complete.

@@ -1,8 +1,8 @@
 //! Congestion controllers: how a subflow's window grows and shrinks.
 //!
-//! Windows are in segments, as in the papers. A controller belongs to one subflow; coupled ones (RFC
-//! 6356 and its kin) also see the connection's other subflows. Loss detection and recovery are not here: the subflow
-//! calls the controller when its window may grow and when it must shrink. The controllers themselves are in the crate
+//! Windows are in segments, as in the papers. A controller belongs to one subflow; coupled ones (RFC 6356 and its
+//! relatives) also see the connection's other subflows. Loss detection and recovery are not here: the subflow calls the
+//! controller when its window may grow and when it must shrink. The controllers themselves are in the crate
 //! `pathweave-algorithms`.
 
 mod factory;
@@ -115,7 +115,7 @@ pub struct Ack {
     pub segments: u32,
     /// Bytes newly acknowledged, cumulatively or by SACK.
     pub bytes: u64,
-    /// The round trip that this acknowledgement measured, where it did.
+    /// The round trip that this acknowledgement measured, if it measured one.
     pub rtt: Option<Duration>,
     /// The acknowledgement covers the segment that opened the current round: a new round starts.
     pub round_ended: bool,
@@ -141,7 +141,7 @@ pub trait Controller: Send {
         let _ = cx;
     }
 
-    /// Data is sent again after `idle` without any in flight.
+    /// Data is sent for the first time after `idle` without any in flight.
     fn on_restart(&mut self, cx: &mut Context<'_>, idle: Duration) {
         let _ = (cx, idle);
     }
@@ -151,8 +151,8 @@ pub trait Controller: Send {
         cx.window.cwnd.max(prior.cwnd)
     }
 
-    /// The rate at which data is to be paced, in bits of data per second, where the controller has one of its own. Asked for
-    /// after each acknowledgement where pacing is on.
+    /// The rate at which data is to be paced, in bits of data per second, if the controller has one of its own. It is
+    /// asked for after each acknowledgement while pacing is on.
     fn pacing_rate(&self, cx: &Context<'_>) -> Option<Bitrate> {
         let _ = cx;
         None

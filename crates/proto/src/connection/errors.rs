@@ -87,8 +87,8 @@ impl Display for ReadError {
 
 impl core::error::Error for ReadError {}
 
-/// The endpoint has no such connection, or not any more: one is forgotten when it is over, all its data was read, and its
-/// events were polled.
+/// The endpoint has no such connection, or no longer has it: it is forgotten when it is over, all its data was read,
+/// and its events were polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownConnection;
 

@@ -1,8 +1,7 @@
 //! One Multipath TCP connection, or plain TCP.
 //!
-//! A connection is what its rooms have to do with each other: the `Sender`, the `Receiver`, the `SubflowTable` and the
-//! `AddressBook` own their state and their rules, and know nothing of the connection. The submodules here are the rules that need
-//! several of them:
+//! The rooms of a connection, the `Sender`, the `Receiver`, the `SubflowTable` and the `AddressBook`, own their state
+//! and their rules, and know nothing of the connection. The submodules here have the rules that need several rooms:
 //!
 //! * `open` and `handshake`: MP_CAPABLE; `joins` and `addresses`: MP_JOIN and further subflows;
 //! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
@@ -78,7 +77,8 @@ pub enum Role {
     Server,
 }
 
-/// Something that the application must act on. What else happens can be observed ([`Endpoint::observe`](crate::Endpoint::observe)).
+/// Something that the application must act on. Everything else that happens can be observed
+/// ([`Endpoint::observe`](crate::Endpoint::observe)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// Data can be written.
@@ -93,7 +93,7 @@ pub enum ConnectionEvent {
     Failed(ConnectionError),
 }
 
-/// What counts over a connection's life.
+/// Counters over a connection's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {
     /// Segments assigned again after a timeout or with a dead subflow.
@@ -127,7 +127,7 @@ pub struct Connection {
     scheduling: Scheduling,
     receiver: Receiver,
     fallback: Fallback,
-    /// What the host remembers of this connection beyond what the RFCs ask for.
+    /// What the host remembers of this connection, beyond what the RFCs require.
     host: ConnectionHost,
     challenges: RateLimiter,
     /// Segments outside of any subflow's stream: resets.
@@ -202,7 +202,7 @@ impl Connection {
         self.receiver.drained()
     }
 
-    /// The memory that data takes which waits for a reader or for what is missing before it, at most, bytes.
+    /// The most memory that waiting data takes, bytes: data that waits for a reader, or for missing data before it.
     #[inline]
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.receiver.memory() + self.subflows.iter().map(|s| s.tcp.waiting_memory() + s.mappings.memory()).sum::<u64>()

@@ -1,8 +1,10 @@
-//! What happens on a connection, for people and programs that want to know: where data goes and why, what becomes of paths, what is
-//! sent and acknowledged.
+//! What happens on a connection, for people and programs that want to know: where data goes and why, which paths come
+//! and go, what is sent and acknowledged.
 //!
-//! Nothing is recorded, copied or formatted until somebody asks for it ([`Endpoint::observe`](crate::Endpoint::observe)), and only the kinds that were asked for. Recording changes nothing that the
-//! connection does. What an application has to act on comes as [`ConnectionEvent`], whether anybody observes or not.
+//! Nothing is recorded, copied or formatted until somebody asks for it
+//! ([`Endpoint::observe`](crate::Endpoint::observe)), and then only the kinds that were asked for. Recording does not
+//! change what the connection does. Events that an application has to act on come as [`ConnectionEvent`], whether
+//! anybody observes or not.
 
 use super::{Connection, ConnectionError, ConnectionEvent, ScheduleError};
 use crate::congestion::LossKind;
@@ -20,7 +22,7 @@ pub struct Kinds(u8);
 impl Kinds {
     /// None.
     pub const NONE: Kinds = Kinds(0);
-    /// What becomes of the connection and its subflows, and what holds it back: seldom more than a few in a second.
+    /// What happens to the connection and its subflows, and what holds it back: seldom more than a few per second.
     pub const CONNECTION: Kinds = Kinds(1);
     /// Where the scheduler and the connection want data to go, and why: some for each segment.
     pub const DECISIONS: Kinds = Kinds(2);
@@ -100,7 +102,7 @@ pub enum Happening {
     },
     /// The window of a subflow that held others up was halved.
     Penalised {
-        /// Whose.
+        /// Which subflow.
         subflow: SubflowId,
         /// Its congestion window now, segments.
         cwnd: u32,
@@ -250,7 +252,7 @@ impl Carried {
     }
 }
 
-/// What a connection tells: the application's events, and what was asked for.
+/// What a connection reports: the application's events, and the observations that were asked for.
 #[derive(Default)]
 pub(super) struct News {
     pub(super) events: VecDeque<ConnectionEvent>,
@@ -265,7 +267,7 @@ impl News {
         self.kinds.intersects(kinds)
     }
 
-    /// Keeps what `what` makes where somebody wants to see that kind.
+    /// Keeps what `what` makes, if somebody wants to see that kind.
     #[inline]
     pub(super) fn record(&mut self, at: Instant, kind: Kinds, what: impl FnOnce() -> Happening) {
         if self.wants(kind) {
@@ -300,7 +302,7 @@ impl Connection {
         self.news.observations.pop_front()
     }
 
-    /// Records where a path is taken for something else than when this was last called.
+    /// Records each path of which the connection thinks differently than at the last call.
     #[inline]
     pub(super) fn record_health(&mut self, now: Instant) {
         if self.news.wants(Kinds::CONNECTION) {

@@ -1,10 +1,11 @@
 //! Settings that a living connection can change.
 //!
-//! What the two SYNs of a subflow agree on is fixed for it: timestamps, SACK, ECN, the window scale and with it the largest
-//! receive buffer; so is what MP_CAPABLE says, for the connection: Multipath TCP, checksums, whether the initial address may be
-//! joined. A host counts memory from the first byte on, a controller windows from the first segment: neither is exchanged.
-//! What is only looked at when a subflow begins (initial window, path manager, number of subflows) has no setter, because it
-//! would change nothing that exists. The scheduler has [`Connection::set_scheduler`], a path's MTU
+//! What the two SYNs of a subflow agree on is fixed for that subflow: timestamps, SACK, ECN, and the window scale,
+//! which limits the receive buffer. What MP_CAPABLE says is fixed for the connection: Multipath TCP, checksums, and
+//! whether the initial address may be joined. The host and the controllers cannot be exchanged, because a host counts
+//! memory from the first byte on, and a controller counts windows from the first segment on. Settings that matter only
+//! when a subflow begins (initial window, path manager, number of subflows) have no setter, because they would change
+//! nothing that exists. The scheduler has [`Connection::set_scheduler`], a path's MTU
 //! [`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu), a subflow's priority [`Connection::set_backup`].
 
 use super::Connection;
@@ -16,7 +17,7 @@ use crate::seq::SubflowId;
 use arrayvec::ArrayVec;
 use pathweave_units::{Bitrate, Duration, Instant};
 
-/// Why a setting is not taken.
+/// Why a setting is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingError {
     /// Zero has no meaning here.
@@ -43,7 +44,8 @@ impl core::fmt::Display for SettingError {
 impl core::error::Error for SettingError {}
 
 impl Connection {
-    /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. Off, what it has held back leaves at once.
+    /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. When it is switched off, data that it has held back leaves at
+    /// once.
     pub fn set_nagle(&mut self, now: Instant, on: bool) {
         self.config.nagle = on;
         // After `close` plain TCP's tail waits for nothing, whatever is set.
@@ -55,14 +57,14 @@ impl Connection {
         self.schedule(now);
     }
 
-    /// Probes a subflow on which nothing came for so long (RFC 9293 §3.8.4); zero: never. A subflow that has been quiet for
-    /// longer is probed at once.
+    /// Probes a subflow on which nothing has arrived for this long (RFC 9293 §3.8.4); zero: never. A subflow that has
+    /// been quiet for longer is probed at once.
     pub fn set_keep_alive(&mut self, interval: Duration) {
         self.config.keep_alive = interval;
     }
 
-    /// How long the connection survives without any sign of life of its peer, and how long a close may take: RFC 9293's user
-    /// timeout (§3.9.1). It counts from the last sign of life, which may be over already.
+    /// How long the connection survives without any sign of life of its peer, and how long a close may take: RFC 9293's
+    /// user timeout (§3.9.1). It counts from the last sign of life, so it may have passed already.
     ///
     /// # Errors
     /// For zero.
@@ -74,7 +76,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Changes the send buffer, in bytes. What was written stays: a smaller buffer takes nothing more until it has room.
+    /// Changes the send buffer, in bytes. Data that was written stays; a smaller buffer takes no more until it has
+    /// room.
     ///
     /// # Errors
     /// For zero.
@@ -88,8 +91,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Changes the receive buffer. A smaller one takes back nothing that was offered: the window's edge stays where it is
-    /// until what was read has made up for the difference (RFC 9293 §3.8.6). A larger one is told to the peer.
+    /// Changes the receive buffer. A smaller one takes back nothing that was offered: the window's edge stays where it
+    /// is until what was read has made up for the difference (RFC 9293 §3.8.6). A larger one is announced to the peer.
     ///
     /// # Errors
     /// For zero, and for more than the window scale of every living subflow can express, unless the buffer was as large
@@ -120,8 +123,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Switches pacing of all subflows on or off, or changes its limit or horizon. What waits for its time leaves by the new
-    /// rate.
+    /// Switches pacing of all subflows on or off, or changes its limit or horizon. Data that waits for its time leaves
+    /// at the new rate.
     ///
     /// # Errors
     /// For a limit of zero.
@@ -145,12 +148,13 @@ impl Connection {
 
     /// Exchanges the scheduler of this side's sending direction. The old one is dropped with all that it remembers.
     ///
-    /// What the old one gave to subflows stays there. What it waited for ends, and subflows that it picked and that have not been
-    /// pushed to yet are picked no more. The new one is told of each subflow that can carry data and of what holds data back, as
-    /// if both had just begun, and is asked at once. Events of data that the old one assigned reach the new one.
+    /// Data that the old one gave to subflows stays there. Its waits end, and subflows that it picked but that got no
+    /// data yet are no longer picked. The new one gets events for each subflow that can carry data and for what holds
+    /// data back, as if both had just begun, and is asked at once. Events about data that the old one assigned reach
+    /// the new one.
     ///
     /// # Errors
-    /// Where the new one's factory does not take a value; the old one goes on.
+    /// If the new one's factory rejects a value; the old one goes on then.
     pub fn set_scheduler(&mut self, now: Instant, chosen: ChosenScheduler) -> Result<(), ParameterError> {
         self.scheduling.scheduler = chosen.build()?;
         self.config.scheduler = chosen;

@@ -1,4 +1,5 @@
-//! A connection's state at one time, and what keeps its sender from sending more: for people and programs that want to know.
+//! A connection's state at one time, and what keeps its sender from sending more, for people and programs that want to
+//! know.
 
 use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
 use crate::seq::{DataSeq, SubflowId};
@@ -120,7 +121,8 @@ pub enum Progress {
 }
 
 impl Connection {
-    /// What keeps this connection from sending more. To be asked when the connection is drained: what could be sent has left.
+    /// What keeps this connection from sending more. Ask this when the connection is drained, so that everything that
+    /// could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
         if !self.life.is_connected() || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {

@@ -59,11 +59,11 @@ pub struct LocalAddress {
 pub enum ConnectError {
     /// There is a connection between these addresses.
     AddressInUse,
-    /// Every port of the dynamic ones has a connection to this peer.
+    /// Every dynamic port has a connection to this peer already.
     NoFreePort,
     /// There are as many connections as [`EndpointLimits::connections`] allows.
     TooManyConnections,
-    /// The scheduler or controller does not take its parameters.
+    /// The scheduler or controller rejects its parameters.
     Parameter(ParameterError),
 }
 
@@ -115,8 +115,8 @@ pub struct Endpoint {
     /// Connections with something to send.
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// When connections want to look after data that may have vanished: apart from timers, because nothing comes of it
-    /// mostly.
+    /// When connections want to look after data that may have vanished. This is kept apart from timers, because it
+    /// rarely leads to anything.
     checks: BinaryHeap<Reverse<(Instant, u32)>>,
     events: VecDeque<(ConnectionHandle, ConnectionEvent)>,
     observing: Observing,
@@ -251,7 +251,7 @@ impl Endpoint {
         self.with(handle, |c| c.write_chunks(now, chunks))?
     }
 
-    /// As [`Endpoint::write`]; where all is taken, a message of the application ends with it.
+    /// Like [`Endpoint::write`]; if everything is taken, it ends a message of the application.
     ///
     /// # Errors
     /// As [`Endpoint::write`].
@@ -380,8 +380,8 @@ impl Endpoint {
         paced.map_or(now, |departure| departure.max(now))
     }
 
-    /// Puts the next segment to send into `segment`, whatever that held before, and gives its packet's ECN codepoint:
-    /// [`Endpoint::poll_transmit`] for drivers that keep segments where they are made.
+    /// Writes the next segment to send into `segment`, whatever that held before, and returns its packet's ECN
+    /// codepoint. This is [`Endpoint::poll_transmit`] for drivers that keep segments where they are made.
     pub fn poll_transmit_into(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
         if let Some(answer) = self.control.pop_front() {
             *segment = answer;
@@ -459,8 +459,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a connection tells. The application hears of one that a listener accepts by itself when it is told of it
-    /// ([`Endpoint::poll_accept`]), and never of one whose handshake fails.
+    /// Takes what a connection reports. The application hears of one that a listener accepts by itself when it is told
+    /// of it ([`Endpoint::poll_accept`]), and never of one whose handshake fails.
     fn collect(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };

@@ -46,9 +46,9 @@ impl Decision {
 /// segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// Who carries it.
+    /// The subflow that carries it.
     pub subflow: SubflowId,
-    /// What, in bytes.
+    /// The data, in bytes.
     pub range: Range<DataSeq>,
     /// Whether it must fit the congestion window now.
     pub window: WindowUse,
@@ -98,7 +98,7 @@ impl Reason {
         Reason { rule, terms: ArrayVec::new() }
     }
 
-    /// With one more term; beyond six they are left out.
+    /// Adds a term; more than six are left out.
     #[must_use]
     pub fn with(mut self, term: &'static str, value: f64) -> Self {
         // A reason explains; a term too many must not stop a run.

@@ -35,7 +35,7 @@ pub trait Scheduler: Send {
         let _ = (event, view);
     }
 
-    /// Whether [`Scheduler::on_event`] does anything. Where it does not, no view is made for it.
+    /// Whether [`Scheduler::on_event`] does anything. If it does not, no view is made for it.
     fn wants_events(&self) -> bool {
         true
     }

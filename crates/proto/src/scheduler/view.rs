@@ -1,4 +1,4 @@
-//! What a scheduler sees, and what it is told.
+//! What a scheduler sees, and the events that it gets.
 
 use super::decision::ClippedBy;
 use crate::congestion::LossKind;
@@ -28,7 +28,7 @@ pub struct SubflowView {
     pub window: WindowState,
     /// What it was given and has not been acknowledged.
     pub queue: QueueState,
-    /// What comes of sending.
+    /// Losses and rates.
     pub delivery: Delivery,
 }
 
@@ -51,7 +51,7 @@ pub struct View<'a> {
     pub now: Instant,
     /// All subflows that can carry data, in order of their names. Dead ones and those in handshake are not in it.
     pub subflows: &'a [SubflowView],
-    /// What is assigned to whom, from the first unacknowledged byte on.
+    /// Which subflow has which data, from the first unacknowledged byte on.
     pub queue: &'a SendMap,
     /// No byte at or after this may be sent: the peer's DATA_ACK plus its window.
     pub send_window_end: DataSeq,
@@ -63,13 +63,12 @@ pub struct View<'a> {
     pub send_buffer: u64,
     /// End of the message or chunk that the first unassigned byte belongs to, where the application marks such ends.
     pub message_end: Option<DataSeq>,
-    /// Where the fragments of a kernel's send buffer end, in order, those that are acknowledged left out; nothing where the
-    /// send buffer is no kernel's.
+    /// Where the unacknowledged fragments of a kernel's send buffer end, in order; empty if the host is no kernel.
     pub fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
 impl View<'_> {
-    /// Where the first fragment of a kernel's send buffer ends that ends at `at` or after it.
+    /// The end of the first fragment of a kernel's send buffer that ends at or after `at`.
     pub fn fragment_end(&self, at: DataSeq) -> Option<DataSeq> {
         let ends = self.fragment_ends?;
         ends.get(ends.partition_point(|e| *e < at)).copied()
@@ -80,8 +79,8 @@ impl View<'_> {
         self.subflows.iter().find(|s| s.id == id)
     }
 
-    /// The subflows that a scheduler should choose from: those that live and are no backups; where there is none,
-    /// those that live; where there is none, all.
+    /// The subflows that a scheduler should choose from: those that are alive and not backups. If there are none, those
+    /// that are alive; if there are none of these either, all.
     pub fn candidates(&self) -> impl Iterator<Item = &SubflowView> + Clone {
         let some = |backup_too: bool, stale_too: bool| {
             self.subflows.iter().any(|s| (backup_too || !s.backup) && (stale_too || !s.stale))
@@ -118,10 +117,11 @@ impl View<'_> {
         Some(range.start..end)
     }
 
-    /// What of `range` can go out on `s` now: what lies inside the send window, without a last segment that the window
-    /// cuts short while data is in flight; such a one waits for more window (RFC 9293 §3.8.6.2.1).
+    /// The part of `range` that can go out on `s` now: what lies inside the send window. While data is in flight, a
+    /// last segment that the window cuts short is left out; it waits for more window (RFC 9293 §3.8.6.2.1).
     ///
-    /// A scheduler that chooses between several ranges needs it, so that one that would wait does not hide the others.
+    /// A scheduler that chooses between several ranges needs this, so that a range that would have to wait does not
+    /// hide the others.
     pub fn inside_window(&self, s: &SubflowView, range: Range<DataSeq>) -> Option<Range<DataSeq>> {
         let mut end = range.end.min(self.queue.written_end());
         if end >= self.send_window_end {
@@ -153,8 +153,8 @@ pub enum Event<'a> {
         subflow: SubflowId,
         /// The data ranges that were newly acknowledged on the subflow, in subflow order.
         mappings: &'a [Range<DataSeq>],
-        /// The data acknowledgement that came with it: an older one than the connection's (`View::first_unacked`) where
-        /// that of another subflow was sent later and overtook it.
+        /// The data acknowledgement that came with it. It is older than the connection's (`View::first_unacked`) if
+        /// another subflow's was sent later and overtook it.
         data_ack: DataSeq,
         /// The acknowledgement carried a SACK block.
         has_sack: bool,
@@ -173,9 +173,9 @@ pub enum Event<'a> {
         /// The sample.
         rtt: Duration,
     },
-    /// Data is waiting and some subflow has window space, but the connection's send window or its send buffer is full. Told
-    /// when that begins and again whenever the first unacknowledged byte, who carries it, or who has space changes; always
-    /// before opportunistic retransmission copies that byte to another subflow.
+    /// Data is waiting and some subflow has window space, but the connection's send window or its send buffer is full.
+    /// This comes when that begins, and again whenever the first unacknowledged byte, its subflows, or the subflows
+    /// with space change. It always comes before opportunistic retransmission copies that byte to another subflow.
     WindowBlocked {
         /// Which of the two is full.
         by: BlockedBy,
@@ -186,7 +186,7 @@ pub enum Event<'a> {
     WindowUnblocked,
     /// A subflow can carry data from now on (again).
     SubflowUp(SubflowId),
-    /// A subflow can carry no data from now on. Its name may be given to another subflow later.
+    /// A subflow can no longer carry data. Its name may be given to another subflow later.
     SubflowDown(SubflowId),
     /// The application wrote data.
     DataWritten(Range<DataSeq>),
