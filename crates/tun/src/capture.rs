@@ -40,21 +40,28 @@ impl Capture {
     /// Where it cannot be written.
     pub fn create(path: &Path, interfaces: &[Interface]) -> io::Result<Self> {
         let section = SectionHeaderBlock { endianness: Endianness::Little, ..SectionHeaderBlock::default() };
-        let mut out =
-            PcapNgWriter::with_section_header(BufWriter::new(File::create(path)?), section).map_err(io_error)?;
-        for interface in interfaces {
-            let description = InterfaceDescriptionBlock {
-                linktype: DataLink::RAW,
-                snaplen: SNAP_BYTES as u32,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(interface.name.clone().into()),
-                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                ],
-            };
-            out.write_pcapng_block(description).map_err(io_error)?;
-        }
-        let addresses = interfaces.iter().map(|interface| interface.ours).collect();
-        Ok(Capture { out, addresses, packet: Vec::new(), error: None })
+        let out = PcapNgWriter::with_section_header(BufWriter::new(File::create(path)?), section).map_err(io_error)?;
+        let mut capture = Capture { out, addresses: Vec::new(), packet: Vec::new(), error: None };
+        interfaces.iter().try_for_each(|interface| capture.add_interface(interface))?;
+        Ok(capture)
+    }
+
+    /// Packets of one more interface are captured.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn add_interface(&mut self, interface: &Interface) -> io::Result<()> {
+        let description = InterfaceDescriptionBlock {
+            linktype: DataLink::RAW,
+            snaplen: SNAP_BYTES as u32,
+            options: vec![
+                InterfaceDescriptionOption::IfName(interface.name.clone().into()),
+                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+            ],
+        };
+        self.out.write_pcapng_block(description).map_err(io_error)?;
+        self.addresses.push(interface.ours);
+        Ok(())
     }
 
     /// Ends the file.

@@ -5,6 +5,8 @@
 //!
 //! [`perf`] measures what a connection carries: between two of our engines, two kernels, or one of each.
 //!
+//! [`uplinks`] follows the addresses and routes of the machine, so that connections come to use new ones and leave old ones.
+//!
 //! [`emulate`] is a network of the simulator in real time, between two network namespaces.
 //!
 //! Everything here needs the rights to make network devices (root, or `CAP_NET_ADMIN` in a network namespace).
@@ -19,6 +21,7 @@ mod memory;
 pub mod perf;
 mod run;
 mod tunnels;
+pub mod uplinks;
 mod vnet;
 
 pub use capture::Capture;

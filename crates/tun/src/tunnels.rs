@@ -43,6 +43,7 @@ struct Arrived {
 /// The TUN devices of one host, one for each of its addresses.
 pub struct Tunnels {
     devices: Vec<(Interface, Device)>,
+    wants_offload: bool,
     /// The device that is read first, in turn.
     first: usize,
     memory: Memory,
@@ -64,20 +65,15 @@ impl Tunnels {
     ///
     /// # Errors
     /// Where one cannot be made or set up.
-    pub fn create(interfaces: &[Interface], offload: bool) -> io::Result<Self> {
-        let mut devices = Vec::new();
-        for interface in interfaces {
-            let device = Device::create(&interface.name, interface.mtu, offload)?;
-            // An address of IPv6 that is set before that leaves no route.
-            device.wait_until_up()?;
-            interface.configure()?;
-            devices.push((interface.clone(), device));
-        }
+    pub fn create(interfaces: &[Interface], wants_offload: bool) -> io::Result<Self> {
+        let devices = interfaces.iter().map(|interface| Ok((interface.clone(), make(interface, wants_offload)?)));
+        let devices = devices.collect::<io::Result<Vec<_>>>()?;
         let most = devices.iter().map(|(_, device)| device.most_bytes()).max().unwrap_or(0);
         let offload = devices.iter().any(|(_, device)| device.has_offload());
         let block = if offload { BLOCK_WITH_OFFLOAD } else { BLOCK_WITHOUT };
         Ok(Tunnels {
             devices,
+            wants_offload,
             first: 0,
             memory: Memory::new(block.max(4 * most)),
             batch: Bytes::new(),
@@ -88,6 +84,21 @@ impl Tunnels {
             next: None,
             counters: Counters::default(),
         })
+    }
+
+    /// One more address with its device.
+    ///
+    /// # Errors
+    /// Where it cannot be made or set up.
+    pub fn add(&mut self, interface: &Interface) -> io::Result<()> {
+        let device = make(interface, self.wants_offload)?;
+        self.devices.push((interface.clone(), device));
+        Ok(())
+    }
+
+    /// An address and its device are gone; packets from there are lost.
+    pub fn remove(&mut self, ours: IpAddr) {
+        self.devices.retain(|(interface, _)| interface.ours != ours);
     }
 
     /// Our addresses and the devices behind them.
@@ -178,6 +189,15 @@ impl Tunnels {
         self.segment = joined;
         Some(ecn)
     }
+}
+
+/// A device that is up and set up.
+fn make(interface: &Interface, offload: bool) -> io::Result<Device> {
+    let device = Device::create(&interface.name, interface.mtu, offload)?;
+    // An address of IPv6 that is set before that leaves no route.
+    device.wait_until_up()?;
+    interface.configure()?;
+    Ok(device)
 }
 
 impl PacketIo for Tunnels {

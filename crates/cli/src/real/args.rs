@@ -2,6 +2,7 @@
 
 use clap::Args;
 use pathweave_tun::Interface;
+use pathweave_tun::uplinks::Endpoint;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -28,6 +29,17 @@ pub(crate) struct PerfOptions {
     /// A path of the engine: its address, and the machine's at the other end of the TUN device that is made; can be repeated.
     #[arg(long = "path", value_name = "OURS@MACHINES", value_parser = path, conflicts_with = "kernel")]
     pub(crate) paths: Vec<(IpAddr, IpAddr)>,
+
+    /// Follows the machine's addresses and routes instead: a path for each address from which the server can be reached, as long as it can.
+    ///
+    /// Packets leave the machine under its own addresses (nftables). Of clients, to servers of IPv4, one at a time on a machine.
+    #[arg(long, requires = "client", conflicts_with_all = ["paths", "kernel"])]
+    pub(crate) auto: bool,
+
+    /// With --auto, what an address is used for, as in `ip mptcp endpoint`: "192.0.2.5 subflow", "dev wlan0 subflow backup", "dev usb0" (not at
+    /// all); can be repeated, and the first that fits counts. Flags are subflow, backup and fullmesh; other addresses have subflow.
+    #[arg(long = "endpoint", value_name = "ENDPOINT", requires = "auto")]
+    pub(crate) endpoints: Vec<Endpoint>,
 
     /// How the names of TUN devices begin; a number follows.
     #[arg(long, value_name = "NAME", default_value = "pw")]
@@ -65,6 +77,10 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
     pub(crate) time: Option<f64>,
 
+    /// What is received in the first seconds does not count; it is sent for so much longer.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
+    pub(crate) omit: Option<f64>,
+
     /// Sends this much in each direction instead, such as 0, 4MiB or 1GB.
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "client")]
     pub(crate) bytes: Option<u64>,
@@ -79,7 +95,7 @@ pub(crate) struct PerfOptions {
 
     /// Sends messages of this many bytes one after the other, which the server sends back, and measures their
     /// round-trip times.
-    #[arg(long, value_name = "BYTES", conflicts_with_all = ["reverse", "both", "bytes", "time"], requires = "client")]
+    #[arg(long, value_name = "BYTES", conflicts_with_all = ["reverse", "both", "bytes", "time", "omit"], requires = "client")]
     pub(crate) ping: Option<usize>,
 
     /// How many messages --ping sends.
@@ -134,7 +150,7 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
     pub(crate) mtu: u16,
 
-    /// Writes what each path carried to a file.
+    /// Writes what each path carried to a file, in JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 

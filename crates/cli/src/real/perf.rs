@@ -5,6 +5,7 @@ use super::{perf_json, settings};
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
 use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, kernel, rate};
+use pathweave_tun::uplinks::{self, Change};
 use pathweave_units::Duration;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -19,8 +20,10 @@ const DEFAULT_SECONDS: f64 = 10.0;
 pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<ExitCode, Failure> {
     let engine_options = match options.kernel {
         true => None,
-        false if options.paths.is_empty() => {
-            return Err(Failure::Input("the engine needs a --path OURS@MACHINES; --kernel needs none".into()));
+        false if options.paths.is_empty() && !options.auto => {
+            return Err(Failure::Input(
+                "the engine needs a --path OURS@MACHINES, or --auto; --kernel needs none".into(),
+            ));
         }
         false => Some(engine_options(options, registry)?),
     };
@@ -44,10 +47,26 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
     }
     Ok(engine::Options {
         interfaces: options.interfaces(),
+        uplinks: options.auto.then(|| uplinks::Options {
+            device: options.device.clone(),
+            mtu: options.mtu,
+            endpoints: options.endpoints.clone(),
+            notify: tell,
+        }),
         offload: !options.no_offload,
         config,
         pcap: options.pcap.clone(),
     })
+}
+
+/// Tells of a path that comes or goes. It goes to standard error: standard output may be JSON.
+fn tell(change: &Change) {
+    let (path, what) = match change {
+        Change::Up(path) => (path, "comes"),
+        Change::Down(path) => (path, "goes"),
+    };
+    let backup = if path.flags.backup { ", a backup" } else { "" };
+    eprintln!("path {}: {} on {}{backup} {what}", path.interface.ours, path.uplink.address, path.uplink.device);
 }
 
 /// What went wrong on the way is no mistake in the input.
@@ -86,7 +105,7 @@ fn client(
 ) -> Result<ExitCode, Failure> {
     let amount = match options.bytes {
         Some(bytes) => Amount::Bytes(bytes),
-        None => Amount::Time(Duration::from_secs_f64(options.time.unwrap_or(DEFAULT_SECONDS).max(0.0))),
+        None => Amount::Time(Duration::from_secs_f64(options.time.unwrap_or(DEFAULT_SECONDS))),
     };
     let request = Request {
         up: !options.reverse && options.ping.is_none(),
@@ -94,6 +113,7 @@ fn client(
         verify: options.verify,
         echo: options.ping.is_some(),
         amount,
+        omit: Duration::from_secs_f64(options.omit.unwrap_or(0.0)),
     };
     let echo = options.ping.map(|size| (size.max(1), options.count));
     let mut on_interval = |interval: &Interval| {
@@ -154,11 +174,11 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     let mut text = String::new();
     let (up_seconds, down_seconds) = outcome.receiver_seconds();
     if request.up {
-        let Totals { received, .. } = outcome.server;
+        let Totals { counted: received, .. } = outcome.server;
         text += &format!("upload:   {received} bytes in {up_seconds:.3} s, {}\n", shown(rate(received, up_seconds)));
     }
     if request.down {
-        let Totals { received, .. } = outcome.client;
+        let Totals { counted: received, .. } = outcome.client;
         text +=
             &format!("download: {received} bytes in {down_seconds:.3} s, {}\n", shown(rate(received, down_seconds)));
     }

@@ -14,20 +14,21 @@ pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome) 
     let bytes = if let Amount::Bytes(bytes) = request.amount { bytes } else { 0 };
     let (up_seconds, down_seconds) = outcome.receiver_seconds();
     let seconds = outcome.duration.as_secs_f64();
+    let omit = request.omit.as_secs_f64();
     // iperf3's main direction is the client's, or with --reverse the server's.
     let main = match request.up || request.echo {
-        true => (outcome.client.sent, outcome.server.received, up_seconds),
-        false => (outcome.server.sent, outcome.client.received, down_seconds),
+        true => (outcome.client.sent, outcome.server.counted, up_seconds),
+        false => (outcome.server.sent, outcome.client.counted, down_seconds),
     };
     let mut end = json!({
         "streams": streams(outcome, request),
         "sum_sent": sum(main.0, 0.0, seconds, request.up),
-        "sum_received": sum(main.1, 0.0, main.2, request.up),
+        "sum_received": sum(main.1, omit, omit + main.2, request.up),
         "cpu_utilization_percent": { "host_total": percent(outcome.processor, outcome.duration) },
     });
     if request.up && request.down {
         end["sum_sent_bidir_reverse"] = sum(outcome.server.sent, 0.0, seconds, false);
-        end["sum_received_bidir_reverse"] = sum(outcome.client.received, 0.0, down_seconds, false);
+        end["sum_received_bidir_reverse"] = sum(outcome.client.counted, omit, omit + down_seconds, false);
     }
     if let [first, .., last] = outcome.round_trips[..] {
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
@@ -43,6 +44,7 @@ pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome) 
                 "num_streams": 1,
                 "duration": duration,
                 "bytes": bytes,
+                "omit": omit,
                 "reverse": u8::from(request.down && !request.up),
                 "bidir": u8::from(request.down && request.up),
             },
@@ -94,6 +96,7 @@ fn stream(index: usize, subflow: &SubflowFigures, start: f64, end: f64, request:
         "received_bytes": subflow.received_bytes,
         "retransmits": subflow.retransmitted_segments,
         "snd_cwnd": subflow.window_bytes,
+        "snd_wnd": subflow.offered_bytes,
         "rtt": subflow.round_trip.as_micros(),
         "sender": request.up,
     })
@@ -109,6 +112,7 @@ fn streams(outcome: &Outcome, request: &Request) -> Vec<Value> {
                 sum.received_bytes += subflow.received_bytes;
                 sum.retransmitted_segments += subflow.retransmitted_segments;
                 (sum.window_bytes, sum.round_trip) = (subflow.window_bytes, subflow.round_trip);
+                sum.offered_bytes = sum.offered_bytes.max(subflow.offered_bytes);
             }
             None => sums.push(subflow.clone()),
         }

@@ -1,12 +1,13 @@
 //! Our engine as client and as server.
 
+use super::following::{self, Following};
+use super::meter::Meter;
 use super::stream::totals;
-use super::{Interval, Outcome, Processor, Request, Sink, Source, SubflowFigures, Totals};
-use crate::{Capture, Clock, Interface, Io, Tunnels, run, secrets};
+use super::{Interval, Outcome, Processor, Request, Sink, Source, Totals};
+use crate::{Capture, Clock, Interface, Io, Tunnels, run, secrets, uplinks};
 use bytes::Bytes;
 use pathweave_driver::{Applications, Driver, Observed};
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::connection::SubflowSnapshot;
 use pathweave_proto::{
     ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, ReadError, WriteError,
 };
@@ -17,8 +18,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 const HOST: usize = 0;
-/// How often figures are taken.
-const INTERVAL: Duration = Duration::from_secs(1);
 /// How long the last acknowledgements may take once all data is there.
 const LONGEST_CLOSE: Duration = Duration::from_secs(5);
 /// Pieces that are read with one call.
@@ -29,6 +28,8 @@ const READ_PIECES: usize = 64;
 pub struct Options {
     /// Its addresses and their devices.
     pub interfaces: Vec<Interface>,
+    /// The machine's paths instead, as they come and go: of clients only.
+    pub uplinks: Option<uplinks::Options>,
     /// Whether devices give and take super-segments.
     pub offload: bool,
     /// Settings of the connections.
@@ -110,9 +111,9 @@ impl Flow {
 }
 
 /// An endpoint on its TUN devices.
-fn host<A: Applications>(options: &Options, applications: A) -> io::Result<Driver<Io, A>> {
-    let device = Tunnels::create(&options.interfaces, options.offload)?;
-    let capture = options.pcap.as_ref().map(|path| Capture::create(path, &options.interfaces)).transpose()?;
+fn host<A: Applications>(options: &Options, interfaces: &[Interface], applications: A) -> io::Result<Driver<Io, A>> {
+    let device = Tunnels::create(interfaces, options.offload)?;
+    let capture = options.pcap.as_ref().map(|path| Capture::create(path, interfaces)).transpose()?;
     let endpoint = Endpoint::new(secrets()?);
     Ok(Driver::new(vec![endpoint], Observed { device, observer: capture }, applications))
 }
@@ -217,12 +218,21 @@ pub fn client(
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> io::Result<Outcome> {
-    let Some(first) = options.interfaces.iter().find(|i| i.ours.is_ipv4() == remote.is_ipv4()) else {
+    let mut config = options.config.clone();
+    let (mut following, interfaces, addresses) = match &options.uplinks {
+        Some(uplinks) => {
+            config = following::config(uplinks, &config);
+            let (following, interfaces, addresses) = Following::start(uplinks, remote.ip())?;
+            (Some(following), interfaces, addresses)
+        }
+        None => (None, options.interfaces.clone(), addresses(options)),
+    };
+    let Some(first) = interfaces.iter().find(|i| i.ours.is_ipv4() == remote.is_ipv4()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no path has an address of the server's IP version"));
     };
     let clock = Clock::start();
     let source = request.source(request.up, clock.now());
-    let mut flow = Flow::new(source, Sink::new(Totals::BYTES, request.verify));
+    let mut flow = Flow::new(source, request.sink(Totals::BYTES));
     flow.pending.push(Bytes::copy_from_slice(&request.bytes()));
     let client = Client {
         flow,
@@ -235,10 +245,10 @@ pub fn client(
         finished: false,
         failed: None,
     };
-    let mut driver = host(options, client)?;
+    let mut driver = host(options, &interfaces, client)?;
     let now = clock.now();
     let connection = driver.endpoints[HOST]
-        .connect(now, SocketAddr::new(first.ours, 0), remote, options.config.clone(), &addresses(options))
+        .connect(now, SocketAddr::new(first.ours, 0), remote, config, &addresses)
         .map_err(io::Error::other)?;
     driver.applications.connection = Some(connection);
     driver.drain(now, HOST)?;
@@ -247,7 +257,11 @@ pub fn client(
     let processor = Processor::now();
     let mut used = Duration::ZERO;
     let mut ended_at = None;
+    let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
+        if let Some(following) = &mut following {
+            failed = following.go_on(now, driver, connection);
+        }
         let endpoint = &mut driver.endpoints[HOST];
         if meter.is_due(now) {
             meter.measure(now, endpoint, connection);
@@ -260,8 +274,9 @@ pub fn client(
             meter.measure(now, endpoint, connection);
         }
         let waits = ended_at.is_none_or(|ended| now.since(ended) < LONGEST_CLOSE);
-        !client.finished && client.failed.is_none() && client.flow.error.is_none() && waits
+        !client.finished && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
     })?;
+    failed?;
     finish_capture(&mut driver.io)?;
     let client = driver.applications;
     if let Some(error) = client.failed {
@@ -270,7 +285,8 @@ pub fn client(
     if let Some(error) = client.flow.error {
         return Err(io::Error::other(error));
     }
-    if !client.finished {
+    let may_be_open = ended_at.is_some() && following.as_ref().is_some_and(Following::has_lost_paths);
+    if !client.finished && !may_be_open {
         return Err(io::Error::other("the connection was not closed cleanly"));
     }
     let Some(tail) = client.flow.sink.tail().first_chunk() else {
@@ -288,66 +304,6 @@ pub fn client(
         intervals: meter.intervals,
         round_trips,
     })
-}
-
-/// A subflow's bytes sent, bytes received and segments sent again so far, and which one it is.
-type Counts = (SocketAddr, SocketAddr, [u64; 3]);
-
-/// Takes figures of a connection every second.
-struct Meter {
-    start: Instant,
-    last: Instant,
-    /// Bytes sent and received, and the subflows' counts, at the last time.
-    before: (u64, u64, Vec<Counts>),
-    intervals: Vec<Interval>,
-    multipath: bool,
-}
-
-impl Meter {
-    fn new(start: Instant) -> Self {
-        Meter { start, last: start, before: (0, 0, Vec::new()), intervals: Vec::new(), multipath: false }
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        now.since(self.last) >= INTERVAL
-    }
-
-    fn measure(&mut self, now: Instant, endpoint: &Endpoint, connection: ConnectionHandle) {
-        let Some(connection) = endpoint.connection(connection) else { return };
-        let state = connection.snapshot();
-        let (sent, received) = (state.sending.acked_bytes, state.receiving.in_order_bytes);
-        let subflows: Vec<SubflowSnapshot> = connection.subflows().collect();
-        let figures = subflows.iter().map(|subflow| self.figures(subflow)).collect();
-        self.intervals.push(Interval {
-            from: self.last.since(self.start),
-            to: now.since(self.start),
-            sent_bytes: sent.saturating_sub(self.before.0),
-            received_bytes: received.saturating_sub(self.before.1),
-            subflows: figures,
-        });
-        self.before = (sent, received, subflows.iter().map(|s| (s.local, s.remote, counts(s))).collect());
-        self.last = now;
-        self.multipath = state.multipath;
-    }
-
-    fn figures(&self, subflow: &SubflowSnapshot) -> SubflowFigures {
-        let same = |b: &&Counts| (b.0, b.1) == (subflow.local, subflow.remote);
-        let before = self.before.2.iter().find(same).map_or([0; 3], |b| b.2);
-        let now = counts(subflow);
-        SubflowFigures {
-            local: subflow.local,
-            remote: subflow.remote,
-            sent_bytes: now[0].saturating_sub(before[0]),
-            received_bytes: now[1].saturating_sub(before[1]),
-            retransmitted_segments: now[2].saturating_sub(before[2]),
-            window_bytes: u64::from(subflow.window.cwnd) * u64::from(subflow.mss),
-            round_trip: subflow.rtt.smoothed_or_zero(),
-        }
-    }
-}
-
-fn counts(subflow: &SubflowSnapshot) -> [u64; 3] {
-    [subflow.counters.data_bytes_sent, subflow.first_bytes, subflow.counters.retransmitted_segments]
 }
 
 /// A connection that the server serves.
@@ -389,7 +345,7 @@ impl Session {
             return;
         };
         let source = request.source(request.down, now);
-        self.flow = Flow { echo: request.echo, ..Flow::new(source, Sink::new(0, request.verify)) };
+        self.flow = Flow { echo: request.echo, ..Flow::new(source, request.sink(0)) };
         self.request = None;
     }
 
@@ -462,7 +418,7 @@ pub fn server(
     on_served: &mut dyn FnMut(&Totals, Option<&str>),
     on_ready: &mut dyn FnMut(),
 ) -> io::Result<()> {
-    let mut driver = host(options, Server { sessions: BTreeMap::new(), served: 0, on_served })?;
+    let mut driver = host(options, &options.interfaces, Server { sessions: BTreeMap::new(), served: 0, on_served })?;
     let any: IpAddr = match options.interfaces.iter().all(|i| i.ours.is_ipv4()) {
         true => Ipv4Addr::UNSPECIFIED.into(),
         false => Ipv6Addr::UNSPECIFIED.into(),

@@ -91,7 +91,7 @@ pub fn client(
     let (clock, processor) = (Clock::start(), Processor::now());
     stream.write_all(&request.bytes())?;
     let mut source = request.source(request.up, clock.now());
-    let mut sink = Sink::new(Totals::BYTES, request.verify);
+    let mut sink = request.sink(Totals::BYTES);
     let mut round_trips = Vec::new();
     if let Some((size, count)) = echo.filter(|_| request.echo) {
         let mut message = vec![7; size];
@@ -211,7 +211,7 @@ fn serve(mut stream: &TcpStream) -> io::Result<Totals> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the client's first bytes are no request"));
     };
     let mut source = request.source(request.down, clock.now());
-    let mut sink = Sink::new(0, request.verify);
+    let mut sink = request.sink(0);
     let progress = Progress::default();
     if request.echo {
         let mut buffer = vec![0; READ_BYTES];

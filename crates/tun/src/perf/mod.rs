@@ -7,7 +7,9 @@
 //! Either side is our engine over TUN devices ([`engine`]) or the kernel's Multipath TCP ([`kernel`]).
 
 pub mod engine;
+mod following;
 pub mod kernel;
+mod meter;
 mod outcome;
 mod request;
 mod stream;

@@ -20,6 +20,8 @@ pub struct SubflowFigures {
     pub retransmitted_segments: u64,
     /// Congestion window at the end, bytes.
     pub window_bytes: u64,
+    /// The window that the peer offers at the end, of the whole connection, bytes.
+    pub offered_bytes: u64,
     /// Smoothed round-trip time at the end.
     pub round_trip: Duration,
 }
@@ -74,9 +76,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The one that takes the larger part of `request`'s data to arrive: of the receiver of the data.
+    /// How long the time is in which received data counts: of the server, and of the client.
     pub fn receiver_seconds(&self) -> (f64, f64) {
-        let seconds = |totals: &Totals| Duration::from_nanos(totals.nanoseconds).as_secs_f64();
+        let seconds = |totals: &Totals| Duration::from_nanos(totals.counted_nanoseconds).as_secs_f64();
         (seconds(&self.server), seconds(&self.client))
     }
 }

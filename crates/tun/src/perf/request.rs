@@ -1,6 +1,6 @@
 //! What client and server tell each other beside the data.
 
-use super::Source;
+use super::{Sink, Source};
 use pathweave_units::{Duration, Instant};
 
 /// The first bytes of a connection: what it is for, in which version.
@@ -21,6 +21,15 @@ pub enum Amount {
     Time(Duration),
 }
 
+impl Amount {
+    fn longer_by(self, omit: Duration) -> Self {
+        match self {
+            Amount::Time(time) => Amount::Time(time + omit),
+            Amount::Bytes(_) => self,
+        }
+    }
+}
+
 /// What a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -34,6 +43,9 @@ pub struct Request {
     pub echo: bool,
     /// How much, each way.
     pub amount: Amount,
+    /// What a receiver gets so long after the first bytes does not count, and a time is longer by it: slow start, most often. As
+    /// `--omit` of iperf3.
+    pub omit: Duration,
 }
 
 impl Request {
@@ -43,9 +55,18 @@ impl Request {
     /// What an end sends from `now` on. `sends`: the direction is asked for; with echo nothing is sent by itself.
     pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
         match sends && !self.echo {
-            true => Source::new(self.amount, self.verify, now),
+            true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
             false => Source::nothing(self.verify),
         }
+    }
+
+    /// What an end receives with; the last `tail_bytes` are no data.
+    pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
+        let counts_until = match self.amount {
+            Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),
+            _ => None,
+        };
+        Sink::new(tail_bytes, self.verify).counting(self.omit, counts_until)
     }
 
     /// As the client sends it.
@@ -59,6 +80,7 @@ impl Request {
             Amount::Bytes(bytes) => (bytes, Duration::ZERO),
             Amount::Time(time) => (UNTIL_TIME, time),
         };
+        out[9..16].copy_from_slice(&self.omit.as_micros().to_be_bytes()[1..]);
         out[16..24].copy_from_slice(&bytes.to_be_bytes());
         out[24..].copy_from_slice(&time.as_nanos().to_be_bytes());
         out
@@ -67,20 +89,23 @@ impl Request {
     /// What a client sent; nothing where that is no request.
     pub fn read(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk::<8>()?;
-        let (flags, rest) = rest.split_first_chunk::<8>()?;
+        let (flags_and_omit, rest) = rest.split_first_chunk::<8>()?;
+        let [flags, omit @ ..] = *flags_and_omit;
+        let omit = omit.iter().fold(0, |micros, byte| micros << 8 | u64::from(*byte));
         let (amount, time) = rest.split_first_chunk::<8>()?;
         let time = u64::from_be_bytes(*time.first_chunk()?);
         let amount = match u64::from_be_bytes(*amount) {
             UNTIL_TIME => Amount::Time(Duration::from_nanos(time)),
             bytes => Amount::Bytes(bytes),
         };
-        let has = |flag| flags[0] & flag != 0;
+        let has = |flag| flags & flag != 0;
         (*magic == MAGIC).then_some(Request {
             up: has(UP),
             down: has(DOWN),
             verify: has(VERIFY),
             echo: has(ECHO),
             amount,
+            omit: Duration::from_micros(omit),
         })
     }
 }
@@ -94,6 +119,10 @@ pub struct Totals {
     pub sent: u64,
     /// From the first byte received to the last, or of sending where nothing was received; nanoseconds.
     pub nanoseconds: u64,
+    /// Bytes received in the time that counts: all, but where something is omitted.
+    pub counted: u64,
+    /// How long that time is, nanoseconds.
+    pub counted_nanoseconds: u64,
     /// SHA-256 of all that was received; zeros without `verify`.
     pub received_hash: [u8; 32],
     /// SHA-256 of all that was sent; zeros without `verify`.
@@ -102,16 +131,17 @@ pub struct Totals {
 
 impl Totals {
     /// Their length on the wire, bytes.
-    pub const BYTES: usize = 88;
+    pub const BYTES: usize = 104;
 
     /// As the server sends them.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
-        for (i, number) in [self.received, self.sent, self.nanoseconds].into_iter().enumerate() {
+        let numbers = [self.received, self.sent, self.nanoseconds, self.counted, self.counted_nanoseconds];
+        for (i, number) in numbers.into_iter().enumerate() {
             out[8 * i..8 * (i + 1)].copy_from_slice(&number.to_be_bytes());
         }
-        out[24..56].copy_from_slice(&self.received_hash);
-        out[56..].copy_from_slice(&self.sent_hash);
+        out[40..72].copy_from_slice(&self.received_hash);
+        out[72..].copy_from_slice(&self.sent_hash);
         out
     }
 
@@ -123,8 +153,10 @@ impl Totals {
             received: number(0),
             sent: number(1),
             nanoseconds: number(2),
-            received_hash: hash(24),
-            sent_hash: hash(56),
+            counted: number(3),
+            counted_nanoseconds: number(4),
+            received_hash: hash(40),
+            sent_hash: hash(72),
         }
     }
 
@@ -141,15 +173,35 @@ mod tests {
 
     #[test]
     fn requests_and_totals_survive_as_bytes() {
-        let request = Request { up: true, down: false, verify: true, echo: false, amount: Amount::Bytes(7) };
+        let request = Request {
+            up: true,
+            down: false,
+            verify: true,
+            echo: false,
+            amount: Amount::Bytes(7),
+            omit: Duration::ZERO,
+        };
         assert_eq!(Request::read(&request.bytes()), Some(request));
-        let timed =
-            Request { up: false, down: true, verify: false, echo: true, amount: Amount::Time(Duration::from_secs(3)) };
+        let timed = Request {
+            down: true,
+            up: false,
+            amount: Amount::Time(Duration::from_secs(3)),
+            omit: Duration::from_micros(1 << 40 | 5),
+            ..request
+        };
         assert_eq!(Request::read(&timed.bytes()), Some(timed));
         let mut other = timed.bytes();
         other[0] = b'x';
         assert_eq!(Request::read(&other), None);
-        let totals = Totals { received: 1, sent: 2, nanoseconds: 3, received_hash: [4; 32], sent_hash: [5; 32] };
+        let totals = Totals {
+            received: 1,
+            sent: 2,
+            nanoseconds: 3,
+            counted: 6,
+            counted_nanoseconds: 7,
+            received_hash: [4; 32],
+            sent_hash: [5; 32],
+        };
         assert_eq!(Totals::read(&totals.bytes()), totals);
     }
 

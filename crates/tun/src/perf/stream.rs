@@ -2,7 +2,7 @@
 
 use super::{Amount, Totals};
 use bytes::Bytes;
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 /// Data is made in pieces of so many bytes.
@@ -90,6 +90,10 @@ pub struct Sink {
     pub first: Option<Instant>,
     /// When the last bytes came.
     pub last: Option<Instant>,
+    /// From the first bytes on, what counts and until when, and what has come in that time.
+    omit: Duration,
+    counts_until: Option<Duration>,
+    counted: u64,
 }
 
 impl Sink {
@@ -98,10 +102,19 @@ impl Sink {
         Sink { tail_bytes, hash: verify.then(Sha256::new), ..Sink::default() }
     }
 
+    /// Only what comes between these two times counts; they begin with the first bytes.
+    pub(super) fn counting(mut self, omit: Duration, until: Option<Duration>) -> Self {
+        (self.omit, self.counts_until) = (omit, until);
+        self
+    }
+
     /// Takes bytes.
     pub fn take(&mut self, now: Instant, bytes: &[u8]) {
-        self.first.get_or_insert(now);
+        let time = now.since(*self.first.get_or_insert(now));
         self.last = Some(now);
+        if time >= self.omit && self.counts_until.is_none_or(|until| time < until) {
+            self.counted += bytes.len() as u64;
+        }
         let data = match bytes.len().checked_sub(self.tail_bytes) {
             Some(data) => {
                 let tail = std::mem::take(&mut self.tail);
@@ -138,6 +151,14 @@ impl Sink {
         self.hash.clone().map_or([0; 32], |hash| hash.finalize().into())
     }
 
+    /// Bytes that count, and in which time they came, nanoseconds.
+    fn counted(&self) -> (u64, u64) {
+        match self.counts_until {
+            Some(until) => (self.counted, (until - self.omit).as_nanos()),
+            None => (self.received, self.nanoseconds()),
+        }
+    }
+
     /// From the first bytes to the last, nanoseconds.
     pub fn nanoseconds(&self) -> u64 {
         self.first.zip(self.last).map_or(0, |(first, last)| last.since(first).as_nanos())
@@ -146,10 +167,13 @@ impl Sink {
 
 /// What both directions of one side come to.
 pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
+    let (counted, counted_nanoseconds) = sink.counted();
     Totals {
         received: sink.received,
         sent: source.sent,
         nanoseconds: sink.nanoseconds(),
+        counted,
+        counted_nanoseconds,
         received_hash: sink.hash(),
         sent_hash: source.hash(),
     }
@@ -158,7 +182,6 @@ pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_units::Duration;
 
     const NOW: Instant = Instant::from_nanos(5);
 
@@ -185,6 +208,20 @@ mod tests {
         assert!(source.next(NOW).is_some());
         assert_eq!(source.until(), Some(NOW + Duration::from_secs(1)));
         assert_eq!(source.next(NOW + Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn what_is_omitted_and_what_comes_late_does_not_count() {
+        let mut sink = Sink::new(0, false).counting(Duration::from_secs(1), Some(Duration::from_secs(3)));
+        for (millis, bytes) in [(0, 1), (500, 10), (1000, 100), (2500, 1000), (3000, 10_000)] {
+            sink.take(NOW + Duration::from_millis(millis), &vec![0; bytes]);
+        }
+        assert_eq!(sink.counted(), (1100, 2_000_000_000));
+        assert_eq!((sink.received, sink.nanoseconds()), (11_111, 3_000_000_000));
+        let mut all = Sink::new(0, false).counting(Duration::ZERO, None);
+        all.take(NOW, &[0; 5]);
+        all.take(NOW + Duration::from_secs(1), &[0; 5]);
+        assert_eq!(all.counted(), (10, 1_000_000_000));
     }
 
     #[test]

@@ -1,0 +1,227 @@
+//! The engine on a machine whose addresses and routes change: a path for each address from which the server can be reached, as long as
+//! it can.
+//!
+//! A path is a TUN device between the engine at 198.18.N.2 and the machine at 198.18.N.1, from a range that no network uses (RFC 2544,
+//! RFC 6890). The machine forwards what comes from the engine's end over the uplink, under the uplink's address: a rule, a routing table
+//! and an entry of an nftables map for each path. All of it is removed at the end, and what an earlier run left behind at the start.
+//! IPv4 only: a machine that forwards IPv6 takes no more router advertisements, and would lose its own addresses for us.
+
+mod endpoint;
+mod machine;
+
+pub use endpoint::{Endpoint, Flags};
+pub use machine::Uplink;
+
+use crate::{Interface, ip};
+use machine::Netlink;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
+use std::process::{Command, Stdio};
+
+/// Path number N has the routing table 7000 + N.
+const FIRST_TABLE: u32 = 7000;
+const MOST_NUMBER: u8 = 250;
+const TABLES: Range<u32> = FIRST_TABLE..FIRST_TABLE + 1 + MOST_NUMBER as u32;
+/// Of every path's addresses.
+const ENGINES: &str = "198.18.0.0/16";
+/// Of all rules that send packets to these tables, and back.
+const RULE_PRIORITY: u32 = 7000;
+/// The table of nftables.
+const NFT_TABLE: &str = "ip pathweave";
+
+/// Which paths there are to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Begin of the names of TUN devices; a number follows.
+    pub device: String,
+    /// The largest packet, bytes.
+    pub mtu: u16,
+    /// What uplinks are used for; the first that fits. Others get a subflow.
+    pub endpoints: Vec<Endpoint>,
+    /// Is told of each change.
+    pub notify: fn(&Change),
+}
+
+/// What became of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// There is one more.
+    Up(Path),
+    /// There is one less.
+    Down(Path),
+}
+
+/// A path of the engine over an uplink of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Where packets leave the machine.
+    pub uplink: Uplink,
+    /// The device between engine and machine.
+    pub interface: Interface,
+    /// What it is used for.
+    pub flags: Flags,
+    number: u8,
+}
+
+/// Keeps paths as the machine's uplinks are.
+pub struct Follower {
+    options: Options,
+    remote: IpAddr,
+    netlink: Netlink,
+    paths: Vec<Path>,
+    /// The number of the path that came last.
+    last: u8,
+}
+
+impl Follower {
+    /// Prepares the machine; there is no path yet.
+    ///
+    /// # Errors
+    /// Where the machine does not allow it, `nft` (of nftables) is missing, or `remote` is an address of IPv6.
+    pub fn open(options: Options, remote: IpAddr) -> io::Result<Self> {
+        if !remote.is_ipv4() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the machine's paths are followed for servers of IPv4 only",
+            ));
+        }
+        remove_rules();
+        // A table has to be there to be deleted.
+        nft(&format!(
+            "add table {NFT_TABLE}\ndelete table {NFT_TABLE}\nadd table {NFT_TABLE}\n\
+             add map {NFT_TABLE} uplinks {{ type ipv4_addr : ipv4_addr ; }}\n\
+             add chain {NFT_TABLE} leaving {{ type nat hook postrouting priority 100 ; }}\n\
+             add rule {NFT_TABLE} leaving snat to ip saddr map @uplinks\n"
+        ))?;
+        // Before any rule of the machine's own for the packets of some network.
+        ip(&format!("rule add to {ENGINES} lookup main priority {RULE_PRIORITY}"))?;
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
+        Ok(Follower { options, remote, netlink: Netlink::open()?, paths: Vec::new(), last: 0 })
+    }
+
+    /// The paths of now, for a start: those that are no backup first, and the preferred ones of them.
+    ///
+    /// # Errors
+    /// Where the machine cannot be asked or set up, or no address reaches the server.
+    pub fn start(&mut self) -> io::Result<Vec<Path>> {
+        self.compare()?;
+        self.paths.sort_by_key(|path| (path.flags.backup, path.uplink.metric));
+        if self.paths.is_empty() {
+            let message = format!("no address of this machine that may be used has a route to {}", self.remote);
+            return Err(io::Error::new(io::ErrorKind::NotConnected, message));
+        }
+        Ok(self.paths.clone())
+    }
+
+    /// What has changed since the last call.
+    ///
+    /// # Errors
+    /// Where the machine cannot be asked or set up.
+    pub fn changes(&mut self) -> io::Result<Vec<Change>> {
+        if self.netlink.has_news()? { self.compare() } else { Ok(Vec::new()) }
+    }
+
+    fn compare(&mut self) -> io::Result<Vec<Change>> {
+        let uplinks = self.netlink.machine()?.uplinks(self.remote, &self.options.device, TABLES);
+        let mut changes = Vec::new();
+        let is_same = |a: &Uplink, b: &Uplink| (&a.device, a.address) == (&b.device, b.address);
+        for path in self.paths.extract_if(.., |path| !uplinks.iter().any(|uplink| is_same(uplink, &path.uplink))) {
+            path.disconnect();
+            changes.push(Change::Down(path));
+        }
+        for uplink in uplinks {
+            if let Some(path) = self.paths.iter_mut().find(|path| is_same(&path.uplink, &uplink)) {
+                if path.uplink.gateway != uplink.gateway {
+                    path.uplink = uplink;
+                    path.route()?;
+                }
+                continue;
+            }
+            let flags = Endpoint::flags_of(&self.options.endpoints, &uplink);
+            if flags.subflow
+                && let Some(path) = self.path(uplink, flags)
+            {
+                // An uplink that goes at this moment is gone at the next look.
+                if path.connect().is_ok() {
+                    changes.push(Change::Up(path.clone()));
+                    self.paths.push(path);
+                } else {
+                    path.disconnect();
+                }
+            }
+        }
+        changes.iter().for_each(self.options.notify);
+        Ok(changes)
+    }
+
+    /// A new path. It has addresses that no path had lately: a subflow from there may still wait for answers. `None`: all are in use.
+    fn path(&mut self, uplink: Uplink, flags: Flags) -> Option<Path> {
+        let after_last = (u16::from(self.last)..).map(|n| (n % u16::from(MOST_NUMBER)) as u8 + 1);
+        let number = after_last
+            .take(usize::from(MOST_NUMBER))
+            .find(|number| self.paths.iter().all(|path| path.number != *number))?;
+        self.last = number;
+        let interface = Interface {
+            name: format!("{}{number}", self.options.device),
+            ours: Ipv4Addr::new(198, 18, number, 2).into(),
+            machines: Ipv4Addr::new(198, 18, number, 1).into(),
+            mtu: self.options.mtu,
+        };
+        Some(Path { uplink, interface, flags, number })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        remove_rules();
+        let _ = nft(&format!("delete table {NFT_TABLE}\n"));
+    }
+}
+
+impl Path {
+    fn table(&self) -> u32 {
+        FIRST_TABLE + u32::from(self.number)
+    }
+
+    fn connect(&self) -> io::Result<()> {
+        self.route()?;
+        ip(&format!("rule add from {} lookup {} priority {RULE_PRIORITY}", self.interface.ours, self.table()))?;
+        nft(&format!("add element {NFT_TABLE} uplinks {{ {} : {} }}\n", self.interface.ours, self.uplink.address))
+    }
+
+    fn route(&self) -> io::Result<()> {
+        let via = self.uplink.gateway.map_or(String::new(), |gateway| format!("via {gateway}"));
+        ip(&format!("route replace default {via} dev {} table {}", self.uplink.device, self.table()))
+    }
+
+    /// What is not there any more is no mistake.
+    fn disconnect(&self) {
+        let _ = ip(&format!("rule del from {} lookup {} priority {RULE_PRIORITY}", self.interface.ours, self.table()));
+        let _ = ip(&format!("route flush table {}", self.table()));
+        let _ = nft(&format!("delete element {NFT_TABLE} uplinks {{ {} }}\n", self.interface.ours));
+    }
+}
+
+fn remove_rules() {
+    for _ in 0..MOST_NUMBER {
+        if ip(&format!("rule del priority {RULE_PRIORITY}")).is_err() {
+            return;
+        }
+    }
+}
+
+/// Gives commands to `nft`, all or nothing of them.
+fn nft(commands: &str) -> io::Result<()> {
+    let mut nft = Command::new("nft");
+    let nft = nft.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut nft = nft.spawn().map_err(|e| io::Error::new(e.kind(), format!("nft (of nftables): {e}")))?;
+    if let Some(mut input) = nft.stdin.take() {
+        input.write_all(commands.as_bytes())?;
+    }
+    let output = nft.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim()))),
+    }
+}
