@@ -64,6 +64,30 @@ const pageTools = (() => {
     return u;
   }
 
+  // ---- plots over time ----
+  function options(width, height, unit, maxX, maxY, key, more = []) {
+    const soft = colour("soft"), grid = colour("grid");
+    const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    const axis = (size, label, extra = {}) => ({ stroke: soft, font, size, gap: 3, label, labelFont: font, labelSize: 16, labelGap: 0,
+      grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, size: 4 }, values: (_, v) => v.map(plain), ...extra });
+    return {
+      width, height, legend: { show: false }, padding: [8, more.length ? 0 : 10, 0, 0],
+      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 }, sync: { key } },
+      scales: { x: { time: false, range: [0, maxX] }, y: { range: [0, maxY] } },
+      axes: [axis(26, "Time, s", { space: 55 }), axis(maxY >= 1000 ? 48 : 40, unit, { space: 30 }), ...more.map(m => axis(42, m, { scale: "c", side: 1, grid: { show: false }, space: 30 }))],
+    };
+  }
+  // Equal steps of time, and a column for each list, which may end early.
+  function columns(lists, step) {
+    const length = Math.max(0, ...lists.map(l => l.length));
+    return [Array.from({ length }, (_, i) => (i + 1) * step), ...lists.map(l => Array.from({ length }, (_, i) => l[i] ?? null))];
+  }
+  const peak = lists => Math.max(0, ...lists.flat());
+  function clear(box) {
+    for (const c of canvases) if (box.contains(c.u.root)) { c.u.destroy(); canvases.delete(c); }
+    box.replaceChildren();
+  }
+
   // Saves text, or a blob, as a file.
   function download(name, type, content) {
     const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
@@ -164,5 +188,5 @@ const pageTools = (() => {
       });
     }, 60);
   }
-  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download, exporter, standalone, toPng, csv, start };
+  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, options, columns, peak, clear, download, exporter, standalone, toPng, csv, start };
 })();

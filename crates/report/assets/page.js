@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, download, exporter, standalone, toPng, csv } = pageTools;
+  const { data, drawn, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, options, columns, peak, clear, download, exporter, standalone, toPng, csv } = pageTools;
   // Few colours with a meaning each: the best scheduler, the one that is looked at, the reference. All others are neutral.
   const ROLES = { chosen: "chosen", best: "best", reference: "ref" };
   const states = data.scenarios.map(s => ({
@@ -177,27 +177,6 @@
   }
 
   // ---- over time ----
-  function options(width, height, unit, maxX, maxY, key, more = []) {
-    const soft = colour("soft"), grid = colour("grid");
-    const font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    const axis = (size, label, extra = {}) => ({ stroke: soft, font, size, gap: 3, label, labelFont: font, labelSize: 16, labelGap: 0,
-      grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, size: 4 }, values: (_, v) => v.map(plain), ...extra });
-    return {
-      width, height, legend: { show: false }, padding: [8, more.length ? 0 : 10, 0, 0],
-      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 }, sync: { key } },
-      scales: { x: { time: false, range: [0, maxX] }, y: { range: [0, maxY] } },
-      axes: [axis(26, "Time, s", { space: 55 }), axis(maxY >= 1000 ? 48 : 40, unit, { space: 30 }), ...more.map(m => axis(42, m, { scale: "c", side: 1, grid: { show: false }, space: 30 }))],
-    };
-  }
-  function columns(lists, step) {
-    const length = Math.max(0, ...lists.map(l => l.length));
-    return [Array.from({ length }, (_, i) => (i + 1) * step), ...lists.map(l => Array.from({ length }, (_, i) => l[i] ?? null))];
-  }
-  const peak = lists => Math.max(0, ...lists.flat());
-  function clear(box) {
-    for (const c of canvases) if (box.contains(c.u.root)) { c.u.destroy(); canvases.delete(c); }
-    box.replaceChildren();
-  }
   function compared(scenario, state) {
     const roles = [["best", scenario.best], ["chosen", state.chosen], ["ref", scenario.reference]];
     const seen = new Set();

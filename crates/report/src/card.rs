@@ -73,7 +73,13 @@ fn card(scenario: &Scenario) -> String {
             html(&others(link)),
         );
     }
-    out.push_str("</tbody></table></div><dl class=\"facts\">");
+    out.push_str("</tbody></table></div>");
+    // A network that programs use has links alone.
+    if scenario.connections.is_empty() {
+        out.push_str("</div>\n");
+        return out;
+    }
+    out.push_str("<dl class=\"facts\">");
     let mut fact = |name: &str, value: String| {
         let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(&value));
     };

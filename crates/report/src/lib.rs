@@ -3,11 +3,13 @@
 //! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. From these, [`table`](table()) writes what a
 //! terminal shows, [`verdict`](verdict()) the answer in a few sentences, [`where_the_time_went`] why a scheduler is slower, and
 //! [`page`](page()) one HTML file that needs nothing from outside.
-//! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways.
+//! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways, and
+//! [`emulation_page`](emulation_page()) what a network carried in real time.
 
 mod card;
 mod data;
 mod document;
+mod emulation_page;
 mod explain_page;
 mod metric;
 mod number;
@@ -22,6 +24,7 @@ mod verdict;
 pub use card::{About, ExplanationLink};
 pub use document::figure_page;
 pub use document::html;
+pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};
 pub use explain_page::explain_page;
 pub use number::short;
 pub use page::page;

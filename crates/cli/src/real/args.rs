@@ -154,6 +154,10 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Writes a page that shows each path over time: rates, delays, queues and drops.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) html: Option<PathBuf>,
+
     /// The command in the client's namespace, and its arguments. When it ends, everything ends.
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<String>,

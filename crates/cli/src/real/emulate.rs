@@ -6,17 +6,23 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{self, Scenario, SchedulerSpec, Variant};
 use pathweave_lab::sim::network;
 use pathweave_netsim::{Network, RouteId, Tagged};
+use pathweave_report::{About, EmulatedPath, EmulatedWay, Emulation, emulation_page};
 use pathweave_runner::{Failure, Traces, open};
-use pathweave_tun::emulate::{Carried, Ends, LATE, MOST_PATHS, Namespace, PathEnds, Report, Side, Started, forward};
+use pathweave_tun::emulate::{
+    Carried, Ends, LATE, MOST_PATHS, Namespace, PathEnds, Report, Sample, Side, Started, forward,
+};
 use pathweave_units::Duration;
 use serde_json::json;
 use std::io;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus, Stdio};
 
 /// Letters of a device's name.
 const NAME_LETTERS: usize = 15;
 /// How long the server's command is ahead of the client's.
 const HEAD_START: std::time::Duration = std::time::Duration::from_millis(500);
+/// The page warns of a run with more than this part of the packets late.
+const MANY_LATE: f64 = 0.01;
 /// How long a command goes on after Ctrl-C.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -53,8 +59,10 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
         run(options, &scenario, &mut network, &ways).map_err(|error| Failure::Output(error.to_string()))?;
     print(&scenario, &report);
     if let Some(file) = &options.json {
-        let text = format!("{:#}\n", as_json(&scenario, &report));
-        std::fs::write(file, text).map_err(|e| Failure::Output(format!("{}: {e}", file.display())))?;
+        write(file, &format!("{:#}\n", as_json(&scenario, &report)))?;
+    }
+    if let Some(file) = &options.html {
+        write(file, &emulation_page(&as_page(options, &scenario, &report)))?;
     }
     Ok(match status {
         Some(status) => {
@@ -62,6 +70,10 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
         }
         None => ExitCode::from(INTERRUPTED),
     })
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|e| Failure::Output(format!("{}: {e}", file.display())))
 }
 
 /// Makes the namespaces and carries their packets until the client's command has ended. Its status is `None` where Ctrl-C came first.
@@ -122,12 +134,24 @@ fn print(scenario: &Scenario, report: &Report) {
         let rate = rate(*bytes, report.elapsed) / 1e6;
         eprintln!("{name:<14}{packets:>9}{bytes:>13}{rate:>11.3}{dropped_by_queue:>17}{lost:>7}");
     }
-    let all: u64 = report.paths.iter().flatten().map(|carried| carried.packets).sum();
-    let (late, longest) = (report.late, report.longest.as_secs_f64() * 1e3);
-    eprintln!("{late} of {all} packets were over {} ms late, the latest {longest:.3} ms", LATE.as_secs_f64() * 1e3);
+    eprintln!("{}", accuracy(report));
     if !report.has_priority {
-        eprintln!("real-time priority is not allowed here (chrt), so other work on this machine makes packets late");
+        eprintln!("{NO_PRIORITY}");
     }
+}
+
+const NO_PRIORITY: &str =
+    "real-time priority is not allowed here (chrt), so other work on this machine makes packets late";
+
+/// How well the network's times were kept.
+fn accuracy(report: &Report) -> String {
+    let (late, longest) = (report.late, report.longest.as_secs_f64() * 1e3);
+    let limit = LATE.as_secs_f64() * 1e3;
+    format!("{late} of {} packets were over {limit} ms late, the latest {longest:.3} ms", all_packets(report))
+}
+
+fn all_packets(report: &Report) -> u64 {
+    report.paths.iter().flatten().map(|carried| carried.packets).sum()
 }
 
 fn rate(bytes: u64, elapsed: Duration) -> f64 {
@@ -151,4 +175,39 @@ fn as_json(scenario: &Scenario, report: &Report) -> serde_json::Value {
         "latest_seconds": report.longest.as_secs_f64(),
         "real_time_priority": report.has_priority,
     })
+}
+
+/// What the page shows.
+fn as_page(options: &EmulateOptions, scenario: &Scenario, report: &Report) -> Emulation {
+    let step = report.series.step().as_secs_f64();
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let way = |(carried, samples): (&Carried, &[Sample])| EmulatedWay {
+        packets: carried.packets,
+        bytes: carried.bytes,
+        dropped_by_queue: carried.dropped_by_queue,
+        lost: carried.lost,
+        rate: samples.iter().map(|s| rate(s.bytes, report.series.step()) / 1e6).collect(),
+        delay: samples.iter().map(|s| s.mean_delay().map(millis)).collect(),
+        longest: samples.iter().map(|s| s.mean_delay().map(|_| millis(s.longest_delay))).collect(),
+        queue: samples.iter().map(|s| s.queue_bytes as f64 / 1e3).collect(),
+        dropped: samples.iter().map(|s| s.dropped).collect(),
+    };
+    let paths = scenario.paths.iter().zip(&report.paths).zip(report.series.paths());
+    let paths = paths.map(|((path, [up, down]), [up_series, down_series])| EmulatedPath {
+        name: path.name.clone(),
+        ways: [way((up, up_series)), way((down, down_series))],
+    });
+    let warning = if report.has_priority { String::new() } else { format!("; {NO_PRIORITY}") };
+    Emulation {
+        // Its connections are not run.
+        about: About::of(&Scenario { connections: Vec::new(), ..scenario.clone() }),
+        seed: options.seed,
+        command: options.command.join(" "),
+        seconds: report.elapsed.as_secs_f64(),
+        accuracy: format!("{}{warning}.", accuracy(report)),
+        is_inaccurate: report.late as f64 > MANY_LATE * all_packets(report) as f64,
+        version: env!("CARGO_PKG_VERSION").into(),
+        step,
+        paths: paths.collect(),
+    }
 }

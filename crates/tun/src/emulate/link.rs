@@ -1,5 +1,7 @@
 //! Packets from device to device, through the simulator's network.
 
+use super::nap::Nap;
+use super::series::Series;
 use crate::{Clock, Device};
 use pathweave_netsim::{Fate, NetEvent, Network, RouteId, Tagged};
 use pathweave_units::{Duration, Instant};
@@ -13,7 +15,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 /// The longest sleep: that often `go_on` is asked.
-const LONGEST_SLEEP_NS: u64 = 20_000_000;
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// How far a sleep may be too long for the kernel's convenience, nanoseconds; 50,000 otherwise.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 /// Bytes of an IPv4 header without options.
@@ -36,6 +38,7 @@ pub struct Ends {
 #[derive(Debug, Default)]
 struct Slot {
     packet: Vec<u8>,
+    sent: Instant,
     owners: u32,
 }
 
@@ -86,6 +89,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// For each path, what the client sent and what the server did.
     pub paths: Vec<[Carried; 2]>,
+    /// The same over time.
+    pub series: Series,
     /// Packets that were handed over more than [`LATE`] after their time.
     pub late: u64,
     /// The longest that one was late.
@@ -114,19 +119,24 @@ pub fn forward(
     ends: &[Ends],
     mut go_on: impl FnMut(Instant) -> bool,
 ) -> io::Result<Report> {
-    let mut report =
-        Report { has_priority: ask_for_priority(), paths: vec![Default::default(); ends.len()], ..Report::default() };
+    let mut report = Report {
+        has_priority: ask_for_priority(),
+        paths: vec![Default::default(); ends.len()],
+        series: Series::new(ends.len()),
+        ..Report::default()
+    };
     set_current_timer_slack(Some(TIMER_SLACK))?;
     let most = ends.iter().map(|e| usize::from(e.client.mtu())).max().unwrap_or(0);
     let clock = Clock::start();
     let mut pool = Pool::default();
+    let mut nap = Nap::default();
     loop {
         let mut busy = false;
         for Ends { client, server, ways } in ends {
             for (device, way) in [(client, ways.0), (server, ways.1)] {
                 for _ in 0..BURST {
                     let slot = pool.free_slot();
-                    let Slot { packet, owners } = &mut pool.slots[slot as usize];
+                    let Slot { packet, sent, owners } = &mut pool.slots[slot as usize];
                     packet.clear();
                     packet.reserve(most);
                     *owners = 1;
@@ -135,24 +145,26 @@ pub fn forward(
                         break;
                     }
                     busy = true;
-                    let (len_bytes, ecn) = (packet.len() as u32, ecn_of(packet));
-                    network.send(clock.now(), way, Tagged { tag: slot, len_bytes, ecn, corrupted: false });
+                    *sent = clock.now();
+                    let (len_bytes, ecn, sent) = (packet.len() as u32, ecn_of(packet), *sent);
+                    network.send(sent, way, Tagged { tag: slot, len_bytes, ecn, corrupted: false });
                 }
             }
         }
         let now = clock.now();
         while let Some(event) = network.poll(now) {
             let route = event.tap().route;
-            let to = ends.iter().zip(&mut report.paths).find_map(|(end, [up, down])| match route {
-                route if route == end.ways.0 => Some((&end.server, up)),
-                route if route == end.ways.1 => Some((&end.client, down)),
+            let to = ends.iter().enumerate().find_map(|(path, end)| match route {
+                route if route == end.ways.0 => Some((&end.server, path, 0)),
+                route if route == end.ways.1 => Some((&end.client, path, 1)),
                 _ => None,
             });
-            let Some((device, carried)) = to else { continue };
+            let Some((device, path, way)) = to else { continue };
+            let (carried, sample) = (&mut report.paths[path][way], report.series.now(path, way));
             match event {
                 NetEvent::Delivered { tap, mut packet, .. } => {
                     // A copy that is still on its way has the same bytes: what is changed is changed for both, as by a link before.
-                    let bytes = &mut pool.slots[packet.tag as usize].packet;
+                    let Slot { packet: bytes, sent, .. } = &mut pool.slots[packet.tag as usize];
                     if tap.fate == Fate::Corrupted || packet.corrupted {
                         packet.corrupted = true;
                         bytes.last_mut().into_iter().for_each(|byte| *byte ^= 0x55);
@@ -163,7 +175,12 @@ pub fn forward(
                     device.write_packet(bytes)?;
                     carried.packets += 1;
                     carried.bytes += bytes.len() as u64;
-                    let late = clock.now().since(tap.at);
+                    let delivered = clock.now();
+                    let (late, delay) = (delivered.since(tap.at), delivered.since(*sent));
+                    sample.packets += 1;
+                    sample.bytes += bytes.len() as u64;
+                    sample.delays += delay;
+                    sample.longest_delay = sample.longest_delay.max(delay);
                     report.late += u64::from(late > LATE);
                     report.longest = report.longest.max(late);
                     pool.release(packet.tag);
@@ -173,12 +190,17 @@ pub fn forward(
                         Fate::QueueFull | Fate::Codel => carried.dropped_by_queue += 1,
                         _ => carried.lost += 1,
                     }
+                    sample.dropped += 1;
                     pool.release(packet.tag);
                 }
                 NetEvent::Duplicated { packet, .. } => pool.slots[packet.tag as usize].owners += 1,
                 NetEvent::Forwarded { .. } => {}
             }
         }
+        report.series.go_on(now, |path, way| {
+            let route = if way == 0 { ends[path].ways.0 } else { ends[path].ways.1 };
+            network.route_links(route).map(|link| network.link_queue(link).1).sum()
+        });
         report.elapsed = now.since(Instant::ZERO);
         if !go_on(now) {
             return Ok(report);
@@ -187,12 +209,16 @@ pub fn forward(
             continue;
         }
         let now = clock.now();
-        let wait = network.poll_timeout().map_or(LONGEST_SLEEP_NS, |next| next.since(now).as_nanos());
-        let timeout = Timespec { tv_sec: 0, tv_nsec: wait.min(LONGEST_SLEEP_NS) as _ };
+        let next = now + LONGEST_SLEEP;
+        let Some(sleep) = nap.until(now, network.poll_timeout().map_or(next, |departure| departure.min(next))) else {
+            continue;
+        };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: sleep.as_nanos() as _ };
         let devices = ends.iter().flat_map(|e| [&e.client, &e.server]);
         let mut descriptors: Vec<PollFd<'_>> =
             devices.map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN)).collect();
         match poll(&mut descriptors, Some(&timeout)) {
+            Ok(0) => nap.learn(clock.now().since(now + sleep)),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

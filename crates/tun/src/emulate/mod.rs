@@ -7,6 +7,9 @@
 
 mod link;
 mod namespace;
+mod nap;
+mod series;
 
 pub use link::{Carried, Ends, LATE, Report, forward};
 pub use namespace::{MOST_PATHS, Namespace, PathEnds, Side, Started, addresses};
+pub use series::{Sample, Series};

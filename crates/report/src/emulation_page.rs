@@ -1,0 +1,173 @@
+//! What an emulated network carried, as a page: rate, delay, queue and drops of each path and direction over time.
+
+use crate::card::About;
+use crate::document::html;
+use crate::document::{BRAND, Document, document};
+use crate::number::short;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What a network carried between two ends while programs used it in real time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Emulation {
+    /// What the page says of the scenario.
+    pub about: About,
+    /// Of losses, jitter and made-up traces.
+    pub seed: u64,
+    /// The client's command.
+    pub command: String,
+    /// How long it ran.
+    pub seconds: f64,
+    /// How well the times of the network were kept, in a sentence.
+    pub accuracy: String,
+    /// Whether that is worth a warning.
+    pub is_inaccurate: bool,
+    /// Version of the program.
+    pub version: String,
+    /// Seconds a step of the series.
+    pub step: f64,
+    /// Every path.
+    pub paths: Vec<EmulatedPath>,
+}
+
+/// A path of an emulated network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct EmulatedPath {
+    /// Its name.
+    pub name: String,
+    /// From the client, and from the server.
+    pub ways: [EmulatedWay; 2],
+}
+
+/// One direction of a path. The series have a value a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct EmulatedWay {
+    /// Packets that came out at its end.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that found a full queue, or one that was too slow for CoDel.
+    pub dropped_by_queue: u64,
+    /// Packets that were lost in another way.
+    pub lost: u64,
+    /// 10⁶ bit/s.
+    pub rate: Vec<f64>,
+    /// Mean delay, ms; nothing where no packet came.
+    pub delay: Vec<Option<f64>>,
+    /// The longest delay of each step, ms.
+    pub longest: Vec<Option<f64>>,
+    /// In its queues at the end of each step, KB.
+    pub queue: Vec<f64>,
+    /// Packets that were dropped or lost.
+    pub dropped: Vec<u64>,
+}
+
+/// What the page's script draws from.
+#[derive(Serialize)]
+struct Data<'a> {
+    name: &'a str,
+    step: f64,
+    paths: &'a [EmulatedPath],
+}
+
+const WAYS: [&str; 2] = ["From the client to the server", "From the server to the client"];
+
+/// The page. Equal input gives equal bytes.
+pub fn emulation_page(emulation: &Emulation) -> String {
+    let Emulation { about, step, paths, version, .. } = emulation;
+    let data = serde_json::to_string(&Data { name: &about.scenario, step: *step, paths })
+        .expect("plain numbers and text have a JSON form");
+    let title = format!("{} emulated – Pathweave", about.scenario);
+    let script = include_str!("../assets/emulate.js");
+    document(&Document { title: &title, body: &body(emulation), version, data: &data, script })
+}
+
+fn body(emulation: &Emulation) -> String {
+    let Emulation { about, seed, command, seconds, accuracy, is_inaccurate, paths, .. } = emulation;
+    let mut out = format!(
+        "{BRAND}</header>\n<noscript><p class=\"note\">The plots need JavaScript; the table does not.</p></noscript>\n\
+         <main id=\"main\">\n<section class=\"scenario\">\n<h1 class=\"name\">{} emulated</h1>\n",
+        html(&about.scenario)
+    );
+    if !about.description.is_empty() {
+        let _ = writeln!(out, "<p class=\"description\">{}</p>", html(&about.description));
+    }
+    let _ = writeln!(
+        out,
+        "<p class=\"about\">{} paths · {}&nbsp;s in real time · seed {seed} · <code>{}</code></p>",
+        paths.len(),
+        short(*seconds),
+        html(command)
+    );
+    let class = if *is_inaccurate { "verdict worse" } else { "verdict" };
+    let _ = write!(out, "<div class=\"{class}\"><p>{}</p></div>\n{}", html(accuracy), about.card());
+    out.push_str("<div class=\"controls\"></div>\n");
+    for (way, title) in WAYS.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "<div class=\"card\"><h3>{title}</h3><p class=\"note\">Rates are of IP packets that arrive. Thin lines: the longest delay of a step.</p>\
+             <div class=\"plot\" data-way=\"{way}\"></div></div>"
+        );
+    }
+    table(&mut out, paths, *seconds);
+    out.push_str("</section>\n</main>\n");
+    out
+}
+
+fn table(out: &mut String, paths: &[EmulatedPath], seconds: f64) {
+    out.push_str(
+        "<div class=\"card\"><div class=\"tools\"><h3>All numbers</h3></div><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"All numbers\"><table class=\"numbers\">\n<thead><tr><th class=\"who\">Path</th><th class=\"who\">Direction</th>\
+         <th>Packets</th><th>Bytes</th><th>Mbit/s</th><th>Dropped by queue</th><th>Lost</th></tr></thead>\n<tbody>\n",
+    );
+    for (path, (way, title)) in paths.iter().flat_map(|path| path.ways.iter().zip(WAYS).map(move |way| (path, way))) {
+        let EmulatedWay { packets, bytes, dropped_by_queue, lost, .. } = way;
+        let rate = if seconds > 0.0 { *bytes as f64 * 8e-6 / seconds } else { 0.0 };
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td class=\"words\">{title}</td><td>{packets}</td><td>{bytes}</td><td>{}</td>\
+             <td>{dropped_by_queue}</td><td>{lost}</td></tr>",
+            html(&path.name),
+            short(rate)
+        );
+    }
+    out.push_str("</tbody></table></div></div>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_numbers_and_series_are_on_the_page_and_nothing_is_markup_by_accident() {
+        let way = EmulatedWay {
+            packets: 12_345,
+            bytes: 2_500_000,
+            dropped_by_queue: 77,
+            lost: 3,
+            rate: vec![1.25, 2.5],
+            delay: vec![None, Some(10.25)],
+            ..EmulatedWay::default()
+        };
+        let path = EmulatedPath { name: "a<b".into(), ways: [way, EmulatedWay::default()] };
+        let page = emulation_page(&Emulation {
+            command: "sh -c 'a && b'".into(),
+            accuracy: "All packets were in time.".into(),
+            seconds: 2.0,
+            step: 0.5,
+            paths: vec![path],
+            ..Emulation::default()
+        });
+        for part in [
+            "<td>12345</td><td>2500000</td><td>10.0</td><td>77</td><td>3</td>",
+            "\"rate\":[1.25,2.5],\"delay\":[null,10.25]",
+            "a&lt;b",
+            "a\\u003cb",
+            "sh -c &#39;a &amp;&amp; b&#39;",
+            "All packets were in time.",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("a<b"));
+    }
+}
