@@ -21,6 +21,8 @@ mod schedulers;
 mod setup;
 mod specs;
 mod steps;
+mod three_ways;
+mod throughput;
 mod transients;
 mod validation;
 
@@ -44,6 +46,10 @@ cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --s
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
 cargo xtask emulation    how accurate `pathweave emulate` is, against ping and iperf3 (root, 7 minutes): the table of docs/emulate.md
 cargo xtask interop [--quick]  the engine with real packets against the kernel's Multipath TCP, in a network namespace (root)
+cargo xtask three-ways [POINT...]  simulates the same paths, and emulates them with the engine and with the kernel as sender (root, 2.5 minutes a
+                         point): docs/three-ways.md; --quick: one point for some seconds, nothing is written
+cargo xtask throughput [--fast]  measures the engine with real packets beside the kernel's Multipath TCP in the same run (root, 2 minutes on a quiet
+                         machine): the table of docs/performance.md; --fast: built with that profile
 cargo xtask peers        compares data segments per second of processor time with ns-3, which is installed first
 cargo xtask captures     lets tshark check captures of all built-in scenarios
 cargo xtask through-bytes  all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes (not in test)
@@ -117,6 +123,21 @@ fn main() -> ExitCode {
         }
         ["interop-inside", "--quick"] => {
             steps.step("rows", |_| interop::inside(true));
+        }
+        ["three-ways", "--quick"] => {
+            steps.step("three ways", |_| three_ways::check());
+        }
+        ["three-ways", ..] => {
+            steps.step("three ways", |_| three_ways::write(&arguments[1..]));
+        }
+        ["throughput"] => {
+            steps.step("throughput", |_| throughput::measure("release"));
+        }
+        ["throughput", "--fast"] => {
+            steps.step("throughput", |_| throughput::measure("fast"));
+        }
+        ["throughput-inside", profile] => {
+            steps.step("rounds", |_| throughput::inside(profile));
         }
         ["peers"] => {
             steps.step("peers", |_| peers::compare());

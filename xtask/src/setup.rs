@@ -50,6 +50,14 @@ pub(crate) fn emulation() -> Result<(), String> {
     if works(&mut program("iperf3", "--version")) { Ok(()) } else { apt("iperf3") }
 }
 
+/// ethtool, which switches offloads of devices.
+///
+/// # Errors
+/// If it is missing and cannot be installed.
+pub(crate) fn ethtool() -> Result<(), String> {
+    if works(&mut program("ethtool", "--version")) { Ok(()) } else { apt("ethtool") }
+}
+
 /// ns-3, to be compared with, and a compiler for it.
 ///
 /// # Errors

@@ -1,0 +1,267 @@
+//! How fast the engine is with real packets, beside the kernel's Multipath TCP in the same run: the table of docs/performance.md.
+
+use crate::results::put;
+use crate::run::{capture, cargo, program, root, run, target};
+use crate::setup;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Says that this process is inside of the namespace.
+const INSIDE: &str = "throughput-inside";
+const ROUNDS: usize = 3;
+/// Seconds that do not count, and those that do.
+const TIMES: &str = "--omit 1 --time 4";
+/// What goes back and forth for the latency.
+const PINGS: &str = "--ping 64 --count 20000";
+const PAGE: &str = "docs/performance.md";
+const START: &str = "<!-- written by `cargo xtask throughput` -->\n";
+const END: &str = "<!-- end of what it writes -->";
+/// The kernel's connection over veth, and the engine's to a kernel.
+const OVER_VETH: &str = "--client 10.1.0.2 --kernel";
+const OVER_TUN: &str = "--client 10.3.0.1 --path 10.3.0.2@10.3.0.1 --path 10.4.0.2@10.4.0.1";
+
+/// A transfer, and which part of the kernel's rate it must have.
+struct Case {
+    title: &'static str,
+    offload: bool,
+    options: &'static str,
+    /// Nothing for the kernel's own.
+    least_ratio: Option<f64>,
+}
+
+const CASES: [Case; 6] = [
+    Case { title: "kernel to kernel, veth", offload: true, options: "", least_ratio: None },
+    Case { title: "engine to kernel, TUN", offload: true, options: "", least_ratio: Some(1.1) },
+    Case { title: "kernel to engine, TUN", offload: true, options: "--reverse", least_ratio: Some(1.4) },
+    Case { title: "kernel to kernel, veth", offload: false, options: "", least_ratio: None },
+    Case { title: "engine to kernel, TUN", offload: false, options: "", least_ratio: Some(0.9) },
+    Case { title: "kernel to engine, TUN", offload: false, options: "--reverse", least_ratio: Some(1.3) },
+];
+
+/// Gbit/s, and Gbit in a second of processor time, of everything that runs.
+#[derive(Clone, Copy, Default)]
+struct Rate {
+    wall: f64,
+    processor: f64,
+}
+
+/// Builds the command and measures in a network namespace of its own. `profile` is Cargo's.
+///
+/// # Errors
+/// If something cannot be measured or written, or a ratio is missed.
+pub(crate) fn measure(profile: &str) -> Result<(), String> {
+    setup::ethtool()?;
+    run(&mut cargo(&format!("build --profile {profile} --package pathweave --bins --features tun")))?;
+    let mut command = program("unshare", "--net --pid --fork --kill-child --mount-proc --");
+    command.arg(target().join("debug/xtask")).args([INSIDE, profile]);
+    run(&mut command)
+}
+
+/// All rounds, inside of the namespace.
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn inside(profile: &str) -> Result<(), String> {
+    let perf = target().join(profile).join("pathweave");
+    let peer = set_up()?;
+    let _near = server(&mut Command::new(&perf))?;
+    let _far = server(peer.program().arg(&perf))?;
+    let mut rates = vec![Vec::new(); CASES.len()];
+    let mut round_trips = [Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        println!("round {} of {ROUNDS}", round + 1);
+        for (case, rates) in CASES.iter().zip(&mut rates) {
+            if case.least_ratio.is_none() {
+                peer.set_offload(case.offload)?;
+            }
+            rates.push(case.run(&perf)?);
+        }
+        for (target, medians) in [OVER_TUN, "--client 127.0.0.1 --kernel"].into_iter().zip(&mut round_trips) {
+            let document = client(&perf, &format!("{target} {PINGS}"))?;
+            medians.push(document["end"]["round_trips_us"]["p50"].as_f64().ok_or("there are no round trips")?);
+        }
+    }
+    let (table, missed) = table(profile, &rates, &round_trips.map(median));
+    print!("{table}");
+    let page = root().join(PAGE);
+    let text = fs::read_to_string(&page).map_err(|e| format!("{PAGE}: {e}"))?;
+    let (before, rest) = text.split_once(START).ok_or_else(|| format!("{PAGE}: there is no {START}"))?;
+    let (_, after) = rest.split_once(END).ok_or_else(|| format!("{PAGE}: there is no {END}"))?;
+    put(PAGE, format!("{before}{START}{table}{END}{after}").as_bytes())?;
+    if missed.is_empty() { Ok(()) } else { Err(format!("less than wanted: {}", missed.join("; "))) }
+}
+
+fn table(profile: &str, rates: &[Vec<Rate>], round_trips: &[f64; 2]) -> (String, Vec<String>) {
+    let mut missed = Vec::new();
+    let mut table = String::from(
+        "| | offload | Gbit/s | Gbit in a second of processor time | of the kernel's rate | wanted |\n|---|---|---|---|---|---|\n",
+    );
+    let mut kernels: &[Rate] = &[];
+    for (case, rates) in CASES.iter().zip(rates) {
+        let of = |rate: fn(&Rate) -> f64| rates.iter().map(rate).collect::<Vec<_>>();
+        let (wall, processor) = (of(|r| r.wall), of(|r| r.processor));
+        let offload = if case.offload { "yes" } else { "no" };
+        let _ = write!(table, "| {} | {offload} | {} | {} ", case.title, spread(&wall), spread(&processor));
+        let Some(least) = case.least_ratio else {
+            kernels = rates;
+            table.push_str("| 1 | |\n");
+            continue;
+        };
+        // Round by round, because the machine may change between rounds.
+        let ratios: Vec<f64> = rates.iter().zip(kernels).map(|(rate, kernel)| rate.wall / kernel.wall).collect();
+        let _ = writeln!(table, "| {} | {least} |", spread(&ratios));
+        if median(ratios.clone()) < least {
+            missed.push(format!("{}, offload {offload}: {:.2} of {least}", case.title, median(ratios)));
+        }
+    }
+    let [ours, kernels] = round_trips;
+    let _ = writeln!(
+        table,
+        "\nMessages of 64 bytes, back and forth, median: {ours:.1} µs between the engine and a kernel over TUN, {kernels:.1} µs between two \
+         sockets of the kernel over loopback.\n"
+    );
+    if ours > kernels {
+        missed.push(format!("a round trip takes {ours:.1} µs, the kernel's {kernels:.1}"));
+    }
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: Vec<&str> = load.split(' ').take(3).collect();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let _ = writeln!(
+        table,
+        "{processors} processors, Linux {}, profile `{profile}`; the load averages of 1, 5 and 15 minutes afterwards were {}.",
+        kernel.trim(),
+        load.join(", ")
+    );
+    (table, missed)
+}
+
+impl Case {
+    fn run(&self, perf: &Path) -> Result<Rate, String> {
+        let place = if self.least_ratio.is_some() { OVER_TUN } else { OVER_VETH };
+        let offload = if self.offload || self.least_ratio.is_none() { "" } else { "--no-offload" };
+        let before = processor_seconds()?;
+        let document = client(perf, &format!("{place} {offload} {} {TIMES}", self.options))?;
+        let used = processor_seconds()? - before;
+        let number = |value: &Value| value.as_f64().ok_or("the client reports no rate");
+        let wall = number(&document["end"]["sum_received"]["bits_per_second"])? / 1e9;
+        // Of everything that was sent, also in the time that does not count.
+        let side = if self.options.is_empty() { "server" } else { "client" };
+        let bits = number(&document[side]["received"])? * 8.0;
+        let rate = Rate { wall, processor: bits / 1e9 / used };
+        println!("  {} {}: {:.2} Gbit/s", self.title, if self.offload { "" } else { "without offload" }, rate.wall);
+        Ok(rate)
+    }
+}
+
+/// Busy time of all processors so far, from `/proc/stat`.
+fn processor_seconds() -> Result<f64, String> {
+    /// `USER_HZ` of all architectures that Linux runs on today.
+    const TICKS_A_SECOND: f64 = 100.0;
+    let text = fs::read_to_string("/proc/stat").map_err(|e| format!("/proc/stat: {e}"))?;
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = line.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    // user, nice, system, idle, iowait, irq, softirq
+    match ticks[..] {
+        [user, nice, system, _, _, irq, softirq, ..] => Ok((user + nice + system + irq + softirq) / TICKS_A_SECOND),
+        _ => Err("/proc/stat has another form".into()),
+    }
+}
+
+fn client(perf: &Path, options: &str) -> Result<Value, String> {
+    let mut command = Command::new(perf);
+    command.arg("perf").args(options.split_whitespace()).arg("--json");
+    serde_json::from_slice(&capture(&mut command)?).map_err(|e| e.to_string())
+}
+
+/// A kernel's server; the namespace of processes ends it.
+fn server(command: &mut Command) -> Result<Child, String> {
+    let command = command.args(["perf", "--server", "--kernel"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        let mut output = BufReader::new(output);
+        output.read_line(&mut line).map_err(|e| e.to_string())?;
+        // It goes on to write a line a client.
+        std::thread::spawn(move || output.lines().for_each(drop));
+    }
+    if line.is_empty() { Err("the server does not start".into()) } else { Ok(child) }
+}
+
+/// The network namespace at the other end of the veth pairs: that of a process that does nothing else.
+struct Peer(Child);
+
+/// Two veth pairs to a second namespace, and Multipath TCP over them.
+fn set_up() -> Result<Peer, String> {
+    let child = program("unshare", "--net sleep infinity").spawn().map_err(|e| format!("unshare: {e}"))?;
+    let peer = Peer(child);
+    // It is in its namespace once that is another one.
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    let id = peer.0.id().to_string();
+    for _ in 0..500 {
+        if namespace(&id) != namespace("self") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    for setting in ["net.mptcp.enabled=1", "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0"] {
+        run(&mut program("sysctl", &format!("-qw {setting}")))?;
+        run(peer.program().args(["sysctl", "-qw", setting]))?;
+    }
+    run(&mut program("ip", "link set lo up"))?;
+    for (device, subnet) in [("va", "10.1.0"), ("vb", "10.2.0")] {
+        run(&mut program("ip", &format!("link add {device} type veth peer name {device} netns {id}")))?;
+        run(&mut program("ip", &format!("address add {subnet}.1/24 dev {device}")))?;
+        run(&mut program("ip", &format!("link set {device} up")))?;
+        run(peer.program().args(format!("ip address add {subnet}.2/24 dev {device}").split(' ')))?;
+        run(peer.program().args(format!("ip link set {device} up").split(' ')))?;
+    }
+    for command in ["ip mptcp limits set subflows 8 add_addr_accepted 8", "ip mptcp endpoint flush"] {
+        let (name, arguments) = command.split_once(' ').unwrap_or((command, ""));
+        run(&mut program(name, arguments))?;
+        run(peer.program().args(command.split(' ')))?;
+    }
+    // The second path: the client joins the server's second address, which it announces.
+    run(peer.program().args("ip mptcp endpoint add 10.2.0.2 dev vb signal".split(' ')))?;
+    Ok(peer)
+}
+
+impl Peer {
+    fn program(&self) -> Command {
+        program("nsenter", &format!("--net=/proc/{}/ns/net --", self.0.id()))
+    }
+
+    /// Switches super-segments and unfinished checksums of both pairs, at both ends.
+    fn set_offload(&self, on: bool) -> Result<(), String> {
+        let on = if on { "on" } else { "off" };
+        for device in ["va", "vb"] {
+            let arguments = format!("-K {device} tx {on} tso {on} gso {on} gro {on}");
+            capture(&mut program("ethtool", &arguments))?;
+            capture(self.program().arg("ethtool").args(arguments.split(' ')))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The median, and the least and the most.
+fn spread(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    format!("{:.2} ({least:.2} to {most:.2})", median(values.to_vec()))
+}
