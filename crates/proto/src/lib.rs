@@ -17,6 +17,7 @@ pub mod connection;
 pub mod endpoint;
 pub mod host;
 mod keys;
+mod ordered;
 pub mod parameter;
 mod paths;
 mod rate_limiter;

@@ -6,6 +6,7 @@
 
 mod divide;
 
+use crate::ordered::Ranges;
 use crate::seq::DataSeq;
 use core::ops::Range;
 use divide::Declared;
@@ -60,6 +61,10 @@ pub(crate) struct SendQueue {
     /// How many of the segments were sent.
     sent: usize,
     pub(crate) sacked_out: u32,
+    /// Where the SACKed segments lie.
+    sacked: Ranges,
+    /// What lies below is SACKed or was marked lost.
+    lost_below: u64,
     pub(crate) lost_out: u32,
     pub(crate) retransmitted_out: u32,
     queued_bytes: u64,
@@ -295,12 +300,21 @@ impl SendQueue {
         true
     }
 
+    /// Names of the segments before `name` that were not among the answers before.
+    pub(crate) fn names_to_lose(&mut self, name: u64) -> Range<u64> {
+        let Some(end) = self.get(name).map(|s| s.ssn) else { return name..name };
+        let from = self.segments.partition_point(|s| s.ssn < self.lost_below).min(self.sent) as u64 + self.first;
+        self.lost_below = self.lost_below.max(end);
+        from..name.max(from)
+    }
+
     /// Every loss mark goes: the losses were none.
     pub(crate) fn forget_losses(&mut self) {
         for segment in self.segments.iter_mut().take(self.sent) {
             segment.lost = false;
         }
         self.lost_out = 0;
+        self.lost_below = 0;
         // The entries of what was marked lost are gone; what is lost after all must be found again.
         let names = self.first..;
         let sent = names.zip(self.segments.iter().take(self.sent)).filter(|(_, s)| !s.sacked);
@@ -376,10 +390,42 @@ impl SendQueue {
                 _ => self.buffers -= 1,
             }
         }
-        self.sacked_out -= u32::from(segment.sacked);
+        if segment.sacked {
+            self.sacked_out -= 1;
+            self.sacked.forget_before(segment.end());
+        }
         self.lost_out -= u32::from(segment.lost);
         self.retransmitted_out -= u32::from(segment.retransmitted);
         Some(segment)
+    }
+
+    /// Names of the sent segments that lie wholly inside the first part of `range` of which none is SACKed, and where that ends.
+    /// What an acknowledgement repeats, and a peer may repeat all in each, is not looked at again.
+    pub(crate) fn next_unsacked(&self, range: Range<u64>) -> Option<(Range<u64>, u64)> {
+        let gap = self.sacked.first_gap(range)?;
+        Some((self.covered(gap.start, gap.end), gap.end))
+    }
+
+    /// All segments that lie wholly inside `left..right` are SACKed now.
+    pub(crate) fn note_sacked(&mut self, left: u64, right: u64) {
+        let names = self.covered(left, right);
+        let (first, last) = (self.get(names.start), names.end.checked_sub(1).and_then(|name| self.get(name)));
+        if let (Some(first), Some(last), false) = (first, last, names.is_empty()) {
+            self.sacked.add(first.ssn..last.end());
+        }
+    }
+
+    /// The name that has exactly `count` SACKed segments from it on; none where there are fewer.
+    pub(crate) fn below_sacked(&self, mut count: u64) -> Option<u64> {
+        for range in self.sacked.from_the_last() {
+            let names = self.covered(range.start, range.end);
+            let here = names.end - names.start;
+            if here >= count {
+                return Some(names.end - count);
+            }
+            count -= here;
+        }
+        None
     }
 
     /// Names of the sent segments that lie wholly inside `left..right`.
@@ -412,6 +458,8 @@ impl SendQueue {
             segment.sacked = false;
         }
         self.sacked_out = 0;
+        self.sacked.clear();
+        self.lost_below = 0;
     }
 
     /// The segment sent longest ago of those that are neither acknowledged nor SACKed nor lost.

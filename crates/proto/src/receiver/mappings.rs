@@ -12,8 +12,10 @@
 
 use super::{Receiver, WINDOW_SLACK};
 use crate::keys::Keys;
+use crate::ordered::Ordered;
 use crate::seq::DataSeq;
 use crate::tcp::{Arrival, SMALL, collect, copied, exceeds_memory, memory_of};
+use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::Payload;
@@ -67,7 +69,7 @@ impl Known {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// Sorted, disjoint.
-    known: VecDeque<Known>,
+    known: Ordered<Known>,
     /// Data in order on the subflow that no known mapping covers: place in the subflow and contents, in order.
     waiting: VecDeque<(u64, Payload)>,
     waiting_bytes: u64,
@@ -138,26 +140,28 @@ impl Mappings {
         all
     }
 
-    /// Keeps a mapping that covers some of `start..end` of the subflow. One that contradicts a known one is ignored.
-    fn learn(&mut self, option: Mapping, data_fin: bool, dsn: u64, (start, end): (u64, u64)) {
-        let Some(ssn) = near(option.ssn, start) else { return };
+    /// Keeps a mapping that covers some of `start..end` of the subflow, and returns what it covers. One that contradicts a known one
+    /// is ignored.
+    fn learn(&mut self, option: Mapping, data_fin: bool, dsn: u64, (start, end): (u64, u64)) -> Option<Range<u64>> {
+        let ssn = near(option.ssn, start)?;
         let len = u64::from(option.len).saturating_sub(u64::from(data_fin));
         if ssn == 0 || ssn + len <= start || ssn >= end {
             //= RFC 8684 §3.3.1: "The mapping provided by a Data Sequence Mapping MUST apply to some or all of the
             //= subflow sequence space in the TCP segment that carries the option"
             //= tests: mappings::a_mapping_that_comes_after_its_data_is_taken
-            return;
+            return None;
         }
         let i = self.known.partition_point(|k| k.end() <= ssn);
         //= RFC 8684 §3.3.1: "A mapping is fixed, in that the subflow sequence number is bound to the data sequence
         //= number after the mapping has been processed"
         //= tests: mappings::a_mapping_that_contradicts_a_known_one_is_rejected
         if self.known.get(i).is_some_and(|k| k.ssn < ssn + len) {
-            return;
+            return None;
         }
         let sum = DataChecksum::default();
         let pieces = core::mem::take(&mut self.spare);
         self.known.insert(i, Known { ssn, len, dsn, option, data_fin, sum, pieces, taken: 0 });
+        Some(ssn..ssn + len)
     }
 
     /// The known mapping of the subflow's byte `at`, or where the next one starts.
@@ -176,7 +180,9 @@ impl Mappings {
     /// All before this byte of the subflow has come: mappings are kept of what is beyond, and of what waits.
     fn forget_before(&mut self, end: u64) {
         let first = self.waiting.front().map_or(end, |w| w.0.min(end));
-        while let Some(known) = self.known.pop_front_if(|k| k.end() <= first) {
+        while self.known.front().is_some_and(|k| k.end() <= first)
+            && let Some(known) = self.known.pop_front()
+        {
             self.spare = known.pieces;
             self.spare.clear();
         }
@@ -261,16 +267,19 @@ impl Receiver {
         let near = keys.wire_data_ack(self.next().0);
         let (Some(first), Some(last)) = (mappings.waiting.front(), mappings.waiting.back()) else { return Ok(0) };
         let range = (first.0, last.0 + u64::from(last.1.len()));
-        mappings.learn(option, data_fin, option.dsn.expand(near), range);
+        let Some(covered) = mappings.learn(option, data_fin, option.dsn.expand(near), range) else { return Ok(0) };
         if mappings.failed {
             return Ok(0);
         }
         let since = mappings.waits_since.take();
-        mappings.waiting_bytes = 0;
+        // Nothing has changed for what lies before and behind, which may be thousands of pieces.
+        let from = mappings.waiting.partition_point(|w| w.0 + u64::from(w.1.len()) <= covered.start);
+        let to = mappings.waiting.partition_point(|w| w.0 < covered.end);
+        let behind = mappings.waiting.split_off(to);
+        let concerned = mappings.waiting.split_off(from);
         let mut result = Ok(0);
-        // What still waits goes to the end of the queue again, in order.
-        for _ in 0..mappings.waiting.len() {
-            let Some((at, payload)) = mappings.waiting.pop_front() else { break };
+        for (at, payload) in concerned {
+            mappings.waiting_bytes -= u64::from(payload.len());
             match &mut result {
                 Ok(new) => match self.map_piece(now, keys, checksums, mappings, (at, payload)) {
                     Ok(more) => *new += more,
@@ -279,6 +288,7 @@ impl Receiver {
                 Err(_) => mappings.wait(now, at, payload),
             }
         }
+        mappings.waiting.extend(behind);
         if result.is_ok() {
             mappings.forget_before(range.1);
         }

@@ -1,5 +1,6 @@
 //! Reassembly of the data stream from all subflows.
 
+use crate::ordered::{Ordered, Place};
 use crate::seq::DataSeq;
 use crate::tcp::{Lent, collect, memory_of};
 use pathweave_wire::Payload;
@@ -29,7 +30,7 @@ impl Held {
 pub(crate) struct Reassembly {
     next: DataSeq,
     /// Out of order: sorted, disjoint, all beyond `next`.
-    held: VecDeque<Held>,
+    held: Ordered<Held>,
     held_bytes: u64,
     /// Each with what of its packet's memory is charged.
     ready: VecDeque<(Payload, u32)>,
@@ -44,7 +45,7 @@ impl Reassembly {
     pub(crate) fn new(packet_memory: u32) -> Self {
         Reassembly {
             next: DataSeq::default(),
-            held: VecDeque::new(),
+            held: Ordered::default(),
             held_bytes: 0,
             ready: VecDeque::new(),
             ready_bytes: 0,
@@ -177,7 +178,7 @@ impl Reassembly {
             match self.held.get(i) {
                 Some(held) if held.start <= at => {
                     at = at.max(held.end());
-                    i += 1;
+                    i = self.held.after(i);
                 }
                 after => {
                     let gap_end = after.map_or(end, |h| h.start.min(end));
@@ -192,10 +193,11 @@ impl Reassembly {
         new
     }
 
-    /// Puts a piece at index `i`, joined to its neighbours where that needs no copy or little; returns the index to go on from.
-    fn put(&mut self, i: usize, start: DataSeq, payload: Payload, limit: u64) -> usize {
-        let joined = i
-            .checked_sub(1)
+    /// Puts a piece at `i`, joined to its neighbours where that needs no copy or little; returns the place to go on from.
+    fn put(&mut self, i: Place, start: DataSeq, payload: Payload, limit: u64) -> Place {
+        let joined = self
+            .held
+            .before(i)
             .and_then(|b| self.held.get_mut(b))
             .is_some_and(|before| before.end() == start && join(&mut before.payload, &payload));
         if joined {
@@ -211,8 +213,8 @@ impl Reassembly {
             }
         }
         let (payload, charge) = self.lent.keep(payload, limit);
-        self.held.insert(i, Held { start, payload, charge });
-        i + 1
+        let i = self.held.insert(i, Held { start, payload, charge });
+        self.held.after(i)
     }
 
     /// What can be read next is virtual.

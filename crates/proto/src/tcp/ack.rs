@@ -288,11 +288,18 @@ impl Tcp {
     }
 
     fn sack_range(&mut self, now: Instant, range: Range<u64>, d: &mut Delivered, samples: &mut Samples) {
-        if range.start >= range.end {
-            return;
+        let mut at = range.start;
+        while let Some((names, end)) = self.queue.next_unsacked(at..range.end) {
+            at = end;
+            self.sack_names(now, names, d, samples);
         }
-        // A border inside a segment: look at the whole neighbourhood again next time.
-        for name in self.queue.covered(range.start, range.end) {
+        if at > range.start {
+            self.queue.note_sacked(range.start, range.end);
+        }
+    }
+
+    fn sack_names(&mut self, now: Instant, names: Range<u64>, d: &mut Delivered, samples: &mut Samples) {
+        for name in names {
             let Some(s) = self.queue.mark_sacked(name) else { continue };
             d.segments += 1;
             d.bytes += u64::from(s.len);
@@ -447,6 +454,6 @@ impl Tcp {
 }
 
 /// The timestamp clock: milliseconds (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). Never 0, which means "no timestamp yet".
-pub(super) fn timestamp(now: Instant) -> u32 {
+pub(crate) fn timestamp(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000 + 1) as u32
 }

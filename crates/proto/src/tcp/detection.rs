@@ -142,12 +142,9 @@ impl Tcp {
         if self.queue.sacked_out < DUPLICATE_THRESHOLD {
             return;
         }
-        let mut above = 0;
-        for name in self.queue.sent_names().rev() {
-            let Some(s) = self.queue.get(name) else { break };
-            if s.sacked {
-                above += 1;
-            } else if above >= DUPLICATE_THRESHOLD && !s.lost {
+        let Some(name) = self.queue.below_sacked(DUPLICATE_THRESHOLD.into()) else { return };
+        for name in self.queue.names_to_lose(name) {
+            if self.queue.get(name).is_some_and(|s| !s.sacked && !s.lost) {
                 self.lose(name);
             }
         }

@@ -4,10 +4,10 @@ use super::acknowledge::{Acks, PeerClock};
 use super::lent::Lent;
 use crate::config::TcpConfig;
 use crate::host::Host;
+use crate::ordered::Ordered;
 use arrayvec::ArrayVec;
 use pathweave_wire::mptcp::Mapping;
 use pathweave_wire::{Payload, SackBlock, SackBlocks};
-use std::collections::VecDeque;
 
 /// Data that came in order on the subflow.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
 pub(crate) struct Receiver {
     pub(super) next: u64,
     /// Out-of-order segments: sorted, disjoint.
-    pub(super) held: VecDeque<Held>,
+    pub(super) held: Ordered<Held>,
     held_bytes: u64,
     lent: Lent,
     /// The window that bounds the memory of what is held.
@@ -92,7 +92,7 @@ impl Receiver {
     pub(crate) fn new(config: &TcpConfig, host: &Host) -> Self {
         Receiver {
             next: 0,
-            held: VecDeque::new(),
+            held: Ordered::default(),
             held_bytes: 0,
             lent: Lent::new(config.packet_memory),
             held_window: 0,
@@ -215,7 +215,7 @@ impl Receiver {
     fn hold(&mut self, mut arrival: Arrival, mut fin: bool) -> Received {
         let (mut start, end) = (arrival.ssn, arrival.ssn + u64::from(arrival.payload.len()) + u64::from(fin));
         let i = self.held.partition_point(|h| h.arrival.ssn <= start);
-        if let Some(before) = i.checked_sub(1).and_then(|i| self.held.get(i))
+        if let Some(before) = self.held.before(i).and_then(|i| self.held.get(i))
             && before.end() > start
         {
             if before.end() >= end {

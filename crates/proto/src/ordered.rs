@@ -1,0 +1,246 @@
+//! A list in order that takes insertions anywhere, however long it is.
+//!
+//! What comes out of order comes mostly at the end, and goes from the front: a ring buffer is the best there is for that. A peer may choose
+//! to insert in the middle of many thousand pieces, each of which moves half of the others. So the list is rings of bounded length in a
+//! ring: an insertion moves a part of one, and now and then the list of them.
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+/// The most things in a ring. Honest lists are mostly shorter than one.
+const RING: usize = 256;
+
+/// Things in order. Empty rings serve again, so that nothing is allocated in a steady state.
+#[derive(Debug)]
+pub(crate) struct Ordered<T> {
+    /// None is empty.
+    rings: VecDeque<VecDeque<T>>,
+    len: usize,
+    spare: Vec<VecDeque<T>>,
+}
+
+/// A place in the list: that of a thing, or the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    ring: usize,
+    index: usize,
+}
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Ordered { rings: VecDeque::new(), len: 0, spare: Vec::new() }
+    }
+}
+
+impl<T> Ordered<T> {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.rings.front()?.front()
+    }
+    pub(crate) fn back(&self) -> Option<&T> {
+        self.rings.back()?.back()
+    }
+
+    /// The first place whose thing does not fulfil `before`, which those before it all do.
+    pub(crate) fn partition_point(&self, before: impl Fn(&T) -> bool) -> Place {
+        if self.back().is_none_or(&before) {
+            return Place { ring: self.rings.len(), index: 0 };
+        }
+        let ring = self.rings.partition_point(|ring| ring.back().is_some_and(&before));
+        Place { ring, index: self.rings[ring].partition_point(before) }
+    }
+
+    pub(crate) fn get(&self, at: Place) -> Option<&T> {
+        self.rings.get(at.ring)?.get(at.index)
+    }
+    pub(crate) fn get_mut(&mut self, at: Place) -> Option<&mut T> {
+        self.rings.get_mut(at.ring)?.get_mut(at.index)
+    }
+
+    /// The place before this one; none before the first.
+    pub(crate) fn before(&self, at: Place) -> Option<Place> {
+        match at.index.checked_sub(1) {
+            Some(index) => Some(Place { ring: at.ring, index }),
+            None => {
+                let ring = at.ring.checked_sub(1)?;
+                Some(Place { ring, index: self.rings[ring].len() - 1 })
+            }
+        }
+    }
+
+    /// The place after that of a thing.
+    pub(crate) fn after(&self, at: Place) -> Place {
+        match at.index + 1 < self.rings[at.ring].len() {
+            true => Place { ring: at.ring, index: at.index + 1 },
+            false => Place { ring: at.ring + 1, index: 0 },
+        }
+    }
+
+    /// Puts a thing before the one at a place; returns where it is now.
+    pub(crate) fn insert(&mut self, mut at: Place, thing: T) -> Place {
+        self.len += 1;
+        if at.index == 0 && at.ring > 0 && self.rings[at.ring - 1].len() < RING {
+            // Behind the last of the ring before is as good as before the first of this one, and the end has no ring.
+            at.ring -= 1;
+            at.index = self.rings[at.ring].len();
+        } else if at.ring == self.rings.len() {
+            let ring = self.spare.pop().unwrap_or_default();
+            self.rings.push_back(ring);
+        } else if self.rings[at.ring].len() >= RING {
+            let mut upper = self.spare.pop().unwrap_or_default();
+            upper.extend(self.rings[at.ring].drain(RING / 2..));
+            self.rings.insert(at.ring + 1, upper);
+            if at.index > RING / 2 {
+                at = Place { ring: at.ring + 1, index: at.index - RING / 2 };
+            }
+        }
+        self.rings[at.ring].insert(at.index, thing);
+        at
+    }
+
+    /// Takes out the thing at a place.
+    pub(crate) fn remove(&mut self, at: Place) -> Option<T> {
+        let ring = self.rings.get_mut(at.ring)?;
+        let thing = ring.remove(at.index)?;
+        self.len -= 1;
+        if ring.is_empty() {
+            self.spare.extend(self.rings.remove(at.ring));
+        }
+        Some(thing)
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let ring = self.rings.front_mut()?;
+        let thing = ring.pop_front()?;
+        self.len -= 1;
+        if ring.is_empty() {
+            self.spare.extend(self.rings.pop_front());
+        }
+        Some(thing)
+    }
+}
+
+impl<T> IntoIterator for Ordered<T> {
+    type Item = T;
+    type IntoIter = core::iter::Flatten<std::collections::vec_deque::IntoIter<VecDeque<T>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rings.into_iter().flatten()
+    }
+}
+
+/// Ranges of numbers that neither overlap nor touch.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges(Ordered<Range<u64>>);
+
+impl Ranges {
+    /// The first part of `range` that is not covered.
+    pub(crate) fn first_gap(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let at = self.0.partition_point(|r| r.end <= range.start);
+        let (start, next) = match self.0.get(at) {
+            Some(r) if r.start <= range.start => (r.end, self.0.get(self.0.after(at))),
+            next => (range.start, next),
+        };
+        let end = next.map_or(range.end, |r| r.start.min(range.end));
+        (start < end).then_some(start..end)
+    }
+
+    /// Covers `range`, which becomes one with those that it overlaps or touches.
+    pub(crate) fn add(&mut self, mut range: Range<u64>) {
+        let at = loop {
+            let at = self.0.partition_point(|r| r.end < range.start);
+            match self.0.get(at) {
+                Some(r) if r.start <= range.end => {
+                    range = r.start.min(range.start)..r.end.max(range.end);
+                    self.0.remove(at);
+                }
+                _ => break at,
+            }
+        };
+        self.0.insert(at, range);
+    }
+
+    /// The ranges from the last one on.
+    pub(crate) fn from_the_last(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.0.rings.iter().rev().flat_map(|ring| ring.iter().rev())
+    }
+
+    /// Forgets those that end at or before `start`.
+    pub(crate) fn forget_before(&mut self, start: u64) {
+        while self.0.front().is_some_and(|r| r.end <= start) {
+            self.0.pop_front();
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.forget_before(u64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        let mut ranges = Ranges::default();
+        [10..20, 30..40, 50..60, 20..25].into_iter().for_each(|r| ranges.add(r));
+        assert_eq!(ranges.from_the_last().cloned().collect::<Vec<_>>(), [50..60, 30..40, 10..25]);
+        for (asked, gap) in [(0..5, Some(0..5)), (5..15, Some(5..10)), (10..25, None), (12..35, Some(25..30))] {
+            assert_eq!(ranges.first_gap(asked.clone()), gap, "{asked:?}");
+        }
+        assert_eq!(ranges.first_gap(55..90), Some(60..90));
+        ranges.add(24..50);
+        assert_eq!(ranges.from_the_last().cloned().collect::<Vec<_>>(), [10..60]);
+        ranges.add(70..80);
+        ranges.forget_before(60);
+        assert_eq!(ranges.from_the_last().cloned().collect::<Vec<_>>(), [70..80]);
+        ranges.clear();
+        assert_eq!(ranges.first_gap(0..100), Some(0..100));
+    }
+    use pathweave_units::random::Random;
+
+    /// Compared with a plain list, over insertions at the ends and anywhere and removals from the front.
+    #[test]
+    fn it_is_a_list_in_order() {
+        let mut random = Random::substream(1, "ordered");
+        for (removals, spread) in [(0, 1 << 20), (1, 1 << 20), (3, 50_000), (4, 10)] {
+            let (mut list, mut expected) = (Ordered::default(), VecDeque::new());
+            for _ in 0..20_000 {
+                if random.below(5) < removals {
+                    assert_eq!(list.pop_front(), expected.pop_front());
+                    continue;
+                }
+                if random.below(10) == 0 {
+                    let number = random.below(spread);
+                    let (at, i) = (list.partition_point(|n| *n < number), expected.partition_point(|n| *n < number));
+                    assert_eq!(list.remove(at), expected.remove(i));
+                    continue;
+                }
+                let number = random.below(spread);
+                let (at, i) =
+                    (list.partition_point(|n| *n <= number), expected.partition_point(|n: &u64| *n <= number));
+                assert_eq!(list.get(at), expected.get(i));
+                assert_eq!(list.before(at).and_then(|b| list.get(b)), i.checked_sub(1).and_then(|b| expected.get(b)));
+                let now = list.insert(at, number);
+                expected.insert(i, number);
+                assert_eq!(list.get(now), Some(&number));
+                assert_eq!(list.get(list.after(now)), expected.get(i + 1));
+                assert_eq!(
+                    (list.len(), list.front(), list.back()),
+                    (expected.len(), expected.front(), expected.back())
+                );
+            }
+            assert!(list.rings.iter().all(|ring| !ring.is_empty() && ring.len() <= RING));
+            assert!(list.into_iter().eq(expected));
+        }
+    }
+}
