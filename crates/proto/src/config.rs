@@ -230,6 +230,8 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     pub close_timeout: Duration,
     /// The most subflows.
     pub max_subflows: u8,
+    /// How many addresses of the peer's announcements are used, for joins, at once. Linux calls it `add_addr_accepted`.
+    pub accepted_addresses: u8,
 }
 
 impl<S, C> ConnectionConfig<S, C> {
@@ -255,6 +257,7 @@ impl<S, C> ConnectionConfig<S, C> {
             keep_alive: Duration::ZERO,
             close_timeout: Duration::from_secs(60),
             max_subflows: 8,
+            accepted_addresses: 8,
         }
     }
 
@@ -279,6 +282,7 @@ impl<S, C> ConnectionConfig<S, C> {
             keep_alive: self.keep_alive,
             close_timeout: self.close_timeout,
             max_subflows: self.max_subflows,
+            accepted_addresses: self.accepted_addresses,
         }
     }
 }

@@ -70,9 +70,10 @@ pub fn add_address_hmac(sender: Key, receiver: Key, id: AddressId, address: IpAd
     u64::from_be_bytes(last)
 }
 
-/// Numbers of a pair of addresses with their ports that only who knows `secret` can tell: the first words of an HMAC over them.
-pub fn address_pair_numbers(secret: &[u8; 32], local: SocketAddr, remote: SocketAddr) -> [u32; 2] {
-    let mut message = Vec::with_capacity(36);
+/// Numbers of a pair of addresses with their ports, and of further numbers, that only who knows `secret` can tell: the first words of an
+/// HMAC over them.
+pub fn keyed_numbers(secret: &[u8; 32], local: SocketAddr, remote: SocketAddr, numbers: &[u32]) -> [u32; 4] {
+    let mut message = Vec::with_capacity(48);
     for address in [local, remote] {
         match address.ip() {
             IpAddr::V4(a) => message.extend_from_slice(&a.octets()),
@@ -80,8 +81,9 @@ pub fn address_pair_numbers(secret: &[u8; 32], local: SocketAddr, remote: Socket
         }
         message.extend_from_slice(&address.port().to_be_bytes());
     }
+    numbers.iter().for_each(|number| message.extend_from_slice(&number.to_be_bytes()));
     let digest = hmac_sha256(secret, &message);
-    [0, 4].map(|at| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]))
+    [0, 4, 8, 12].map(|at| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]))
 }
 
 /// Compares two HMACs in constant time, so that the duration does not show where they differ.

@@ -202,6 +202,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
         "Whether further subflows are refused at the address that was first connected to";
     PathModeParser, path_mode as "path_mode", "How the paths are used: all at once (primary), the first with the others as backups (backup), or one at a time (single)";
     Whole<1, 32, u8>, engine.max_subflows as "max_subflows", "The largest number of subflows";
+    Whole<0, 31, u8>, engine.accepted_addresses as "accepted_addresses", "How many addresses that the peer announces are used at once";
     Bool, engine.checksum as "checksum", "Whether DSS checksums are used";
     Time, engine.keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
     PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";

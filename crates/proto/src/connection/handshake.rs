@@ -99,6 +99,14 @@ pub(crate) fn offer(syn: &Segment) -> Option<CapableFlags> {
     capable(syn).filter(|c| c.content == CapableContent::Syn).map(|c| c.flags)
 }
 
+/// Our key, as a third segment gives it back, and the flags beside it.
+pub(crate) fn echoed_keys(segment: &Segment) -> Option<(Key, CapableFlags)> {
+    match capable(segment)? {
+        MpCapable { content: CapableContent::Ack { receiver, .. }, flags } => Some((*receiver, *flags)),
+        _ => None,
+    }
+}
+
 /// The segment has an MP_CAPABLE option, of whatever kind.
 pub(crate) fn names_capable(segment: &Segment) -> bool {
     segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable(_)))
@@ -113,6 +121,12 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
 }
 
 impl Connection {
+    /// The SYN/ACK went out before this connection was made: how long its answer took is not known.
+    #[cold]
+    pub(crate) fn has_answered(&mut self) {
+        self.subflows.iter_mut().for_each(|s| s.tcp.has_answered());
+    }
+
     /// The token by which the peer's joins name this connection.
     pub(crate) fn local_token(&self) -> Option<Token> {
         match self.mode {

@@ -4,7 +4,7 @@ use super::handshake::HandshakeStep;
 use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{Arrival, Changes, Input, Peers, Verdict};
+use crate::tcp::{Arrival, Changes, Ended, Input, Peers, Verdict};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
@@ -58,6 +58,9 @@ impl Connection {
             subflow.tcp.handle_segment(now, Input { segment, ecn, dss }, acceptable, peers, &mut changes);
         }
         self.paths = paths;
+        if changes.ended == Some(Ended::Reset) {
+            self.note_reset(id, segment);
+        }
         if changes.verdict == Verdict::Refused {
             self.refuse_segment(segment);
         }
@@ -327,6 +330,17 @@ impl Connection {
         self.control.push_back(reset);
         self.lose_subflow(now, id);
         self.fail_if_alone(now, ConnectionError::Reset);
+    }
+
+    /// The peer has reset a subflow, and may have said that it will not have another one there.
+    #[cold]
+    fn note_reset(&mut self, id: SubflowId, reset: &Segment) {
+        let for_good = |o: &MptcpOption| matches!(o, MptcpOption::Reset { transient: false, .. });
+        if let Some(subflow) = self.subflows.get(id)
+            && reset.options.mptcp.iter().any(for_good)
+        {
+            self.joins.close_path(subflow.tcp.local.ip(), subflow.tcp.remote);
+        }
     }
 
     /// Tells the application that the peer's stream has ended.

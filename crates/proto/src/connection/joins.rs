@@ -47,7 +47,14 @@ impl Connection {
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
         let closed_initial = keys.no_join_to_initial || self.addresses.initial_is_removed();
         let config = &self.config;
-        wanted(config.path_manager, &self.addresses, &self.subflows, closed_initial, config.join_initial_address)
+        wanted(
+            &self.joins,
+            config.path_manager,
+            &self.addresses,
+            &self.subflows,
+            closed_initial,
+            config.join_initial_address,
+        )
     }
 
     /// Failure detection `linux`: once a direction has been closed no subflow joins any more, whatever is still to be sent.
@@ -56,8 +63,16 @@ impl Connection {
     }
 
     /// Starts a further subflow.
-    pub(crate) fn join(&mut self, addresses: (SocketAddr, SocketAddr), new: NewSubflow) -> Option<SubflowId> {
+    pub(crate) fn join(
+        &mut self,
+        now: Instant,
+        addresses: (SocketAddr, SocketAddr),
+        new: NewSubflow,
+    ) -> Option<SubflowId> {
         let id = self.subflows.free_name(self.config.max_subflows)?;
+        if self.addresses.is_unproved(addresses.1) && !self.joins.may_ask_unproved(now) {
+            return None;
+        }
         let controller = self.config.congestion.build().ok()?;
         let tcp = Tcp::connect(
             self.tcp_config(&new),
@@ -82,18 +97,19 @@ impl Connection {
     /// Answers a SYN with MP_JOIN whose token is ours: the subflow's name, or [`LATE_JOIN`].
     ///
     /// # Errors
-    /// The reason for the reset that refuses it.
+    /// What the reset says that refuses it.
     pub(crate) fn accept_join(
         &mut self,
         now: Instant,
         syn: &Segment,
         new: NewSubflow,
-    ) -> Result<SubflowId, ResetReason> {
+    ) -> Result<SubflowId, MptcpOption> {
+        let refused = |reason, transient| MptcpOption::Reset { transient, reason };
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else {
-            return Err(ResetReason::MptcpError);
+            return Err(refused(ResetReason::MptcpError, false));
         };
         if !self.is_mptcp() || self.error().is_some() {
-            return Err(ResetReason::MptcpError);
+            return Err(refused(ResetReason::MptcpError, false));
         }
         //= RFC 8684 §3.1: "the sender of this option will not accept additional MPTCP subflows to the source address
         //= and port"
@@ -101,10 +117,14 @@ impl Connection {
         let protected = self.config.protect_initial_address && syn.dst == self.addresses.initial_local();
         let taken = self.subflows.iter().filter(|s| !s.has_ended() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
-        if protected || !self.addresses.takes_joins(&syn.dst) || taken >= limit {
-            return Err(ResetReason::Prohibited);
+        if protected || !self.addresses.takes_joins(&syn.dst) {
+            return Err(refused(ResetReason::Prohibited, false));
         }
-        let controller = self.config.congestion.build().map_err(|_| ResetReason::LackOfResources)?;
+        if taken >= limit {
+            // One of the others may end.
+            return Err(refused(ResetReason::Prohibited, true));
+        }
+        let controller = self.config.congestion.build().map_err(|_| refused(ResetReason::LackOfResources, true))?;
         let tcp = Tcp::accept(
             self.tcp_config(&new),
             self.config.host,
@@ -237,6 +257,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
         subflow.remote_id = address_id;
         subflow.backup |= backup;
+        self.addresses.prove(subflow.tcp.remote);
         subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
         self.fallback.peer_may_use_joins = true;
         HandshakeStep::GoOn

@@ -39,7 +39,7 @@ pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
-pub(crate) use handshake::{join, names_capable, offer};
+pub(crate) use handshake::{echoed_keys, join, names_capable, offer};
 pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Saw};
 pub use output::Transmit;
 pub use settings::SettingError;
@@ -51,13 +51,14 @@ use crate::congestion::PathState;
 use crate::host::ConnectionHost;
 use crate::paths::addresses::AddressBook;
 use crate::paths::joins::JoinPlan;
+use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
 use crate::receiver::Receiver;
 use crate::scheduler::Event;
 use crate::sender::Sender;
 use crate::seq::SubflowId;
-use crate::tcp::Changes;
+use crate::tcp::{Changes, TimeWait};
 use close::{DataFin, Lifecycle, Phase};
 use core::net::SocketAddr;
 use fallback::Fallback;
@@ -165,7 +166,7 @@ impl Connection {
     }
     /// The peer's address of the first subflow.
     pub fn remote_address(&self) -> SocketAddr {
-        self.addresses.remote()[0].1
+        self.addresses.remote()[0].address
     }
     /// Why the connection ended early.
     pub fn error(&self) -> Option<ConnectionError> {
@@ -195,6 +196,20 @@ impl Connection {
             Phase::Connecting | Phase::Connected => false,
         };
         closed && over && self.control.is_empty() && self.news.events.is_empty()
+    }
+
+    /// It is over, everybody has heard of it, and nothing is left but to wait for old segments.
+    pub(crate) fn lingers(&self) -> bool {
+        self.life.phase == Phase::Closed
+            && self.receiver.drained()
+            && self.control.is_empty()
+            && !self.has_news()
+            && self.subflows.iter().all(Subflow::has_ended)
+    }
+
+    /// What has to be remembered of its subflows that wait for old segments, by their addresses.
+    pub(crate) fn time_waits(&self) -> impl Iterator<Item = ((SocketAddr, SocketAddr), TimeWait)> {
+        self.subflows.iter().filter_map(|s| Some(((s.tcp.local, s.tcp.remote), s.tcp.time_wait()?)))
     }
 
     /// Whether the peer's stream has ended and all of it was read.

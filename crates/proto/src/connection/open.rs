@@ -77,7 +77,7 @@ impl Connection {
         local: &[LocalAddress],
     ) -> Result<Self, ParameterError> {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
-        let book = AddressBook::new(local, addresses.0, addresses.1);
+        let book = AddressBook::new(local, addresses.0, addresses.1, config.accepted_addresses);
         let mut c = Connection::new(config, Role::Client, mode, book, now, &new)?;
         let controller = c.config.congestion.build()?;
         let tcp = Tcp::connect(
@@ -104,7 +104,7 @@ impl Connection {
     ) -> Result<Self, ParameterError> {
         let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
-        let book = AddressBook::new(local, syn.dst, syn.src);
+        let book = AddressBook::new(local, syn.dst, syn.src, config.accepted_addresses);
         let mut c = Connection::new(config, Role::Server, mode, book, now, &new)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
         let controller = c.config.congestion.build()?;

@@ -10,8 +10,8 @@ use crate::paths::addresses;
 use core::fmt::{Display, Formatter};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason};
-use pathweave_wire::{Flags, Payload, Segment};
+use pathweave_wire::mptcp::{Key, MpJoin, MptcpOption};
+use pathweave_wire::{Ecn, Flags, Payload, Segment};
 use std::collections::BTreeMap;
 
 /// See [`Endpoint::set_incoming_limits`].
@@ -229,15 +229,15 @@ impl Endpoint {
 
     /// A segment for no connection.
     #[cold]
-    pub(super) fn handle_stranger(&mut self, now: Instant, segment: &Segment) {
-        if !is_believable(segment) {
+    pub(super) fn handle_stranger(&mut self, now: Instant, ecn: Ecn, segment: &Segment) {
+        if !is_believable(segment) || self.handle_waited(now, segment) {
             return;
         }
         if segment.flags.contains(Flags::RST) {
             self.backlog.reset(segment);
         } else if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
             self.handle_syn(now, segment);
-        } else {
+        } else if !self.open_by_cookie(now, ecn, segment) {
             self.refuse_segment(segment, None);
         }
     }
@@ -254,6 +254,12 @@ impl Endpoint {
             Some((listener, Policy::Ask)) => self.backlog.keep(now, listener, syn),
             Some((listener, Policy::Accept(settings))) => {
                 let settings = settings.clone();
+                if self.needs_cookies() {
+                    if self.answer_with_cookie(now, syn, settings.0, &settings.1).is_err() {
+                        self.refuse_segment(syn, None);
+                    }
+                    return;
+                }
                 match self.open(now, syn, settings.0, &settings.1) {
                     Ok(handle) => self.slots[handle.index as usize].origin = Origin::Handshake(listener),
                     Err(_) => self.refuse_segment(syn, None),
@@ -274,20 +280,39 @@ impl Endpoint {
         let new = self.new_subflow(now, syn.dst, syn.src);
         config.mptcp &= key.is_some();
         let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), new, syn, addresses)?;
+        Ok(self.insert_half_open(now, connection, (syn.dst, syn.src)))
+    }
+
+    /// Gives a connection its place that waits for the third segment of its handshake.
+    pub(super) fn insert_half_open(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        addresses: (SocketAddr, SocketAddr),
+    ) -> ConnectionHandle {
         self.limit_half_open();
-        let index = self.insert(connection, (syn.dst, syn.src));
-        self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
+        let index = self.insert(connection, addresses);
+        self.slots[index as usize].half_open = true;
+        self.half_open_now += 1;
+        self.use_learned_path_mtu(now, index, (addresses.0.ip(), addresses.1.ip()));
         let handle = self.handle_of(index);
         self.half_open.push_back(handle);
         self.touch(index);
-        Ok(handle)
+        handle
     }
 
-    /// Makes room for one more handshake: one that is still waiting after so many newer ones is forgotten.
+    /// Makes room for one more handshake: the one that has waited longest is forgotten, where as many wait as may.
     fn limit_half_open(&mut self) {
+        let limit = self.half_open_limit.max(1);
+        if self.half_open.len() >= limit.saturating_mul(2) {
+            // Those that do not wait any more are in the list until they are its first.
+            let mut all = core::mem::take(&mut self.half_open);
+            all.retain(|handle| self.slot(*handle).is_some_and(|slot| slot.half_open));
+            self.half_open = all;
+        }
         while let Some(oldest) = self.half_open.front().copied() {
-            let waits = self.connection(oldest).is_some_and(|c| !c.is_connected());
-            if waits && self.half_open.len() < self.half_open_limit.max(1) {
+            let waits = self.slot(oldest).is_some_and(|slot| slot.half_open);
+            if waits && self.half_open_now < limit {
                 break;
             }
             self.half_open.pop_front();
@@ -303,11 +328,9 @@ impl Endpoint {
 
     /// A reset for what belongs to no connection.
     #[cold]
-    pub(super) fn refuse_segment(&mut self, segment: &Segment, reason: Option<ResetReason>) {
+    pub(super) fn refuse_segment(&mut self, segment: &Segment, why: Option<MptcpOption>) {
         let mut reset = segment.resetting_answer();
-        if let Some(reason) = reason {
-            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason });
-        }
+        reset.options.mptcp.extend(why);
         self.control.push_back(reset);
     }
 }

@@ -3,7 +3,7 @@
 use super::Endpoint;
 use core::net::SocketAddr;
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{ResetReason, Token};
+use pathweave_wire::mptcp::{MptcpOption, ResetReason, Token};
 use pathweave_wire::{Ecn, Segment};
 
 impl Endpoint {
@@ -19,7 +19,7 @@ impl Endpoint {
             let local = SocketAddr::new(local.ip(), port);
             let new = self.new_subflow(now, local, remote);
             let connection = self.slots[index as usize].connection.as_deref_mut();
-            if let Some(id) = connection.and_then(|c| c.join((local, remote), new)) {
+            if let Some(id) = connection.and_then(|c| c.join(now, (local, remote), new)) {
                 self.register(index, (local, remote), id);
                 self.use_learned_path_mtu(now, index, (local.ip(), remote.ip()));
             }
@@ -35,7 +35,8 @@ impl Endpoint {
         //= response): send RST"
         //= tests: mp_join::an_unknown_token_is_refused, mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
         let (Some(index), Some(connection)) = (found, connection) else {
-            return self.refuse_segment(syn, Some(ResetReason::MptcpError));
+            return self
+                .refuse_segment(syn, Some(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError }));
         };
         match connection.accept_join(now, syn, new) {
             Ok(subflow) => {
@@ -43,7 +44,7 @@ impl Endpoint {
                 self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
                 self.touch(index);
             }
-            Err(reason) => self.refuse_segment(syn, Some(reason)),
+            Err(why) => self.refuse_segment(syn, Some(why)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Many connections behind a set of addresses: demultiplexing, listeners, tokens, timers.
 
+mod cookies;
 mod demux;
 mod incoming;
 mod joins;
@@ -9,6 +10,7 @@ mod observing;
 mod path_mtu;
 mod secrets;
 mod slots;
+mod time_wait;
 mod timers;
 
 use crate::config::ConnectionConfig;
@@ -18,6 +20,7 @@ use crate::connection::{
 use crate::parameter::ParameterError;
 use crate::paths::table::LATE_JOIN;
 use bytes::Bytes;
+use cookies::Cookies;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
@@ -36,6 +39,7 @@ use pathweave_wire::{Ecn, Flags, Payload, Segment};
 pub use secrets::Secrets;
 use slots::{Origin, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use time_wait::TimeWaits;
 
 /// Names a connection of one endpoint. A handle of a connection that is gone finds nothing, even after its place was
 /// given to another.
@@ -107,6 +111,9 @@ pub struct Endpoint {
     /// Connections whose SYN was answered last, oldest first, with those that are open or gone by now.
     half_open: VecDeque<ConnectionHandle>,
     half_open_limit: usize,
+    /// How many of these wait.
+    half_open_now: usize,
+    cookies: Cookies,
     listeners: Listeners,
     backlog: Backlog,
     /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
@@ -122,6 +129,7 @@ pub struct Endpoint {
     observing: Observing,
     accepted: VecDeque<Accepted>,
     budget: Budget,
+    time_waits: TimeWaits,
     /// Answers that belong to no connection.
     control: VecDeque<Segment>,
 }
@@ -139,6 +147,8 @@ impl Endpoint {
             by_token: BTreeMap::new(),
             half_open: VecDeque::new(),
             half_open_limit: HALF_OPEN,
+            half_open_now: 0,
+            cookies: Cookies::default(),
             listeners: Listeners::default(),
             backlog: Backlog::default(),
             ready: VecDeque::new(),
@@ -148,6 +158,7 @@ impl Endpoint {
             observing: Observing::default(),
             accepted: VecDeque::new(),
             budget: Budget::default(),
+            time_waits: TimeWaits::default(),
             control: VecDeque::new(),
         }
     }
@@ -158,8 +169,9 @@ impl Endpoint {
         self.routes = Some(pairs.into_iter().collect());
     }
 
-    /// A handshake whose third ACK has not come is forgotten once this many newer SYNs have come, so that a flood of SYNs
-    /// takes a bounded amount of memory and a handshake that is completed meanwhile still succeeds.
+    /// So many handshakes wait for their third segment at most, so that a flood of SYNs takes a bounded amount of memory. Those beyond it
+    /// are answered by SYN cookies ([`Endpoint::listen_and_accept`]); where the application accepts
+    /// ([`Endpoint::accept`]), the one that has waited longest is forgotten.
     pub fn set_half_open_limit(&mut self, limit: usize) {
         self.half_open_limit = limit;
     }
@@ -348,7 +360,7 @@ impl Endpoint {
             if segment.flags.contains(Flags::SYN) && connection.gives_way(now, subflow, segment) {
                 self.by_addresses.remove((segment.dst, segment.src));
                 self.after_input(now, index);
-                return self.handle_stranger(now, segment);
+                return self.handle_stranger(now, ecn, segment);
             }
             if connection.table().is_between(subflow, &segment.dst, &segment.src) {
                 connection.handle_segment(now, subflow, ecn, segment);
@@ -360,7 +372,7 @@ impl Endpoint {
             // The subflow's name has been given to another.
             self.by_addresses.remove((segment.dst, segment.src));
         }
-        self.handle_stranger(now, segment);
+        self.handle_stranger(now, ecn, segment);
     }
 
     /// The next segment to send, or at most `max_segments` of one subflow that leave as one ([`Segment::segment_size`]), up to
@@ -435,6 +447,10 @@ impl Endpoint {
     fn touch(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
+        if slot.half_open && connection.is_connected() {
+            slot.half_open = false;
+            self.half_open_now -= 1;
+        }
         if let Origin::Handshake(listener) = slot.origin
             && connection.is_connected()
         {

@@ -59,8 +59,13 @@ impl Secrets {
     fn origin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Origin {
         let drawn = self.random.next_u32();
         let Some(secret) = self.numbers else { return Origin { sequence: drawn, timestamp: 0 } };
-        let [sequence, timestamp] = crypto::address_pair_numbers(&secret, local, remote);
+        let [sequence, timestamp, ..] = crypto::keyed_numbers(&secret, local, remote, &[]);
         Origin { sequence: sequence.wrapping_add((now.as_nanos() / ISN_TICK.as_nanos()) as u32), timestamp }
+    }
+
+    /// What keys SYN cookies: everybody can compute those of a simulation.
+    pub(super) fn cookie_key(&self) -> [u8; 32] {
+        self.numbers.unwrap_or_default()
     }
 
     /// Where the search for a free port starts: anywhere (RFC 6056 §3.3.1), or after the one before.
@@ -89,7 +94,8 @@ impl Endpoint {
         for _ in 0..PORTS {
             let candidate = port;
             port = if port == u16::MAX { FIRST_DYNAMIC_PORT } else { port + 1 };
-            if self.by_addresses.get(&SocketAddr::new(local, candidate), &remote).is_none() {
+            let addresses = (SocketAddr::new(local, candidate), remote);
+            if self.by_addresses.get(&addresses.0, &remote).is_none() && !self.time_waits.holds(&addresses) {
                 self.secrets.next_port = port;
                 return Some(candidate);
             }

@@ -16,6 +16,10 @@ pub(super) struct Slot {
     /// The same in the table of checks.
     pub(super) check: Option<Instant>,
     pub(super) queued: bool,
+    /// It counts among the handshakes that wait.
+    pub(super) half_open: bool,
+    /// It is among those that only wait for old segments.
+    pub(super) lingers: bool,
     /// What its waiting data takes of memory, when that was last counted.
     pub(super) waiting_bytes: u64,
     pub(super) origin: Origin,
@@ -87,8 +91,11 @@ impl Endpoint {
 
     /// Forgets a connection that is over and has told everything.
     pub(super) fn release_if_over(&mut self, index: u32) {
-        if self.slots[index as usize].connection.as_deref().is_some_and(Connection::is_released) {
+        let Some(connection) = self.slots[index as usize].connection.as_deref() else { return };
+        if connection.is_released() {
             self.release(index);
+        } else if connection.lingers() {
+            self.note_lingering(index);
         }
     }
 
@@ -97,9 +104,11 @@ impl Endpoint {
         self.slots[index as usize].connection = None;
         self.count_waiting(index);
         let slot = &mut self.slots[index as usize];
+        self.half_open_now -= usize::from(core::mem::take(&mut slot.half_open));
         slot.generation = slot.generation.wrapping_add(1);
         slot.timer = None;
         slot.check = None;
+        slot.lingers = false;
         slot.origin = Origin::Known;
         for addresses in slot.addresses.drain(..) {
             if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
@@ -118,11 +127,13 @@ impl Endpoint {
         let waiting =
             self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len() + self.backlog.len();
         let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();
-        self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting
+        self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting + self.time_waits.len()
     }
 
     pub(super) fn is_in_use(&self, addresses: &Addresses) -> bool {
-        let Some((index, subflow)) = self.by_addresses.get(&addresses.0, &addresses.1) else { return false };
+        let Some((index, subflow)) = self.by_addresses.get(&addresses.0, &addresses.1) else {
+            return self.time_waits.holds(addresses);
+        };
         let connection = self.slots[index as usize].connection.as_deref();
         connection.is_some_and(|c| c.table().is_between(subflow, &addresses.0, &addresses.1))
     }

@@ -12,6 +12,9 @@ impl Endpoint {
         if self.backlog.deadline().is_some_and(|t| t <= now) {
             self.backlog.expire(now);
         }
+        if self.time_waits.deadline().is_some_and(|t| t <= now) {
+            self.time_waits.expire(now);
+        }
         while let Some(&Reverse((at, index))) = self.checks.peek()
             && at <= now
         {
@@ -51,8 +54,8 @@ impl Endpoint {
         let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| {
             heap.peek().map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
         };
-        let deadline = self.backlog.deadline().unwrap_or(Instant::FAR_FUTURE);
-        let next = first(&self.timers).min(first(&self.checks)).min(deadline);
+        let deadlines = [self.backlog.deadline(), self.time_waits.deadline()].into_iter().flatten();
+        let next = deadlines.fold(first(&self.timers).min(first(&self.checks)), Instant::min);
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
@@ -66,11 +69,16 @@ impl Endpoint {
         }
     }
 
-    /// Entries that a sooner one has replaced stay until their time; too many of them are thrown out.
+    /// Entries that a sooner one has replaced stay until their time; too many of them are thrown out. At most one for each connection is
+    /// left, so that many more can come before it is done again.
     pub(super) fn compact_timers(&mut self) {
         if self.timers.len() > 4 * self.slots.len() + 64 {
-            let slots = &self.slots;
-            self.timers.retain(|Reverse((at, index))| slots[*index as usize].timer == Some(*at));
+            let mut entries = core::mem::take(&mut self.timers).into_vec();
+            entries.retain(|Reverse((at, index))| self.slots[*index as usize].timer == Some(*at));
+            // A timer that a sooner one has replaced, and that was set again after it, has an entry of each time.
+            entries.sort_unstable();
+            entries.dedup();
+            self.timers = entries.into();
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::subflow::PathMeta;
 use crate::keys::Keys;
-use crate::rate_limiter::RateLimiter;
-use crate::seq::SubflowId;
+use crate::rate_limiter::{Allowance, RateLimiter};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption};
@@ -19,8 +18,20 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const ADDRESSES: u32 = 32;
 const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 
+/// Addresses that a peer may announce in place of removed ones: as many as are taken at once, and then one in so long.
+const ADDRESS_INTERVAL: Duration = Duration::from_secs(10);
+
 /// One of this host's addresses: its identifier, and what is configured about the path that starts there.
 pub(crate) type LocalAddress = (AddressId, IpAddr, PathMeta);
+
+/// One of the peer's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteAddress {
+    pub(crate) id: AddressId,
+    pub(crate) address: SocketAddr,
+    /// It has answered with what only the peer can know. The peer's word alone may point at anybody.
+    pub(crate) proved: bool,
+}
 
 /// An announcement that was sent and not echoed: it may be lost.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +51,10 @@ pub(crate) struct AddressBook {
     /// Announced with a port that is not the connection's.
     ports: Vec<(AddressId, SocketAddr)>,
     /// The first entry is the address that the first subflow goes to.
-    remote: Vec<(AddressId, SocketAddr)>,
+    remote: Vec<RemoteAddress>,
+    /// How many announced addresses are taken at once, and further ones later.
+    accepted: usize,
+    new: Allowance,
     /// The peer has removed the address at which we first reached it.
     initial_removed: bool,
     taken: RateLimiter,
@@ -53,7 +67,13 @@ impl AddressBook {
     /// The addresses of a connection whose first subflow runs between `initial_local` and `initial_remote`.
     ///
     /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in `local`.
-    pub(crate) fn new(local: &[LocalAddress], initial_local: SocketAddr, initial_remote: SocketAddr) -> Self {
+    /// So many announced addresses of the peer are `accepted`.
+    pub(crate) fn new(
+        local: &[LocalAddress],
+        initial_local: SocketAddr,
+        initial_remote: SocketAddr,
+        accepted: u8,
+    ) -> Self {
         let mut local = local.to_vec();
         if let Some(i) = local.iter().position(|a| a.1 == initial_local.ip()) {
             let first = local[0].0;
@@ -64,7 +84,9 @@ impl AddressBook {
             initial_local,
             local,
             ports: Vec::new(),
-            remote: vec![(AddressId(0), initial_remote)],
+            remote: vec![RemoteAddress { id: AddressId(0), address: initial_remote, proved: true }],
+            accepted: accepted.into(),
+            new: Allowance::new(accepted.into(), ADDRESS_INTERVAL),
             initial_removed: false,
             taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
             announce: VecDeque::new(),
@@ -83,8 +105,18 @@ impl AddressBook {
     }
 
     /// The peer's addresses. The one at which we first reached it comes first.
-    pub(crate) fn remote(&self) -> &[(AddressId, SocketAddr)] {
+    pub(crate) fn remote(&self) -> &[RemoteAddress] {
         &self.remote
+    }
+
+    /// This address has answered with what only the peer can know.
+    pub(crate) fn prove(&mut self, address: SocketAddr) {
+        self.remote.iter_mut().filter(|r| r.address == address).for_each(|r| r.proved = true);
+    }
+
+    /// Whether nothing but the peer's word stands for this address.
+    pub(crate) fn is_unproved(&self, address: SocketAddr) -> bool {
+        !self.remote.iter().any(|r| r.address == address && r.proved)
     }
 
     /// Whether the peer has removed the address at which we first reached it.
@@ -197,13 +229,19 @@ impl AddressBook {
         //= silently ignore the option"
         //= tests: add_addr::a_wrong_hmac_is_ignored_without_an_echo
         let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
-        if !right || address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+        if !right || !self.may_be_announced(address) || port == Some(0) {
             return None;
         }
         if self.local.iter().any(|(_, own, _)| *own == address) {
             return Some(false);
         }
-        let Some(to) = port.or_else(|| self.remote.first().map(|r| r.1.port())) else { return Some(false) };
+        let Some(to) = port.or_else(|| self.remote.first().map(|r| r.address.port())) else { return Some(false) };
+        let remote = SocketAddr::new(address, to);
+        // What is beyond the limit is echoed and not used, as in Linux. What comes too soon is lost, and comes again.
+        let is_new = self.remote.iter().all(|r| r.address != remote) && self.remote.len() <= self.accepted;
+        if is_new && !self.new.take(now) {
+            return None;
+        }
         //= RFC 8684 §3.4.1: "a receiver receiving a fresh ADD_ADDR option (where E=0) will send the same option back to
         //= the sender, but not including the HMAC and with E=1"
         //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
@@ -211,12 +249,24 @@ impl AddressBook {
         if !self.announce.contains(&echo) {
             self.announce.push_back(echo);
         }
-        let remote = SocketAddr::new(address, to);
-        let is_new = self.remote.iter().all(|r| r.1 != remote) && self.remote.len() < SubflowId::MAX_SUBFLOWS;
         if is_new {
-            self.remote.push((id, remote));
+            self.remote.push(RemoteAddress { id, address: remote, proved: false });
         }
         Some(is_new)
+    }
+
+    /// Whether a peer can mean this address: not one that is nobody's alone, that is reserved, or that ends at this host or its link,
+    /// where the peer is not itself.
+    fn may_be_announced(&self, address: IpAddr) -> bool {
+        let is_local_to_link = |address: IpAddr| match address {
+            IpAddr::V4(v4) => v4.is_link_local(),
+            IpAddr::V6(v6) => v6.is_unicast_link_local(),
+        };
+        let address = address.to_canonical();
+        let reserved = matches!(address, IpAddr::V4(v4) if v4.octets()[0] == 0 || v4.octets()[0] >= 240);
+        let neighbour = self.remote.first().is_some_and(|r| is_local_to_link(r.address.ip().to_canonical()));
+        !(address.is_loopback() || address.is_multicast() || address.is_unspecified() || reserved)
+            && (neighbour || !is_local_to_link(address))
     }
 
     /// The peer has removed an address: we do not join it any more. "If an Address ID is not known, the receiver will silently ignore
@@ -226,7 +276,7 @@ impl AddressBook {
     pub(crate) fn take_removal(&mut self, id: AddressId) {
         self.initial_removed |= id == AddressId(0);
         // The first one stays in the list, because its port is the connection's.
-        self.remote.retain(|(known, _)| *known != id || id == AddressId(0));
+        self.remote.retain(|r| r.id != id || id == AddressId(0));
     }
 
     /// Adds an address of this host. Returns its identifier, unless we knew the address already or no identifier is free.

@@ -1,16 +1,23 @@
 //! Which further subflows a client wants, and when (RFC 8684 §3.2).
 
-use super::addresses::AddressBook;
+use super::addresses::{AddressBook, RemoteAddress};
 use super::subflow::{Join, Subflow};
 use super::table::SubflowTable;
 use crate::config::PathManager;
+use crate::rate_limiter::Allowance;
 use crate::tcp::{Origin, State};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::AddressId;
 
 /// The first wait before a subflow that was lost or refused is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
+
+/// SYNs that go to announced addresses of which nobody has answered: so many at once, and then one in so long. A peer could send us
+/// anywhere. A path of the peer's own that is dark from the start is asked once a second for two minutes.
+const UNPROVED_SYNS: u32 = 128;
+const UNPROVED_SYN_INTERVAL: Duration = Duration::from_secs(8);
+/// Paths that are remembered as closed by the peer.
+const MOST_CLOSED_PATHS: usize = 64;
 
 /// What the endpoint gives a new subflow: random numbers, and what it knows of the path.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +29,28 @@ pub(crate) struct NewSubflow {
 }
 
 /// When subflows are joined, for the first time and again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct JoinPlan {
     wanted: bool,
     /// Joins are tried again at this time.
     retry_at: Option<Instant>,
     /// How many subflows were lost since one that joined carried its first data.
     lost: u32,
+    /// The peer has said that these are closed for good: our address, and its.
+    closed: Vec<(IpAddr, SocketAddr)>,
+    unproved: Allowance,
+}
+
+impl Default for JoinPlan {
+    fn default() -> Self {
+        JoinPlan {
+            wanted: false,
+            retry_at: None,
+            lost: 0,
+            closed: Vec::new(),
+            unproved: Allowance::new(UNPROVED_SYNS, UNPROVED_SYN_INTERVAL),
+        }
+    }
 }
 
 impl JoinPlan {
@@ -63,6 +85,38 @@ impl JoinPlan {
         self.lost = 0;
     }
 
+    /// The peer has closed the path between these addresses for good.
+    #[cold]
+    pub(crate) fn close_path(&mut self, local: IpAddr, remote: SocketAddr) {
+        if self.closed.len() < MOST_CLOSED_PATHS && !self.closed.contains(&(local, remote)) {
+            self.closed.push((local, remote));
+        }
+    }
+
+    /// The peer has removed these addresses: what was said of them counts no more.
+    pub(crate) fn forget_closed(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
+        self.closed.retain(|(_, remote)| !is_removed(*remote));
+    }
+
+    fn is_closed(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.closed.contains(&(local, remote))
+    }
+
+    /// Whether one more join may go to an address that only the peer's word stands for. Otherwise it is tried later.
+    pub(crate) fn may_ask_unproved(&mut self, now: Instant) -> bool {
+        let may = self.unproved.take(now);
+        if !may {
+            let next = self.unproved.next(now);
+            self.retry_at = Some(self.retry_at.map_or(next, |at| at.min(next)));
+        }
+        may
+    }
+
+    /// A join to such an address has repeated its SYN so many times.
+    pub(crate) fn charge_unproved(&mut self, repeated: u32) {
+        self.unproved.charge(repeated);
+    }
+
     /// When joins are tried again.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<Instant> {
@@ -90,6 +144,7 @@ impl Subflow {
 /// `closed_initial`: no join may go to the peer's initial address. `join_initial`: if the peer has announced no other address,
 /// our further addresses may join its initial one.
 pub(crate) fn wanted(
+    plan: &JoinPlan,
     manager: PathManager,
     addresses: &AddressBook,
     subflows: &SubflowTable,
@@ -98,7 +153,7 @@ pub(crate) fn wanted(
 ) -> Vec<(SocketAddr, SocketAddr)> {
     let living = || subflows.iter().filter(|s| !s.has_ended());
     let initial = addresses.remote().first().copied();
-    let joinable = |remote: &&(AddressId, SocketAddr)| !(closed_initial && Some(**remote) == initial);
+    let joinable = |remote: &&RemoteAddress| !(closed_initial && Some(**remote) == initial);
     let mut joins = Vec::new();
     match manager {
         PathManager::Default => {
@@ -107,11 +162,11 @@ pub(crate) fn wanted(
             // Each address pairs with one of its own family.
             for (i, (_, local, _)) in addresses.local().iter().enumerate() {
                 let place = addresses.local()[..i].iter().filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
-                let of_family = |r: &&(AddressId, SocketAddr)| r.1.is_ipv4() == local.is_ipv4();
+                let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
                 let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
                 let only_initial = addresses.remote().len() == 1 && join_initial;
                 let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
-                let Some((_, remote)) = announced.or(alone) else { continue };
+                let Some(RemoteAddress { address: remote, .. }) = announced.or(alone) else { continue };
                 let used = living().any(|s| s.tcp.local.ip() == *local);
                 if !used && local.is_ipv4() == remote.is_ipv4() {
                     joins.push((SocketAddr::new(*local, 0), *remote));
@@ -123,7 +178,7 @@ pub(crate) fn wanted(
                 living().any(|s| s.tcp.local.ip() == local && s.tcp.remote == remote)
             };
             for (_, local, _) in addresses.local() {
-                for (_, remote) in addresses.remote().iter().filter(joinable) {
+                for RemoteAddress { address: remote, .. } in addresses.remote().iter().filter(joinable) {
                     if local.is_ipv4() == remote.is_ipv4() && !exists(*local, *remote) {
                         joins.push((SocketAddr::new(*local, 0), *remote));
                     }
@@ -132,12 +187,16 @@ pub(crate) fn wanted(
         }
         PathManager::NDiffPorts(n) => {
             let first = subflows.iter().next().map(|s| s.tcp.local.ip());
-            if let (Some(local), Some((_, remote))) = (first, initial.as_ref().filter(|r| joinable(r))) {
+            if let (Some(local), Some(remote)) = (first, initial.as_ref().filter(|r| joinable(r))) {
                 for _ in living().count()..usize::from(n) {
-                    joins.push((SocketAddr::new(local, 0), *remote));
+                    joins.push((SocketAddr::new(local, 0), remote.address));
                 }
             }
         }
     }
+    //= RFC 8684 §3.6: "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to
+    //= re-establish a subflow for this connection over this path"
+    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
+    joins.retain(|(local, remote)| !plan.is_closed(local.ip(), *remote));
     joins
 }

@@ -17,7 +17,7 @@ use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
-/// The segment size of a peer that names none (RFC 9293 §3.7.1).
+/// The segment size of a peer that names none (RFC 9293 §3.7.1), or less.
 const DEFAULT_MSS: u32 = 536;
 
 /// When a SYN goes out again that was answered for an earlier connection: after the reset of that one, once.
@@ -155,6 +155,11 @@ impl Tcp {
         tcp
     }
 
+    /// The SYN/ACK is out already. Once is chance: the window is what it would have been.
+    pub(crate) fn has_answered(&mut self) {
+        (self.opening.syn_due, self.opening.retransmissions) = (false, 1);
+    }
+
     /// Takes the options of the peer's SYN.
     pub(super) fn negotiate(&mut self, syn: &Segment) {
         let o = &syn.options;
@@ -164,7 +169,9 @@ impl Tcp {
         //= RFC 9293 §3.7.1: "If an MSS Option is not received at connection setup, TCP implementations MUST assume a
         //= default send MSS of 536 (576 - 40) for IPv4"
         //= tests: handshake::a_peer_that_names_no_segment_size_gets_536_bytes
-        self.agreed.peer_mss = u32::from(o.mss.unwrap_or(DEFAULT_MSS as u16)).max(64);
+        // A smaller one is not believed: every host takes IP packets of 576 bytes (RFC 791 §3.1), and a peer could make us send mostly
+        // headers (CVE-2019-11479).
+        self.agreed.peer_mss = u32::from(o.mss.unwrap_or(0)).max(DEFAULT_MSS);
         self.agreed.sack = o.sack_permitted && self.config.recovery != LossRecovery::NewReno;
         self.agreed.timestamps = o.timestamps.is_some() && self.config.timestamps;
         if let Some(t) = o.timestamps {

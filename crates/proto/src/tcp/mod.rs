@@ -19,15 +19,18 @@ mod recovery;
 mod reduction;
 mod rtt;
 mod segment;
+mod time_wait;
 mod timers;
 mod transmit;
 mod undo;
 
+pub(crate) use ack::timestamp;
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
 pub(crate) use lent::{Lent, SMALL, collect, copied};
 pub use path_mtu::PacketTooBigVerdict;
 pub(crate) use receive::{Arrival, exceeds_memory, memory_limit, memory_of};
 pub(crate) use segment::Input;
+pub(crate) use time_wait::{TimeWait, Waited};
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};

@@ -62,23 +62,6 @@ impl Tcp {
         }
     }
 
-    /// Whether this SYN opens a new connection where this one only waits for old segments: its numbers or its timestamps are newer
-    /// (RFC 6191).
-    pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
-        if self.state != State::TimeWait || syn.flags.intersects(Flags::ACK | Flags::RST | Flags::FIN) {
-            return false;
-        }
-        let next = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
-        let ahead = syn.seq.wrapping_sub(next) as i32;
-        match syn.options.timestamps.filter(|_| self.agreed.timestamps) {
-            Some(t) => match t.value.wrapping_sub(self.receiver.clock.recent) as i32 {
-                0 => ahead > 0,
-                newer => newer > 0,
-            },
-            None => ahead > 0,
-        }
-    }
-
     /// A reset with the exact number that RFC 5961 §3.2 asks for.
     pub(crate) fn is_reset_by(&self, segment: &Segment) -> bool {
         segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)

@@ -19,7 +19,7 @@ pub(super) enum RetransmitTimer {
 /// The longest that a peer may delay an acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// TIME_WAIT ends after this many times its length, however often the peer repeats its FIN.
-const TIME_WAITS: u64 = 5;
+pub(super) const TIME_WAITS: u64 = 5;
 
 /// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
 const LEAST_SILENCE: Duration = Duration::from_secs(100);

@@ -4,7 +4,7 @@ use crate::pair::*;
 use core::net::IpAddr;
 use pathweave_proto::config::{ConnectionConfig, PathManager};
 use pathweave_proto::connection::PathMeta;
-use pathweave_wire::mptcp::{AddressId, CapableContent, Key, MpJoin, MptcpOption};
+use pathweave_wire::mptcp::{AddressId, AddressIds, CapableContent, Key, MpJoin, MptcpOption};
 use pathweave_wire::{Segment, crypto};
 use std::collections::BTreeSet;
 
@@ -158,7 +158,10 @@ fn addresses_that_nobody_else_has_are_ignored_without_an_echo() {
     pair.write(Client, 1000);
     pair.run_for(secs(1));
     let own = pair.driver.io.paths[0].addresses[0].to_string();
-    for address in ["127.0.0.1", "224.0.0.5", "0.0.0.0", "::1", "ff02::1", "::", own.as_str()] {
+    let nobody =
+        ["127.0.0.1", "224.0.0.5", "0.0.0.0", "0.1.2.3", "255.255.255.255", "240.0.0.1", "::1", "ff02::1", "::"];
+    let on_its_link = ["169.254.169.254", "fe80::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", own.as_str()];
+    for address in nobody.into_iter().chain(on_its_link) {
         let forged = announce(&pair, 5, address.parse().expect("an address"));
         let sent = pair.driver.io.log.len();
         pair.inject(Client, forged);
@@ -169,6 +172,79 @@ fn addresses_that_nobody_else_has_are_ignored_without_an_echo() {
     let forged = announce(&pair, 5, "10.9.9.9".parse().expect("an address"));
     pair.inject(Client, forged);
     assert!(pair.sent(Client).next_back().is_some_and(echo));
+}
+
+/// As Linux's `add_addr_accepted`: what is beyond it is echoed, and not used.
+#[test]
+fn so_many_announced_addresses_are_used_as_the_settings_say() {
+    for accepted in [0, 2] {
+        let limited = ConnectionConfig {
+            accepted_addresses: accepted,
+            path_manager: PathManager::FullMesh,
+            ..config_by_announcement()
+        };
+        let mut pair = Pair::new(&[10, 20, 30, 40], limited);
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(30));
+        assert_eq!(pair.sent(Client).filter(|p| echo(p)).count(), 3);
+        assert_eq!((pair.usable(Client), pair.usable(Server)), (1 + usize::from(accepted), 1 + usize::from(accepted)));
+    }
+}
+
+/// Bad-input row 27: a server that announces and removes one address after the other, none of them its own.
+#[test]
+fn a_peer_cannot_have_syns_sent_wherever_and_as_often_as_it_likes() {
+    let mesh = ConnectionConfig { path_manager: PathManager::FullMesh, ..config_by_announcement() };
+    let mut pair = Pair::new(&[10], mesh);
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let victim = |n: u32| IpAddr::from([172, 16, (n >> 8) as u8, n as u8]);
+    let local = pair.driver.io.paths[0].addresses[0];
+    pair.add_dark_addresses(local, (0..6000).map(victim));
+    let start = pair.now;
+    let mut n = 0;
+    while pair.now.since(start) < secs(600) {
+        let id = 1 + (n % 200) as u8;
+        let forged = announce(&pair, id, victim(n));
+        pair.inject(Client, forged);
+        pair.run_for(ms(50));
+        // Each stays for half a second.
+        if let Some(old) = n.checked_sub(10) {
+            let mut removal = pair.forge(Server, 0);
+            let ids = AddressIds::one(AddressId(1 + (old % 200) as u8));
+            removal.options.mptcp.push(MptcpOption::RemoveAddress { ids });
+            pair.inject(Client, removal);
+        }
+        pair.run_for(ms(50));
+        n += 1;
+    }
+    let syns = |from: u64| pair.sent(Client).filter(|p| p.path > 0 && p.is_syn() && p.at >= start + secs(from)).count();
+    let hosts: BTreeSet<_> = pair.sent(Client).filter(|p| p.path > 0).map(|p| p.path).collect();
+    // Eight addresses, and one in 10 s; 128 SYNs, one in 8 s, and the repetitions of those that were under way when they ran out.
+    assert!(hosts.len() <= 8 + 60, "{} hosts", hosts.len());
+    assert!(syns(0) <= 128 + 7 * 7 + 75, "{} SYNs", syns(0));
+    assert!(syns(300) <= 38 + 7, "{} SYNs in the last five minutes", syns(300));
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 11_000, secs(1));
+}
+
+/// One address at which nobody answers, for an hour; then somebody does, and it is joined.
+#[test]
+fn an_announced_address_that_stays_dark_is_asked_less_and_less_but_for_ever() {
+    let mut pair = Pair::new(&[10, 20], config_by_announcement());
+    pair.kill(1);
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(100));
+    let in_first = pair.sent(Client).filter(|p| p.path == 1 && p.is_syn()).count();
+    assert!((90..=110).contains(&in_first), "{in_first} SYNs");
+    pair.run_for(secs(3500));
+    let in_all = pair.sent(Client).filter(|p| p.path == 1 && p.is_syn()).count();
+    assert!(in_all <= 128 + 7 + 450, "{in_all} SYNs in an hour");
+    pair.revive(1);
+    pair.run_until("the second path is joined", secs(70), |p| p.usable(Client) == 2);
 }
 
 /// Bad-input row 27: "flood": 32 a second are taken, and as many are remembered.

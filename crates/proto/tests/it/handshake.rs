@@ -227,18 +227,22 @@ fn a_server_that_gives_a_handshake_up_resets_it() {
 
 #[test]
 fn a_peer_that_names_no_segment_size_gets_536_bytes() {
-    let mut pair = Pair::new(&[10], tcp_config());
-    pair.script(|p| {
-        if p.from == Server {
-            p.segment.options.mss = None;
-        }
-        Fate::Pass
-    });
-    pair.connect();
-    pair.write(Client, 20_000);
-    pair.run_until_received(Server, 20_000, secs(2));
-    // Options count: RFC 9293 §3.7.1.
-    assert_eq!(pair.data(Client).map(|p| p.len() + p.segment.options.wire_len() as u32).max(), Some(536));
+    // Nor does one get less that names less than every host takes.
+    for named in [None, Some(0), Some(1), Some(48), Some(535)] {
+        let mut pair = Pair::new(&[10], tcp_config());
+        pair.script(move |p| {
+            if p.from == Server {
+                p.segment.options.mss = named.filter(|_| p.segment.flags.contains(Flags::SYN));
+            }
+            Fate::Pass
+        });
+        pair.connect();
+        pair.write(Client, 20_000);
+        pair.run_until_received(Server, 20_000, secs(2));
+        // Options count: RFC 9293 §3.7.1.
+        let largest = pair.data(Client).map(|p| p.len() + p.segment.options.wire_len() as u32).max();
+        assert_eq!(largest, Some(536), "{named:?}");
+    }
 }
 
 /// A segment from before the window, such as a keep-alive probe, completes no handshake: its options were not taken either.

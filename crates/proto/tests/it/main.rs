@@ -44,6 +44,7 @@ mod set_scheduler;
 mod settings;
 mod strangers;
 mod super_segments;
+mod syn_cookies;
 mod time_wait;
 mod window_updates;
 mod zero_window;

@@ -2,6 +2,50 @@
 
 use crate::pair::*;
 use pathweave_proto::config::TcpConfig;
+use pathweave_wire::Flags;
+use pathweave_wire::mptcp::{MptcpOption, ResetReason};
+
+/// "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to re-establish a subflow
+/// for this connection over this path" (RFC 8684 §3.6).
+#[test]
+fn a_path_that_was_closed_for_good_is_not_joined_again() {
+    for (transient, joins) in [(true, 1), (false, 0)] {
+        let mut pair = Pair::new(&[10, 20, 30], config());
+        pair.connect_with_subflows(3);
+        let mut reset = pair.forge(Server, 1);
+        reset.flags = Flags::RST | Flags::ACK;
+        reset.options.dss = None;
+        reset.options.mptcp.push(MptcpOption::Reset { transient, reason: ResetReason::Prohibited });
+        pair.clear_log();
+        pair.inject(Client, reset);
+        pair.run_for(secs(60));
+        assert_eq!(pair.sent(Client).filter(|p| p.path == 1 && p.is_syn()).count(), joins, "transient: {transient}");
+        assert_eq!(pair.usable(Client), 2 + joins);
+        pair.write(Client, 100_000);
+        pair.run_until_received(Server, 100_001, secs(2));
+    }
+}
+
+/// The same of a join that is refused.
+#[test]
+fn a_join_that_was_refused_for_good_is_not_tried_again() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.script(|p| {
+        for option in &mut p.segment.options.mptcp {
+            if let MptcpOption::Reset { transient, .. } = option {
+                *transient = false;
+            }
+        }
+        Fate::Pass
+    });
+    pair.listen(pathweave_proto::config::ConnectionConfig { max_subflows: 1, ..config() });
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(60));
+    assert_eq!(pair.sent(Client).filter(|p| p.path == 1 && p.is_syn()).count(), 1);
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 2000, secs(1));
+}
 
 /// "and SHOULD be sent in an <RST> segment" (RFC 7323 §3.2).
 #[test]

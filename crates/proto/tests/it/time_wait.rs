@@ -3,7 +3,10 @@
 use crate::pair::*;
 use core::net::SocketAddr;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
-use pathweave_wire::{Flags, Segment};
+use pathweave_proto::{ConnectError, Endpoint, Secrets};
+use pathweave_units::Instant;
+use pathweave_units::random::Random;
+use pathweave_wire::{Ecn, Flags, Segment, Timestamps};
 
 /// The client waits for old segments, the server is gone; the client's last acknowledgement.
 fn waiting(config: ConnectionConfig) -> Pair {
@@ -92,4 +95,81 @@ fn a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not() {
         let back: SocketAddr = answer.segment.dst;
         assert_eq!(back, new.src);
     }
+}
+
+/// A server that has closed first, so that it waits, and the last segment of its client, which has no stack: a FIN.
+fn close_at_server(server: &mut Endpoint, now: Instant, port: u16) -> Segment {
+    let answers = |server: &mut Endpoint| -> Vec<Segment> {
+        core::iter::from_fn(|| server.poll_transmit(now, 1)).map(|t| t.segment).collect()
+    };
+    let mut segment = Segment::new(SocketAddr::from(([10, 0, 0, 1], port)), SocketAddr::from(([10, 0, 0, 2], 80)));
+    (segment.flags, segment.seq, segment.window) = (Flags::SYN, 1000, 65_535);
+    segment.options.timestamps = Some(Timestamps { value: 50, echo: 0 });
+    server.handle_segment(now, Ecn::NotEct, &segment);
+    let answer = answers(server).pop().expect("a SYN/ACK");
+    (segment.flags, segment.seq, segment.ack) = (Flags::ACK, 1001, answer.seq.wrapping_add(1));
+    segment.options.timestamps = answer.options.timestamps.map(|t| Timestamps { value: 50, echo: t.value });
+    server.handle_segment(now, Ecn::NotEct, &segment);
+    let handle = server.poll_accept().expect("it is open").connection;
+    server.close(now, handle).expect("it lives");
+    assert!(answers(server).iter().any(|s| s.flags.contains(Flags::FIN)));
+    (segment.flags, segment.ack) = (Flags::ACK | Flags::FIN, segment.ack.wrapping_add(1));
+    server.handle_segment(now, Ecn::NotEct, &segment);
+    answers(server);
+    while let Some((handle, _)) = server.poll_event() {
+        while server.read(now, handle, u64::MAX).is_ok() {}
+    }
+    answers(server);
+    segment
+}
+
+/// Of more than a thousand connections that wait, the older ones are records: a FIN is answered, a reset and a new SYN end them, an old SYN
+/// does not, and their time ends.
+#[test]
+fn records_do_what_connections_do() {
+    let mut server = Endpoint::new(Secrets::reproducible(Random::substream(1, "server")));
+    server.listen_and_accept(SocketAddr::from(([10, 0, 0, 2], 80)), tcp_config(), &[]).expect("nobody listens");
+    let now = Instant::ZERO + secs(5);
+    let last: Vec<Segment> = (1..=1100).map(|port| close_at_server(&mut server, now, port)).collect();
+    assert_eq!(server.connections(), 1024, "the newest are kept whole");
+    assert!(server.footprint() > 1024 + 76);
+    let later = now + secs(30);
+    server.handle_timeout(later);
+    let ask = |server: &mut Endpoint, change: &dyn Fn(&mut Segment)| {
+        let mut segment = last[3].clone();
+        change(&mut segment);
+        server.handle_segment(later, Ecn::NotEct, &segment);
+        core::iter::from_fn(|| server.poll_transmit(later, 1)).map(|t| t.segment).collect::<Vec<_>>()
+    };
+    let numbers = |s: &Segment| (s.flags, s.seq, s.ack, s.options.timestamps.map(|t| t.echo));
+    let answer = (Flags::ACK, last[3].ack, 1002, Some(50));
+    assert_eq!(ask(&mut server, &|_| {}).iter().map(numbers).collect::<Vec<_>>(), [answer], "the FIN again");
+    assert!(ask(&mut server, &|_| {}).is_empty(), "twice in half a second");
+    let rst = |s: &mut Segment| s.flags = Flags::RST;
+    assert!(ask(&mut server, &|s| (s.flags, s.seq) = (Flags::RST, s.seq.wrapping_add(700))).is_empty());
+    let old_syn = |s: &mut Segment| (s.flags, s.seq) = (Flags::SYN, 1000);
+    assert!(ask(&mut server, &old_syn).iter().all(|s| !s.flags.contains(Flags::SYN)));
+    let connecting = server.connect(later, last[3].dst, last[3].src, tcp_config(), &[]);
+    assert_eq!(connecting, Err(ConnectError::AddressInUse));
+    // The 30 s that have gone are not counted where the FIN has come again.
+    server.handle_timeout(now + secs(61));
+    while server.poll_transmit(now + secs(61), 1).is_some() {}
+    assert_eq!(server.connections(), 0);
+    assert!(server.connect(now + secs(61), last[4].dst, last[4].src, tcp_config(), &[]).is_ok(), "its time is over");
+    let still = server.connect(now + secs(61), last[3].dst, last[3].src, tcp_config(), &[]);
+    assert_eq!(still, Err(ConnectError::AddressInUse));
+    let new_syn = |s: &mut Segment| {
+        (s.flags, s.seq) = (Flags::SYN, 70_000);
+        s.options.timestamps = Some(Timestamps { value: 90_000, echo: 0 });
+    };
+    let opened = ask(&mut server, &new_syn);
+    assert!(opened.iter().any(|s| s.flags.contains(Flags::SYN | Flags::ACK)), "{opened:?}");
+    let mut server = Endpoint::new(Secrets::reproducible(Random::substream(1, "server")));
+    server.listen_and_accept(SocketAddr::from(([10, 0, 0, 2], 80)), tcp_config(), &[]).expect("nobody listens");
+    let last: Vec<Segment> = (1..=1100).map(|port| close_at_server(&mut server, now, port)).collect();
+    let mut reset = last[3].clone();
+    rst(&mut reset);
+    reset.seq = reset.seq.wrapping_add(1);
+    server.handle_segment(later, Ecn::NotEct, &reset);
+    assert!(server.connect(later, last[3].dst, last[3].src, tcp_config(), &[]).is_ok(), "the reset ended it");
 }

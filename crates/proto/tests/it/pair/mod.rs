@@ -151,6 +151,15 @@ impl Pair {
         self.run_until("all subflows are up", secs(30), |p| p.usable(Client) == n && p.usable(Server) == n);
     }
 
+    /// Further addresses at which nobody answers can be reached from this address of the client.
+    pub(crate) fn add_dark_addresses(&mut self, local: IpAddr, remotes: impl IntoIterator<Item = IpAddr>) {
+        let dark = |remote| Path { addresses: [local, remote], delay: ms(10), up: false, narrow: None };
+        self.driver.io.paths.extend(remotes.into_iter().map(dark));
+        self.driver.io.isns.resize(self.driver.io.paths.len(), [0; 2]);
+        let routes: Vec<_> = self.driver.io.paths.iter().map(|p| (p.addresses[0], p.addresses[1])).collect();
+        self.driver.endpoints[0].set_routes(routes);
+    }
+
     pub(crate) fn connection(&self, side: Side) -> Option<&Connection> {
         self.driver.endpoints[side as usize].connection(self.driver.applications.apps[side as usize].handle?)
     }

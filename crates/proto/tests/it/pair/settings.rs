@@ -31,6 +31,7 @@ pub(crate) fn config() -> ConnectionConfig {
         checksum: false,
         close_timeout: secs(60),
         max_subflows: 8,
+        accepted_addresses: 8,
     }
 }
 

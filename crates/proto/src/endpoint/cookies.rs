@@ -1,0 +1,187 @@
+//! SYN cookies: what is answered without being remembered, while as many handshakes wait as may (RFC 4987 §3.6).
+//!
+//! All that has to be known of a handshake is in its SYN/ACK, and comes back with the third segment: the sequence number holds when
+//! it was sent, the peer's segment size and a keyed hash of addresses and numbers; the timestamp's last bits hold the other options of TCP.
+//! Without timestamps the connection does without them, as in Linux. The key of Multipath TCP is a keyed hash too, so that the one that
+//! comes back can be verified (RFC 8684 §3.1; Linux takes whatever key comes back for its own).
+
+use super::listener::Policy;
+use super::secrets::Secrets;
+use super::slots::Origin as SlotOrigin;
+use super::{Endpoint, ListenerHandle};
+use crate::config::ConnectionConfig;
+use crate::connection::{Connection, echoed_keys, names_capable, offer};
+use crate::parameter::ParameterError;
+use crate::paths::addresses;
+use crate::paths::joins::NewSubflow;
+use crate::tcp::{Origin, timestamp};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::{CapableContent, Key, MpCapable, MptcpOption};
+use pathweave_wire::{Ecn, Flags, Segment, Timestamps, crypto};
+
+/// A cookie counts in the period in which it was made and in the next one.
+const PERIOD: Duration = Duration::from_secs(64);
+/// Peers' segment sizes that a cookie can hold: the largest that is not above the peer's own.
+const SEGMENT_SIZES: [u16; 4] = [536, 1220, 1440, 1460];
+/// Bits of a cookie: those of the hash, of the segment size above them, of the period above these.
+const HASH_BITS: u32 = 25;
+const SIZE_BITS: u32 = 2;
+/// Bits of a timestamp: the window's scale, with this value for none, then SACK and ECN.
+const SCALE_MASK: u32 = 15;
+const SACK: u32 = 16;
+const ECN: u32 = 32;
+const OPTIONS_MASK: u32 = 63;
+
+/// When a cookie was sent last: no segment can bring one back much later.
+#[derive(Debug, Default)]
+pub(super) struct Cookies {
+    sent_at: Option<Instant>,
+}
+
+/// What a handshake that nobody remembers is made of.
+struct Cookie {
+    /// The peer's first sequence number, and when its SYN came, in periods.
+    peer_isn: u32,
+    period: u64,
+    /// The place in [`SEGMENT_SIZES`].
+    size: u32,
+}
+
+impl Cookie {
+    /// Our first sequence number, and our key of Multipath TCP.
+    fn numbers(&self, secrets: &Secrets, like: &Segment) -> (u32, Key) {
+        let Cookie { peer_isn, period, size } = *self;
+        let of = [peer_isn, period as u32, size];
+        let [hash, high, low, _] = crypto::keyed_numbers(&secrets.cookie_key(), like.dst, like.src, &of);
+        let places = (period as u32) << (HASH_BITS + SIZE_BITS) | size << HASH_BITS;
+        (places | hash & ((1 << HASH_BITS) - 1), Key(u64::from(high) << 32 | u64::from(low)))
+    }
+}
+
+fn period(now: Instant) -> u64 {
+    now.as_nanos() / PERIOD.as_nanos()
+}
+
+/// The options of a SYN as the last bits of a timestamp.
+fn option_bits(syn: &Segment) -> u32 {
+    let scale = syn.options.window_scale.map_or(SCALE_MASK, |shift| u32::from(shift.min(14)));
+    let sack = if syn.options.sack_permitted { SACK } else { 0 };
+    let ecn = if syn.flags.contains(Flags::ECE | Flags::CWR) { ECN } else { 0 };
+    scale | sack | ecn
+}
+
+/// The SYN that a third segment stands for, as far as it can be known. `None`: it holds no cookie of ours, or comes too late.
+fn syn_of(now: Instant, secrets: &Secrets, segment: &Segment) -> Option<(Segment, Key)> {
+    let (isn, peer_isn) = (segment.ack.wrapping_sub(1), segment.seq.wrapping_sub(1));
+    let size = isn >> HASH_BITS & ((1 << SIZE_BITS) - 1);
+    let newest = period(now);
+    let made = |period: u64| Cookie { peer_isn, period, size }.numbers(secrets, segment);
+    let (_, key) =
+        [Some(newest), newest.checked_sub(1)].into_iter().flatten().map(made).find(|(own, _)| *own == isn)?;
+    let mut syn = Segment::new(segment.src, segment.dst);
+    (syn.flags, syn.seq, syn.window) = (Flags::SYN, peer_isn, segment.window);
+    syn.options.mss = Some(SEGMENT_SIZES[size as usize]);
+    if let Some(Timestamps { value, echo }) = segment.options.timestamps {
+        syn.options.timestamps = Some(Timestamps { value, echo: 0 });
+        let bits = echo & OPTIONS_MASK;
+        syn.options.window_scale = Some(bits & SCALE_MASK).filter(|scale| *scale <= 14).map(|scale| scale as u8);
+        syn.options.sack_permitted = bits & SACK != 0;
+        if bits & ECN != 0 {
+            syn.flags |= Flags::ECE | Flags::CWR;
+        }
+    }
+    //= RFC 8684 §3.1: "If the server behaves in a stateless manner, it has to generate its own key in a verifiable fashion"
+    //= tests: syn_cookies::multipath_tcp_survives_a_full_table, syn_cookies::a_key_that_is_not_ours_is_plain_tcp
+    if let Some((receiver, flags)) = echoed_keys(segment)
+        && receiver == key
+    {
+        syn.options.mptcp.push(MptcpOption::Capable(MpCapable { flags, content: CapableContent::Syn }));
+    }
+    Some((syn, key))
+}
+
+impl Endpoint {
+    /// Whether a SYN is answered by a cookie: as many handshakes wait as may.
+    pub(super) fn needs_cookies(&self) -> bool {
+        self.half_open_now >= self.half_open_limit.max(1)
+    }
+
+    /// Answers a SYN, and forgets it.
+    #[cold]
+    pub(super) fn answer_with_cookie(
+        &mut self,
+        now: Instant,
+        syn: &Segment,
+        mut config: ConnectionConfig,
+        addresses: &[addresses::LocalAddress],
+    ) -> Result<(), ParameterError> {
+        let mut new = self.new_subflow(now, syn.dst, syn.src);
+        let named = syn.options.mss.unwrap_or(0);
+        let size = SEGMENT_SIZES.iter().rposition(|size| *size <= named).unwrap_or(0) as u32;
+        let cookie = Cookie { peer_isn: syn.seq, period: period(now), size };
+        let (sequence, key) = cookie.numbers(&self.secrets, syn);
+        // The last value with these bits that is not ahead of our clock.
+        let clock = timestamp(now).wrapping_add(new.origin.timestamp);
+        let behind = clock.wrapping_sub(option_bits(syn)) & OPTIONS_MASK;
+        new.origin = Origin { sequence, timestamp: new.origin.timestamp.wrapping_sub(behind) };
+        config.mptcp &= !self.by_token.contains_key(&crypto::token(key));
+        let mut connection = Connection::accept(now, config, key, new, syn, addresses)?;
+        let mut answer = Segment::default();
+        if connection.poll_transmit(now, 1, &mut answer).is_some() {
+            if answer.options.timestamps.is_none() {
+                // Nothing will bring them back.
+                (answer.options.window_scale, answer.options.sack_permitted) = (None, false);
+                answer.flags = answer.flags.without(Flags::ECE);
+            }
+            self.control.push_back(answer);
+            self.cookies.sent_at = Some(now);
+        }
+        Ok(())
+    }
+
+    /// The third segment of a handshake that was answered by a cookie opens the connection. Returns whether it needs no other answer.
+    #[cold]
+    pub(super) fn open_by_cookie(&mut self, now: Instant, ecn: Ecn, segment: &Segment) -> bool {
+        let recent = self.cookies.sent_at.is_some_and(|at| now.since(at) < PERIOD.saturating_mul(2));
+        if !recent || !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return false;
+        }
+        let Some((listener, Policy::Accept(settings))) = self.listeners.at(segment.dst) else { return false };
+        let Some((syn, key)) = syn_of(now, &self.secrets, segment) else {
+            // Data whose third segment was lost or overtaken is not reset: what is before it comes again.
+            return !segment.payload.is_empty();
+        };
+        if self.ignores_syns() || (segment.options.dss.is_some() && !names_capable(segment)) {
+            // Our key, or a place for the connection, may come with the repetition.
+            return true;
+        }
+        let settings = settings.clone();
+        self.insert_of_cookie(now, (&syn, segment.ack.wrapping_sub(1)), key, listener, *settings).is_some_and(|_| {
+            self.handle_segment(now, ecn, segment);
+            true
+        })
+    }
+
+    /// The connection that a cookie stands for, before its third segment.
+    fn insert_of_cookie(
+        &mut self,
+        now: Instant,
+        (syn, sequence): (&Segment, u32),
+        key: Key,
+        listener: ListenerHandle,
+        (mut config, addresses): (ConnectionConfig, Vec<addresses::LocalAddress>),
+    ) -> Option<u32> {
+        if offer(syn).is_some() && self.by_token.contains_key(&crypto::token(key)) {
+            return None;
+        }
+        config.mptcp &= offer(syn).is_some();
+        let new = self.new_subflow(now, syn.dst, syn.src);
+        let new = NewSubflow { origin: Origin { sequence, ..new.origin }, ..new };
+        let mut connection = Connection::accept(now, config, key, new, syn, &addresses).ok()?;
+        connection.has_answered();
+        let index = self.insert(connection, (syn.dst, syn.src));
+        self.slots[index as usize].origin = SlotOrigin::Handshake(listener);
+        self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
+        Some(index)
+    }
+}

@@ -1,0 +1,110 @@
+//! TIME-WAIT without the rest of a connection (RFC 9293 §3.6.1): the numbers that old segments and new SYNs are compared with.
+
+use super::ack::timestamp;
+use super::timers::TIME_WAITS;
+use super::{State, Tcp};
+use pathweave_units::{Duration, Instant};
+use pathweave_wire::{Flags, Segment, Timestamps};
+
+/// Two ends that take each other's acknowledgements for old ones answer each other only so often.
+const ANSWERS: Duration = Duration::from_millis(500);
+
+/// What is left of a subflow that only waits for old segments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeWait {
+    /// The next sequence numbers, ours and the peer's.
+    own: u32,
+    peer: u32,
+    /// What our timestamps are ahead of our clock, and the peer's newest.
+    timestamps: Option<(u32, u32)>,
+    length: Duration,
+    end: Instant,
+    limit: Instant,
+    answered_at: Option<Instant>,
+}
+
+/// What becomes of a segment for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Waited {
+    /// It is dropped, or answered.
+    Answer(Option<Segment>),
+    /// The peer has reset it, or opens a new connection: it is over.
+    Over { reopens: bool },
+}
+
+/// Whether a SYN is newer than all that came before: by its timestamp, or by its number (RFC 6191).
+//= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
+//= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not, time_wait::records_do_what_connections_do
+fn is_newer(syn: &Segment, next: u32, recent: Option<u32>) -> bool {
+    let ahead = syn.seq.wrapping_sub(next) as i32 > 0;
+    match syn.options.timestamps.zip(recent) {
+        Some((t, recent)) => match t.value.wrapping_sub(recent) as i32 {
+            0 => ahead,
+            newer => newer > 0,
+        },
+        None => ahead,
+    }
+}
+
+fn opens(segment: &Segment) -> bool {
+    segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST | Flags::FIN)
+}
+
+impl Tcp {
+    /// Whether this SYN opens a new connection where this one only waits for old segments.
+    pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
+        let next = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
+        let recent = self.agreed.timestamps.then_some(self.receiver.clock.recent);
+        self.state == State::TimeWait && opens(syn) && is_newer(syn, next, recent)
+    }
+
+    /// What has to be remembered of it, where it only waits for old segments.
+    pub(crate) fn time_wait(&self) -> Option<TimeWait> {
+        let end = self.timers.time_wait_end.filter(|_| self.state == State::TimeWait)?;
+        Some(TimeWait {
+            own: self.opening.isn.wrapping_add(self.send.nxt as u32),
+            peer: self.opening.peer_isn.wrapping_add(self.receiver.next() as u32),
+            timestamps: self.agreed.timestamps.then_some((self.opening.timestamp_offset, self.receiver.clock.recent)),
+            length: self.config.time_wait,
+            end,
+            limit: self.timers.time_wait_limit.unwrap_or(end + self.config.time_wait.saturating_mul(TIME_WAITS)),
+            answered_at: None,
+        })
+    }
+}
+
+impl TimeWait {
+    /// When it is over, unless something comes.
+    pub(crate) fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Takes a segment between its addresses (RFC 9293 §3.10.7.4).
+    pub(crate) fn take(&mut self, now: Instant, segment: &Segment) -> Waited {
+        let recent = self.timestamps.map(|(_, recent)| recent);
+        if opens(segment) && is_newer(segment, self.peer, recent) {
+            return Waited::Over { reopens: true };
+        }
+        if segment.flags.contains(Flags::RST) {
+            return if segment.seq == self.peer { Waited::Over { reopens: false } } else { Waited::Answer(None) };
+        }
+        let repeats_fin = segment.flags.contains(Flags::FIN)
+            && segment.seq.wrapping_add(segment.sequence_len()) == self.peer
+            && !segment.flags.contains(Flags::SYN);
+        if repeats_fin {
+            self.end = (now + self.length).min(self.limit);
+            if let (Some((_, recent)), Some(t)) = (&mut self.timestamps, segment.options.timestamps) {
+                *recent = t.value;
+            }
+        }
+        if self.answered_at.is_some_and(|at| now.since(at) < ANSWERS) {
+            return Waited::Answer(None);
+        }
+        self.answered_at = Some(now);
+        let mut answer = Segment::new(segment.dst, segment.src);
+        (answer.flags, answer.seq, answer.ack) = (Flags::ACK, self.own, self.peer);
+        answer.options.timestamps =
+            self.timestamps.map(|(offset, echo)| Timestamps { value: timestamp(now).wrapping_add(offset), echo });
+        Waited::Answer(Some(answer))
+    }
+}
