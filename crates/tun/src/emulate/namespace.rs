@@ -4,7 +4,7 @@ use crate::{Device, ip};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -38,6 +38,12 @@ pub struct PathEnds {
 pub fn addresses(path: usize) -> (Ipv4Addr, Ipv4Addr) {
     let number = path as u8 + 1;
     (Ipv4Addr::new(10, 0, number, 1), Ipv4Addr::new(10, 0, number, 2))
+}
+
+/// The same of IPv6: fd00:0:0:P::1 and fd00:0:0:P::2. An engine has the addresses that end with 5 and 6, or 9 and a.
+fn addresses_of_ipv6(path: usize) -> (Ipv6Addr, Ipv6Addr) {
+    let address = |end| Ipv6Addr::new(0xfd00, 0, 0, path as u16 + 1, 0, 0, 0, end);
+    (address(1), address(2))
 }
 
 /// A network namespace of its own: a thread that lives in it, and what that starts there.
@@ -103,8 +109,11 @@ fn enter(side: Side, paths: &[PathEnds], mtu: u16) -> io::Result<Vec<Device>> {
         "net.ipv4.ip_forward=1",
         "net.ipv4.conf.all.rp_filter=0",
         "net.ipv4.conf.default.rp_filter=0",
-        // Nothing leaves by itself on the emulated paths.
-        "net.ipv6.conf.default.disable_ipv6=1",
+        "net.ipv6.conf.all.disable_ipv6=0",
+        "net.ipv6.conf.default.disable_ipv6=0",
+        "net.ipv6.conf.all.forwarding=1",
+        // Nothing leaves by itself on the emulated paths: no device has an address of its own making.
+        "net.ipv6.conf.default.addr_gen_mode=1",
     ] {
         sysctl(setting)?;
     }
@@ -127,17 +136,31 @@ fn enter(side: Side, paths: &[PathEnds], mtu: u16) -> io::Result<Vec<Device>> {
 fn set_up(side: Side, path: usize, ends: &PathEnds) -> io::Result<()> {
     let PathEnds { device, backup } = ends;
     let (client, server) = addresses(path);
-    let own = if side == Side::Client { client } else { server };
+    let (client_v6, server_v6) = addresses_of_ipv6(path);
+    let (own, own_v6) = if side == Side::Client { (client, client_v6) } else { (server, server_v6) };
+    ip(&format!("link set {device} multicast off"))?;
     ip(&format!("address add {own}/24 dev {device}"))?;
+    // A kernel without IPv6 still has the other.
+    let has_ipv6 = std::fs::exists("/proc/sys/net/ipv6")?;
+    if has_ipv6 {
+        ip(&format!("address add {own_v6}/64 dev {device} nodad"))?;
+    }
     if side == Side::Server {
         return Ok(());
     }
     let [a, b, c, _] = client.octets();
     let table = 100 + path;
     ip(&format!("route add default dev {device} table {table}"))?;
-    ip(&format!("rule add from {a}.{b}.{c}.0/29 lookup {table}"))?;
-    // To the engine behind the client, whichever path its packets have taken.
+    ip(&format!("rule add from {a}.{b}.{c}.0/29 lookup {table} priority 20"))?;
+    // To the engine behind the client, whichever path its packets have taken: before the rule above, which also holds for what the
+    // server sends from its address of this path.
     ip(&format!("rule add to {a}.{b}.{c}.4/30 lookup main priority 10"))?;
+    if has_ipv6 {
+        let network = format!("fd00:0:0:{}::", path + 1);
+        ip(&format!("-6 route add default dev {device} table {table}"))?;
+        ip(&format!("-6 rule add from {network}/125 lookup {table} priority 20"))?;
+        ip(&format!("-6 rule add to {network}4/126 lookup main priority 10"))?;
+    }
     if path > 0 && std::fs::exists("/proc/sys/net/mptcp")? {
         let backup = if *backup { " backup" } else { "" };
         ip(&format!("mptcp endpoint add {client} dev {device} subflow{backup}"))?;
