@@ -157,16 +157,17 @@ pub(crate) fn wanted(
     let mut joins = Vec::new();
     match manager {
         PathManager::Default => {
-            // One subflow from each local address: to the announced address of the same number, or to the initial one
-            // where the peer has announced none.
-            // Each address pairs with one of its own family.
+            // One subflow from each local address: to the address of the same number, or to the initial one where the peer has
+            // announced none. Numbers count the addresses of each family by themselves.
             for (i, (_, local, _)) in addresses.local().iter().enumerate() {
                 let place = addresses.local()[..i].iter().filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
                 let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
-                let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
-                let only_initial = addresses.remote().len() == 1 && join_initial;
-                let alone = initial.as_ref().filter(|r| only_initial && joinable(r));
-                let Some(RemoteAddress { address: remote, .. }) = announced.or(alone) else { continue };
+                let announced = addresses.remote().iter().filter(of_family).nth(place);
+                let only_initial = addresses.remote().iter().filter(of_family).count() == 1 && join_initial;
+                let alone = initial.as_ref().filter(|_| only_initial);
+                let Some(RemoteAddress { address: remote, .. }) = announced.or(alone).filter(joinable) else {
+                    continue;
+                };
                 let used = living().any(|s| s.tcp.local.ip() == *local);
                 if !used && local.is_ipv4() == remote.is_ipv4() {
                     joins.push((SocketAddr::new(*local, 0), *remote));

@@ -1,7 +1,7 @@
 //! ADD_ADDR: the server's further addresses (RFC 8684 §3.4.1).
 
 use crate::pair::*;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
 use pathweave_proto::connection::PathMeta;
 use pathweave_wire::mptcp::{AddressId, AddressIds, CapableContent, Key, MpJoin, MptcpOption};
@@ -36,6 +36,37 @@ fn an_announced_address_is_echoed_and_joined_whoever_sends() {
             assert_eq!(pair.received(writer.other()), 100_000);
         }
     }
+}
+
+/// A server behind a load balancer: its first address may not be joined (RFC 8684 §3.1, the flag C), and it announces its own.
+#[test]
+fn the_address_of_a_server_whose_first_may_not_be_joined_is_joined() {
+    let mut pair = Pair::new(&[10, 20], config_by_announcement());
+    pair.listen(ConnectionConfig { protect_initial_address: true, ..config_by_announcement() });
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
+}
+
+/// Announcing an address of one family says nothing of the other: those of the first one's family join that.
+#[test]
+fn with_announcements_of_ipv6_only_an_address_of_ipv4_joins_the_first_one() {
+    let mut pair = Pair::mixed(&[10, 20, 30], config());
+    let [first, second, third] = [0, 1, 2].map(|i| pair.driver.io.paths[i].addresses);
+    pair.driver.endpoints[0].set_routes([(first[0], first[1]), (second[0], second[1]), (third[0], first[1])]);
+    let mut servers = pair.local_addresses(Server);
+    servers.truncate(2);
+    let listener = pair.listener.take().expect("it listens");
+    pair.driver.endpoints[1].unlisten(listener).expect("it listens");
+    let anywhere = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT);
+    pair.driver.endpoints[1].listen_and_accept(anywhere, config(), &servers).expect("nobody listens");
+    pair.driver.io.paths[2].addresses = [third[0], first[1]];
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let joins = pair.sent(Client).filter(|p| p.is_syn() && p.has_option(|o| matches!(o, MptcpOption::Join(_))));
+    let joins: BTreeSet<_> = joins.map(|p| (p.segment.src.ip(), p.segment.dst.ip())).collect();
+    assert_eq!(joins, BTreeSet::from([(second[0], second[1]), (third[0], first[1])]));
 }
 
 #[test]

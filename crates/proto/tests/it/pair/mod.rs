@@ -81,6 +81,12 @@ impl Pair {
         Pair::with_addresses(delays, addresses, config)
     }
 
+    /// Paths of IPv4 and IPv6 in turn.
+    pub(crate) fn mixed(delays: &[u64], config: ConnectionConfig) -> Pair {
+        let addresses = |i: usize| if i.is_multiple_of(2) { [v4(i, 1), v4(i, 2)] } else { [v6(i, 1), v6(i, 2)] };
+        Pair::with_addresses(delays, addresses, config)
+    }
+
     fn with_addresses(delays: &[u64], addresses: impl Fn(usize) -> [IpAddr; 2], config: ConnectionConfig) -> Pair {
         let path = |(i, d): (usize, &u64)| Path { addresses: addresses(i), delay: ms(*d), up: true, narrow: None };
         let paths: Vec<Path> = delays.iter().enumerate().map(path).collect();
