@@ -125,6 +125,7 @@ fn totals(totals: &Totals) -> Value {
     let hex = |hash: &[u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     json!({
         "sent": totals.sent, "received": totals.received, "nanoseconds": totals.nanoseconds,
+        "longest_pause_nanoseconds": totals.longest_pause_nanoseconds,
         "sent_sha256": hex(&totals.sent_hash), "received_sha256": hex(&totals.received_hash),
     })
 }

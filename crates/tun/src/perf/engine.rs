@@ -20,6 +20,8 @@ use std::path::PathBuf;
 const HOST: usize = 0;
 /// How long the last acknowledgements may take once all data is there.
 const LONGEST_CLOSE: Duration = Duration::from_secs(5);
+/// So long it answers after the end: its last acknowledgement may be lost, and then the peer repeats what it was for.
+const AFTER_THE_END: Duration = Duration::from_millis(500);
 /// Pieces that are read with one call.
 const READ_PIECES: usize = 64;
 
@@ -256,14 +258,14 @@ pub fn client(
     let mut meter = Meter::new(now);
     let processor = Processor::now();
     let mut used = Duration::ZERO;
-    let mut ended_at = None;
+    let (mut ended_at, mut finished_at) = (None, None);
     let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
         if let Some(following) = &mut following {
             failed = following.go_on(now, driver, connection);
         }
         let endpoint = &mut driver.endpoints[HOST];
-        if meter.is_due(now) {
+        if meter.is_due(now) && ended_at.is_none() {
             meter.measure(now, endpoint, connection);
             meter.intervals.last().into_iter().for_each(&mut *on_interval);
         }
@@ -274,7 +276,8 @@ pub fn client(
             meter.measure(now, endpoint, connection);
         }
         let waits = ended_at.is_none_or(|ended| now.since(ended) < LONGEST_CLOSE);
-        !client.finished && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
+        let answers = !client.finished || now.since(*finished_at.get_or_insert(now)) < AFTER_THE_END;
+        answers && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
     })?;
     failed?;
     finish_capture(&mut driver.io)?;
@@ -433,8 +436,7 @@ pub fn server(
         if most.is_some_and(|most| driver.applications.served >= most) {
             all_served_at.get_or_insert(now);
         }
-        // The last acknowledgement may be lost: for some time the server still answers.
-        all_served_at.is_none_or(|at| now.since(at) < Duration::from_millis(500))
+        all_served_at.is_none_or(|at| now.since(at) < AFTER_THE_END)
     })?;
     finish_capture(&mut driver.io)
 }

@@ -4,7 +4,7 @@ use super::{Sink, Source};
 use pathweave_units::{Duration, Instant};
 
 /// The first bytes of a connection: what it is for, in which version.
-const MAGIC: [u8; 8] = *b"pwperf01";
+const MAGIC: [u8; 8] = *b"pwperf02";
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 const VERIFY: u8 = 4;
@@ -123,6 +123,8 @@ pub struct Totals {
     pub counted: u64,
     /// How long that time is, nanoseconds.
     pub counted_nanoseconds: u64,
+    /// The longest time between two arrivals in between, nanoseconds.
+    pub longest_pause_nanoseconds: u64,
     /// SHA-256 of all that was received; zeros without `verify`.
     pub received_hash: [u8; 32],
     /// SHA-256 of all that was sent; zeros without `verify`.
@@ -131,17 +133,24 @@ pub struct Totals {
 
 impl Totals {
     /// Their length on the wire, bytes.
-    pub const BYTES: usize = 104;
+    pub const BYTES: usize = 112;
 
     /// As the server sends them.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
-        let numbers = [self.received, self.sent, self.nanoseconds, self.counted, self.counted_nanoseconds];
+        let numbers = [
+            self.received,
+            self.sent,
+            self.nanoseconds,
+            self.counted,
+            self.counted_nanoseconds,
+            self.longest_pause_nanoseconds,
+        ];
         for (i, number) in numbers.into_iter().enumerate() {
             out[8 * i..8 * (i + 1)].copy_from_slice(&number.to_be_bytes());
         }
-        out[40..72].copy_from_slice(&self.received_hash);
-        out[72..].copy_from_slice(&self.sent_hash);
+        out[48..80].copy_from_slice(&self.received_hash);
+        out[80..].copy_from_slice(&self.sent_hash);
         out
     }
 
@@ -155,8 +164,9 @@ impl Totals {
             nanoseconds: number(2),
             counted: number(3),
             counted_nanoseconds: number(4),
-            received_hash: hash(40),
-            sent_hash: hash(72),
+            longest_pause_nanoseconds: number(5),
+            received_hash: hash(48),
+            sent_hash: hash(80),
         }
     }
 
@@ -199,6 +209,7 @@ mod tests {
             nanoseconds: 3,
             counted: 6,
             counted_nanoseconds: 7,
+            longest_pause_nanoseconds: 8,
             received_hash: [4; 32],
             sent_hash: [5; 32],
         };

@@ -94,6 +94,8 @@ pub struct Sink {
     omit: Duration,
     counts_until: Option<Duration>,
     counted: u64,
+    /// The longest time between two arrivals.
+    pub longest_pause: Duration,
 }
 
 impl Sink {
@@ -111,7 +113,8 @@ impl Sink {
     /// Takes bytes.
     pub fn take(&mut self, now: Instant, bytes: &[u8]) {
         let time = now.since(*self.first.get_or_insert(now));
-        self.last = Some(now);
+        let before = self.last.replace(now).unwrap_or(now);
+        self.longest_pause = self.longest_pause.max(now.since(before));
         if time >= self.omit && self.counts_until.is_none_or(|until| time < until) {
             self.counted += bytes.len() as u64;
         }
@@ -174,6 +177,7 @@ pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
         nanoseconds: sink.nanoseconds(),
         counted,
         counted_nanoseconds,
+        longest_pause_nanoseconds: sink.longest_pause.as_nanos(),
         received_hash: sink.hash(),
         sent_hash: source.hash(),
     }
@@ -222,6 +226,14 @@ mod tests {
         all.take(NOW, &[0; 5]);
         all.take(NOW + Duration::from_secs(1), &[0; 5]);
         assert_eq!(all.counted(), (10, 1_000_000_000));
+    }
+
+    #[test]
+    fn the_longest_pause_is_between_two_arrivals() {
+        let at = |ms| NOW + Duration::from_millis(ms);
+        let mut sink = Sink::new(0, false);
+        [0, 10, 250, 255].map(at).iter().for_each(|now| sink.take(*now, b"x"));
+        assert_eq!(sink.longest_pause, Duration::from_millis(240));
     }
 
     #[test]
