@@ -28,5 +28,5 @@ pub use capture::Capture;
 pub use clock::Clock;
 pub use device::Device;
 pub use interface::{Interface, ip};
-pub use run::{Io, run, secrets};
+pub use run::{Io, run, run_beside, secrets};
 pub use tunnels::{Counters, Tunnels};

@@ -12,6 +12,8 @@ use std::io;
 /// The device of a host: its TUN devices, and a capture if one is wanted.
 pub type Io = Observed<Tunnels, Option<Capture>>;
 
+/// The one endpoint of the driver.
+const HOST: usize = 0;
 /// The longest sleep: that often `go_on` is asked.
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
 
@@ -25,6 +27,20 @@ const LONGEST_SLEEP_NS: u64 = 50_000_000;
 pub fn run<A: Applications>(
     driver: &mut Driver<Io, A>,
     clock: &Clock,
+    go_on: impl FnMut(&mut Driver<Io, A>, Instant) -> bool,
+) -> io::Result<()> {
+    run_beside(driver, clock, |_, _| {}, go_on)
+}
+
+/// As [`run`], with applications that wait for descriptors of their own too: they are served when one of those that `wait_for` adds
+/// is ready.
+///
+/// # Errors
+/// Where a device fails.
+pub fn run_beside<A: Applications>(
+    driver: &mut Driver<Io, A>,
+    clock: &Clock,
+    wait_for: impl for<'a> Fn(&'a A, &mut Vec<PollFd<'a>>),
     mut go_on: impl FnMut(&mut Driver<Io, A>, Instant) -> bool,
 ) -> io::Result<()> {
     loop {
@@ -40,9 +56,14 @@ pub fn run<A: Applications>(
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait as _ };
         let mut descriptors: Vec<PollFd<'_>> = Vec::new();
         descriptors.extend(driver.io.device.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let devices = descriptors.len();
+        wait_for(&driver.applications, &mut descriptors);
         match poll(&mut descriptors, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
+        }
+        if descriptors[devices..].iter().any(|descriptor| !descriptor.revents().is_empty()) {
+            driver.drain(clock.now(), HOST)?;
         }
     }
 }
