@@ -4,19 +4,34 @@
 //! is one connection that carries data both ways at once; its hashes must be equal, it must be closed cleanly, nothing may fall
 //! back to plain TCP, and the kernel may have counted nothing wrong.
 
+mod captures;
 mod covering;
+mod deadline;
+mod events;
+mod failing;
 mod kernel;
+mod lossy;
+mod programs;
 mod rows;
+mod trial;
 
 use crate::emulation;
-use crate::results;
-use crate::run::{program, target, works};
-use crate::steps::Counts;
+use crate::run::{in_parallel_on, program, target, works};
+use crate::steps::{Counts, now};
+use crate::{results, setup};
 use kernel::Kernel;
+use std::fmt::Display;
+use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use trial::Trial;
 
 /// Says that this process is inside of the namespace.
 const INSIDE: &str = "interop-inside";
+
+/// So many rows over emulated links run at the same time: their links are slow, and so the processors have time for all of them.
+const AT_A_TIME: usize = 8;
 
 /// Runs the rows in a new namespace; where that is not possible, says so and does nothing.
 ///
@@ -27,16 +42,9 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
         println!("SKIPPED: {reason}");
         return Ok(());
     }
+    setup::interop()?;
     results::build()?;
-    // A test run may have built this program anew: what is there now has the same name.
-    let this = target().join("debug/xtask");
-    let mut command = program("unshare", "--net --pid --fork --kill-child --mount-proc --");
-    command.arg(this).arg(INSIDE).args(quick.then_some("--quick"));
-    println!("$ unshare --net ... xtask {INSIDE}");
-    let status = command.status().map_err(|e| format!("unshare: {e}"))?;
-    if !status.success() {
-        return Err("some rows failed; they are listed above".into());
-    }
+    in_namespace(if quick { &["--quick"] } else { &[] })?;
     counts.passed += 1;
     emulation::check()?;
     counts.passed += 1;
@@ -58,32 +66,126 @@ fn missing() -> Option<String> {
     (enabled.trim().is_empty()).then(|| "this kernel has no Multipath TCP".into())
 }
 
-/// All rows, inside of the namespace.
+/// Whether two paths carry what their rates add up to, for one sender: a scheduler's name, or `kernel`. For a quiet machine.
+///
+/// # Errors
+/// If it is not so.
+pub(crate) fn deadline(sender: &str) -> Result<(), String> {
+    if let Some(reason) = missing() {
+        println!("SKIPPED: {reason}");
+        return Ok(());
+    }
+    setup::interop()?;
+    results::build()?;
+    in_namespace(&["--deadline", sender])
+}
+
+/// Runs this program again in a network namespace of its own.
+fn in_namespace(arguments: &[&str]) -> Result<(), String> {
+    // A test run may have built this program anew: what is there now has the same name.
+    let this = target().join("debug/xtask");
+    let mut command = program("unshare", "--net --pid --fork --kill-child --mount-proc --");
+    command.arg(this).arg(INSIDE).args(arguments);
+    println!("$ unshare --net ... xtask {INSIDE} {}", arguments.join(" "));
+    let status = command.status().map_err(|e| format!("unshare: {e}"))?;
+    if status.success() { Ok(()) } else { Err("something failed; it is listed above".into()) }
+}
+
+/// What is done inside of the namespace.
 ///
 /// # Errors
 /// How many rows failed; why is printed.
-pub(crate) fn inside(quick: bool) -> Result<(), String> {
+pub(crate) fn inside(arguments: &[&str]) -> Result<(), String> {
+    let quick = arguments.contains(&"--quick");
+    let part = match arguments {
+        ["--deadline", sender] => return deadline::check(sender),
+        [.., "--part", part] => Some(*part),
+        _ => None,
+    };
+    let _ = fs::remove_dir_all(trial::folder());
+    let mut failed = if part.is_none_or(|part| part == "rows") { direct(quick)? } else { 0 };
+    let mut trials = trials(quick)?;
+    trials.retain(|(of, _, _)| part.is_none_or(|part| part == *of));
+    failed += over_links(&trials);
+    if failed == 0 { captures::check() } else { Err(format!("{failed} rows failed")) }
+}
+
+/// Which part it belongs to, its number there, and what it is.
+type Numbered = (&'static str, usize, Box<dyn OverLinks>);
+
+/// All that is tried over emulated links, what lasts longest first.
+fn trials(quick: bool) -> Result<Vec<Numbered>, String> {
+    fn numbered(part: &'static str, all: impl IntoIterator<Item = impl OverLinks + 'static>) -> Vec<Numbered> {
+        let boxed = |(i, one)| (part, i + 1, Box::new(one) as Box<dyn OverLinks>);
+        all.into_iter().enumerate().map(boxed).collect()
+    }
+    let mut all = numbered("failing", failing::all(quick));
+    all.extend(numbered("events", events::all()));
+    all.extend(numbered("links", lossy::all(quick)?));
+    all.extend(numbered("programs", programs::all()));
+    Ok(all)
+}
+
+/// Rows between the engine and this namespace's kernel, one after the other. Gives how many failed.
+fn direct(quick: bool) -> Result<usize, String> {
     let kernel = Kernel::set_up()?;
     let rows = rows::all(quick)?;
     let server = Running::start(results::pathweave().args(["perf", "--server", "--kernel"]))?;
-    let mut failed = 0;
+    let mut tally = Tally::new("rows without links", rows.len());
     for (i, row) in rows.iter().enumerate() {
-        let before = kernel.counters();
-        let result = row.run(&kernel).and_then(|seen| {
-            kernel.nothing_wrong_since(&before)?;
-            row.has_all_subflows(&seen)
-        });
+        let folder = trial::folder().join(format!("row-{}", i + 1));
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        tally.take(&format!("row {}", i + 1), row, row.run(&kernel, &folder.join(trial::CAPTURE)));
+    }
+    drop(server);
+    Ok(tally.failed())
+}
+
+/// Something that is tried over emulated links.
+trait OverLinks: Display + Sync {
+    /// What runs where; `name` is its folder's.
+    fn trial(&self, name: String) -> Trial;
+    /// Runs it, and says what is not as it should be.
+    fn run(&self, trial: &Trial) -> Result<(), String>;
+}
+
+/// All of these, several at a time. Gives how many failed.
+fn over_links(all: &[Numbered]) -> usize {
+    let tally = Mutex::new(Tally::new("trials over links", all.len()));
+    in_parallel_on(AT_A_TIME, all, |(part, i, one)| {
+        let result = one.run(&one.trial(format!("{part}-{i}")));
+        tally.lock().unwrap_or_else(PoisonError::into_inner).take(&format!("{part} {i}"), one, result);
+    });
+    tally.into_inner().unwrap_or_else(PoisonError::into_inner).failed()
+}
+
+/// Tells of each row, and counts those that failed.
+struct Tally {
+    what: &'static str,
+    rows: usize,
+    failed: usize,
+    start: Instant,
+}
+
+impl Tally {
+    fn new(what: &'static str, rows: usize) -> Self {
+        Tally { what, rows, failed: 0, start: now() }
+    }
+
+    fn take(&mut self, name: &str, row: &dyn Display, result: Result<(), String>) {
         match result {
-            Ok(()) => println!("{:>4} of {}  ok      {row}", i + 1, rows.len()),
+            Ok(()) => println!("{name:>12}  ok      {row}"),
             Err(error) => {
-                failed += 1;
-                println!("{:>4} of {}  FAILED  {row}: {error}", i + 1, rows.len());
+                self.failed += 1;
+                println!("{name:>12}  FAILED  {row}: {error}");
             }
         }
     }
-    drop(server);
-    println!("{} rows, {failed} failed", rows.len());
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} rows failed", rows.len())) }
+
+    fn failed(self) -> usize {
+        println!("{} {}, {} failed, {:.0} s", self.rows, self.what, self.failed, self.start.elapsed().as_secs_f64());
+        self.failed
+    }
 }
 
 /// A program that is ended with this.
@@ -93,6 +195,14 @@ impl Running {
     fn start(command: &mut Command) -> Result<Self, String> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         child.map(Running).map_err(|e| format!("{command:?}: {e}"))
+    }
+}
+
+impl Running {
+    /// Waits until it has ended by itself.
+    fn wait(&mut self) -> Result<(), String> {
+        let status = self.0.wait().map_err(|e| e.to_string())?;
+        if status.success() { Ok(()) } else { Err(format!("the server's end: {status}")) }
     }
 }
 

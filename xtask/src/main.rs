@@ -46,6 +46,7 @@ cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --s
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
 cargo xtask emulation    how accurate `pathweave emulate` is, against ping and iperf3 (root, 7 minutes): the table of docs/emulate.md
 cargo xtask interop [--quick]  the engine with real packets against the kernel's Multipath TCP, in a network namespace (root)
+cargo xtask interop --deadline SENDER  whether two emulated paths carry what their rates add up to; SENDER: a scheduler, or kernel
 cargo xtask three-ways [POINT...]  simulates the same paths, and emulates them with the engine and with the kernel as sender (root, 2.5 minutes a
                          point): docs/three-ways.md; --quick: one point for some seconds, nothing is written
 cargo xtask throughput [--fast]  measures the engine with real packets beside the kernel's Multipath TCP in the same run (root, 2 minutes on a quiet
@@ -118,11 +119,11 @@ fn main() -> ExitCode {
         ["interop", "--quick"] => {
             steps.step("interop", |counts| interop::check(true, counts));
         }
-        ["interop-inside"] => {
-            steps.step("rows", |_| interop::inside(false));
+        ["interop", "--deadline", sender] => {
+            steps.step("interop", |_| interop::deadline(sender));
         }
-        ["interop-inside", "--quick"] => {
-            steps.step("rows", |_| interop::inside(true));
+        ["interop-inside", ..] => {
+            steps.step("rows", |_| interop::inside(&arguments[1..]));
         }
         ["three-ways", "--quick"] => {
             steps.step("three ways", |_| three_ways::check());

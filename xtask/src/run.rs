@@ -69,10 +69,15 @@ pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
 
 /// Does the work for each item on as many threads as there are processors, and returns the answers in the order of the items.
 pub(crate) fn in_parallel<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
+    in_parallel_on(available_parallelism().map_or(1, usize::from), items, work)
+}
+
+/// As [`in_parallel`], on so many threads.
+pub(crate) fn in_parallel_on<T: Sync, A: Send>(threads: usize, items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..available_parallelism().map_or(1, usize::from).min(items.len()) {
+        for _ in 0..threads.min(items.len()) {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);

@@ -58,6 +58,25 @@ pub(crate) fn ethtool() -> Result<(), String> {
     if works(&mut program("ethtool", "--version")) { Ok(()) } else { apt("ethtool") }
 }
 
+/// What the kernel's connections are made with, and tshark, which reads captures of them.
+///
+/// # Errors
+/// If something is missing and cannot be installed.
+pub(crate) fn interop() -> Result<(), String> {
+    for (name, question, package) in [
+        ("curl", "--version", "curl"),
+        ("wget", "--version", "wget"),
+        ("iperf3", "--version", "iperf3"),
+        ("mptcpize", "--help", "mptcpize"),
+        ("python3", "--version", "python3"),
+    ] {
+        if !works(&mut program(name, question)) {
+            apt(package)?;
+        }
+    }
+    tshark()
+}
+
 /// ns-3, to be compared with, and a compiler for it.
 ///
 /// # Errors

@@ -91,7 +91,7 @@ impl Steps {
 
 /// The current time. Unlike the libraries, chores may read the clock.
 #[expect(clippy::disallowed_methods, reason = "how long a check takes is shown to people and affects no result")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

@@ -2,11 +2,12 @@
 
 use super::Running;
 use super::covering;
-use super::kernel::{self, Kernel};
+use super::kernel::{self, Counters, Kernel};
 use crate::results::pathweave;
 use crate::run::program;
 use std::fmt;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A connection takes so long at most, seconds.
@@ -14,35 +15,60 @@ const SECONDS: &str = "20";
 /// Schedulers of the quick rows.
 const QUICK: [&str; 6] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf"];
 /// Data each way, bytes: none, one, less than a segment, and windows of different fullness.
-const SIZES: [u64; 6] = [0, 1, 1000, 100_000, 4 << 20, 64 << 20];
+const SIZES: [u64; 6] = [0, 1, 1000, 100_000, 4 << 20, 256 << 20];
+const QUICK_SIZES: [u64; 6] = [0, 1, 1000, 100_000, 4 << 20, 64 << 20];
 /// With so much data there is time for every subflow to join.
 const ENOUGH: u64 = 64 << 20;
 /// The port of the engine as server.
 const ENGINE_PORT: &str = "5211";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+pub(super) enum Family {
     V4,
     V6,
     Mixed,
 }
 
+impl Family {
+    /// Whether a path is of IPv4.
+    pub(super) fn is_ipv4(self, path: usize) -> bool {
+        match self {
+            Family::V4 => true,
+            Family::V6 => false,
+            Family::Mixed => path.is_multiple_of(2),
+        }
+    }
+}
+
 /// What is different between connections.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    engine_is_client: bool,
-    paths: usize,
-    family: Family,
+    pub(super) engine_is_client: bool,
+    pub(super) paths: usize,
+    pub(super) family: Family,
     /// Asked for by the engine, and by the kernel.
-    checksum: (bool, bool),
-    offload: bool,
-    scheduler: String,
-    bytes: u64,
+    pub(super) checksum: (bool, bool),
+    pub(super) offload: bool,
+    pub(super) scheduler: String,
+    pub(super) bytes: u64,
 }
 
-/// What was seen of a connection.
-pub(super) struct Seen {
-    joined: u64,
+/// How many values each setting of a row has.
+pub(super) type Settings = [usize; 7];
+const FAMILIES: [Family; 3] = [Family::V4, Family::V6, Family::Mixed];
+const CHECKSUMS: [(bool, bool); 3] = [(false, false), (true, false), (false, true)];
+
+/// The settings of rows with these schedulers and so many sizes.
+pub(super) fn settings(schedulers: &[String], sizes: usize) -> Settings {
+    [2, 4, FAMILIES.len(), CHECKSUMS.len(), 2, schedulers.len(), sizes]
+}
+
+/// The schedulers of all rows, or of the quick ones.
+///
+/// # Errors
+/// If they cannot be listed.
+pub(super) fn schedulers(quick: bool) -> Result<Vec<String>, String> {
+    if quick { Ok(QUICK.map(str::to_owned).into()) } else { kernel::schedulers() }
 }
 
 /// Every row, any two values of two settings together in one.
@@ -50,47 +76,50 @@ pub(super) struct Seen {
 /// # Errors
 /// If the schedulers cannot be listed.
 pub(super) fn all(quick: bool) -> Result<Vec<Row>, String> {
-    const FAMILIES: [Family; 3] = [Family::V4, Family::V6, Family::Mixed];
-    const CHECKSUMS: [(bool, bool); 3] = [(false, false), (true, false), (false, true)];
-    let schedulers = if quick { QUICK.map(str::to_owned).into() } else { kernel::schedulers()? };
-    let settings = [2, 4, FAMILIES.len(), CHECKSUMS.len(), 2, schedulers.len(), SIZES.len()];
-    let row = |values: Vec<usize>| Row {
-        engine_is_client: values[0] == 0,
-        paths: 1 + values[1],
-        family: FAMILIES[values[2]],
-        checksum: CHECKSUMS[values[3]],
-        offload: values[4] == 0,
-        scheduler: schedulers[values[5]].clone(),
-        bytes: SIZES[values[6]],
-    };
-    Ok(covering::rows(&settings).into_iter().map(row).collect())
+    let (schedulers, sizes) = (schedulers(quick)?, if quick { QUICK_SIZES } else { SIZES });
+    let rows = covering::rows(&settings(&schedulers, sizes.len()));
+    Ok(rows.iter().map(|values| Row::new(values, &schedulers, &sizes)).collect())
 }
 
 impl Row {
+    /// From the numbers of its values in [`Settings`].
+    pub(super) fn new(values: &[usize], schedulers: &[String], sizes: &[u64]) -> Self {
+        Row {
+            engine_is_client: values[0] == 0,
+            paths: 1 + values[1],
+            family: FAMILIES[values[2]],
+            checksum: CHECKSUMS[values[3]],
+            offload: values[4] == 0,
+            scheduler: schedulers[values[5]].clone(),
+            bytes: sizes[values[6]],
+        }
+    }
+
     /// The engine's and the machine's address of a path.
     fn addresses(&self, path: usize) -> (String, String) {
-        let ipv4 = match self.family {
-            Family::V4 => true,
-            Family::V6 => false,
-            Family::Mixed => path.is_multiple_of(2),
-        };
         let number = path + 1;
-        match ipv4 {
+        match self.family.is_ipv4(path) {
             true => (format!("10.77.{number}.2"), format!("10.77.{number}.1")),
             false => (format!("fd77:{number}::2"), format!("fd77:{number}::1")),
         }
     }
 
-    /// A command of the engine.
-    fn engine(&self) -> Command {
+    /// The engine's settings.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut all = vec!["--scheduler".to_owned(), self.scheduler.clone()];
+        all.extend((!self.offload).then(|| "--no-offload".to_owned()));
+        all.extend(["--set".to_owned(), format!("checksum={}", self.checksum.0)]);
+        all
+    }
+
+    /// A command of the engine, which leaves a capture.
+    fn engine(&self, capture: &Path) -> Command {
         let mut command = pathweave();
-        command.args(["perf", "--scheduler", &self.scheduler]);
+        command.arg("perf").args(self.arguments()).arg("--pcap").arg(capture);
         for path in 0..self.paths {
             let (ours, machines) = self.addresses(path);
             command.args(["--path", &format!("{ours}@{machines}")]);
         }
-        command.args((!self.offload).then_some("--no-offload"));
-        command.args(["--set", &format!("checksum={}", self.checksum.0)]);
         command
     }
 
@@ -102,16 +131,11 @@ impl Row {
             let error = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{}, {}", output.status, error.trim()));
         }
-        let result: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
-        // The kernel does not tell whether it fell back, but it counts that.
-        match (&result["verified"], &result["multipath"]) {
-            (serde_json::Value::Bool(true), serde_json::Value::Bool(true) | serde_json::Value::Null) => Ok(()),
-            (verified, multipath) => Err(format!("verified: {verified}, multipath: {multipath}")),
-        }
+        is_right(&String::from_utf8_lossy(&output.stdout))
     }
 
     /// Makes the connection.
-    pub(super) fn run(&self, kernel: &Kernel) -> Result<Seen, String> {
+    pub(super) fn run(&self, kernel: &Kernel, capture: &Path) -> Result<(), String> {
         kernel.set_checksums(self.checksum.1)?;
         let before = kernel.counters();
         if self.engine_is_client {
@@ -121,14 +145,14 @@ impl Row {
                 _ => Vec::new(),
             };
             kernel.announce(&announced)?;
-            self.as_client(&mut self.engine(), &self.addresses(0).1)?;
+            self.as_client(&mut self.engine(capture), &self.addresses(0).1)?;
         } else {
             kernel.announce(&[])?;
-            let mut server = self.engine();
+            let mut server = self.engine(capture);
             server.args(["--server", "--clients", "1", "--port", ENGINE_PORT]);
             let mut server = server.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|e| e.to_string())?;
             let mut said = BufReader::new(server.stdout.take().ok_or("the server says nothing")?);
-            let server = Running(server);
+            let mut server = Running(server);
             let mut line = String::new();
             said.read_line(&mut line).map_err(|e| e.to_string())?;
             let mut client = pathweave();
@@ -136,24 +160,37 @@ impl Row {
             self.as_client(&mut client, &self.addresses(0).0)?;
             line.clear();
             said.read_line(&mut line).map_err(|e| e.to_string())?;
-            drop(server);
+            // It answers for some time after its last client, and then completes its capture.
+            server.wait()?;
             if !line.ends_with(&format!("sent {} bytes\n", self.bytes)) {
                 return Err(format!("the engine as server: {}", line.trim()));
             }
         }
-        Ok(Seen { joined: kernel.joined_since(&before) })
+        let counters = kernel.counters().since(&before);
+        counters.nothing_wrong()?;
+        self.has_all_subflows(&counters, ENOUGH)
     }
 
-    /// That every path had its subflow, where there was time for it.
-    pub(super) fn has_all_subflows(&self, seen: &Seen) -> Result<(), String> {
-        // The kernel forgets an announced address that comes while it still works on the one before, and the engine repeats it
-        // only later than these connections last. So of announced addresses one is enough.
-        let most = if self.engine_is_client { u64::MAX } else { 1 };
-        let expected = (self.paths as u64 - 1).min(most);
-        if self.bytes < ENOUGH || seen.joined >= expected {
+    /// That every path had its subflow, where the connection had `enough` data and so time for that.
+    pub(super) fn has_all_subflows(&self, counters: &Counters, enough: u64) -> Result<(), String> {
+        // The kernel has room for one announced address: what comes while its worker has not taken the one before is dropped and counted
+        // (AddAddrDrop), and not echoed. The engine repeats it after a second, when many of these connections are over.
+        let (joined, dropped) = (counters.joined(), counters.of("AddAddrDrop"));
+        let expected = self.paths as u64 - 1;
+        if self.bytes < enough || joined + dropped >= expected {
             return Ok(());
         }
-        Err(format!("{} subflows joined, not {expected}", seen.joined))
+        Err(format!("{joined} subflows joined and the kernel dropped {dropped} announcements, not {expected} together"))
+    }
+}
+
+/// That a client's document says that all arrived as it was sent, over Multipath TCP.
+pub(super) fn is_right(document: &str) -> Result<(), String> {
+    let result: serde_json::Value = serde_json::from_str(document).map_err(|e| e.to_string())?;
+    // The kernel does not tell whether it fell back, but it counts that.
+    match (&result["verified"], &result["multipath"]) {
+        (serde_json::Value::Bool(true), serde_json::Value::Bool(true) | serde_json::Value::Null) => Ok(()),
+        (verified, multipath) => Err(format!("verified: {verified}, multipath: {multipath}")),
     }
 }
 

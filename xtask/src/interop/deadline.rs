@@ -1,0 +1,111 @@
+//! Whether two paths together carry what their rates add up to: 16 MiB have to be there in time, as in the test `simult_flows.sh`
+//! of the kernel's Multipath TCP.
+
+use super::rows;
+use super::trial::{Trial, commands};
+use crate::run::{in_parallel_on, root};
+use serde_json::Value;
+use std::fs;
+
+const BYTES: u64 = 16 << 20;
+/// Mbit/s of both paths, and delays one way, ms.
+const RATES: [(u64, u64); 2] = [(10, 10), (30, 10)];
+const DELAYS_MS: [(u64, u64); 3] = [(0, 0), (1, 50), (50, 1)];
+/// Of so many runs, so many have to be in time.
+const RUNS: usize = 20;
+const IN_TIME: usize = 19;
+/// So much of the rates is to be used, and so long may the start and the end take, seconds.
+const SHARE: f64 = 0.9;
+const ALLOWANCE: f64 = 0.45;
+/// A queue has room for what is on its way at the path's rate, and so many packets.
+const QUEUE_PACKETS: u64 = 50;
+const FRAME_BYTES: u64 = 1514;
+/// A run may take so long, seconds.
+const SECONDS: u32 = 60;
+/// Runs at the same time: together they carry 160 Mbit/s at most.
+const AT_A_TIME: usize = 4;
+/// The sender that is a kernel, beside the names of schedulers.
+const KERNEL: &str = "kernel";
+/// Where the table is in the documentation.
+const PAGE: &str = "docs/interop.md";
+
+/// All runs of one sender: a scheduler of the engine, which sends to a kernel, or the kernel, which sends to the engine. Its line in the
+/// documentation is written anew.
+///
+/// # Errors
+/// If a run fails, or too many are late.
+pub(super) fn check(sender: &str) -> Result<(), String> {
+    let cases: Vec<_> = RATES.iter().flat_map(|rates| DELAYS_MS.map(|delays| (*rates, delays))).collect();
+    let runs: Vec<_> =
+        (0..RUNS).flat_map(|run| cases.iter().enumerate().map(move |(case, of)| (run, case, *of))).collect();
+    let seconds = in_parallel_on(AT_A_TIME, &runs, |(run, case, (rates, delays))| {
+        let trial = trial(sender, *rates, *delays, *run, *case);
+        trial.prepare()?;
+        let found = trial.run()?;
+        rows::is_right(&found.client)?;
+        found.counters.nothing_wrong()?;
+        let result: Value = serde_json::from_str(&found.client).map_err(|e| e.to_string())?;
+        let last = result["intervals"].as_array().and_then(|all| all.last()).ok_or("there are no intervals")?;
+        last["sum"]["end"].as_f64().ok_or_else(|| "an interval has no end".to_owned())
+    });
+    let mut line = format!("| `{sender}` |");
+    let mut late = 0;
+    for (case, ((a, b), _)) in cases.iter().enumerate() {
+        let limit = BYTES as f64 * 8.0 / (SHARE * (a + b) as f64 * 1e6) + ALLOWANCE;
+        let mut of_case = Vec::new();
+        for ((_, number, _), seconds) in runs.iter().zip(&seconds) {
+            if *number == case {
+                of_case.push(seconds.clone()?);
+            }
+        }
+        of_case.sort_by(f64::total_cmp);
+        let in_time = of_case.iter().filter(|seconds| **seconds <= limit).count();
+        late += usize::from(in_time < IN_TIME);
+        line += &format!(" {in_time} of {RUNS}; {:.2} s, {:.2} s |", of_case[RUNS / 2], of_case[RUNS - 1]);
+    }
+    println!("{line}");
+    write(sender, &line)?;
+    if late == 0 {
+        Ok(())
+    } else {
+        Err(format!("{sender}: less than {IN_TIME} of {RUNS} runs were in time in {late} cases"))
+    }
+}
+
+fn trial(sender: &str, rates: (u64, u64), delays: (u64, u64), run: usize, case: usize) -> Trial {
+    let (scheduler, direction) = if sender == KERNEL { ("minrtt", "--reverse ") } else { (sender, "") };
+    let (engine, kernel) = commands(
+        true,
+        &[true, true],
+        &format!("--scheduler {scheduler} --congestion cubic"),
+        &format!("{direction}--bytes {BYTES}"),
+    );
+    let path = |mbps: u64, delay_ms: u64| {
+        let on_its_way = mbps * 1000 * 2 * delay_ms / 8 / FRAME_BYTES;
+        let queue = on_its_way + QUEUE_PACKETS;
+        format!("rate = \"{mbps}Mbps\"\ndelay = \"{delay_ms}ms\"\nqueue = \"{queue}packets\"")
+    };
+    Trial {
+        name: format!("deadline-{case}-{run}"),
+        paths: vec![path(rates.0, delays.0), path(rates.1, delays.1)],
+        engine_is_client: true,
+        before: vec!["sysctl -qw net.ipv4.tcp_congestion_control=cubic".to_owned()],
+        meanwhile: Vec::new(),
+        engine,
+        kernel,
+        seconds: SECONDS,
+        seed: run as u64 + 1,
+    }
+}
+
+/// Puts the sender's line into the table of the documentation.
+fn write(sender: &str, line: &str) -> Result<(), String> {
+    let page = root().join(PAGE);
+    let text = fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
+    let begin = format!("| `{sender}` |");
+    if !text.lines().any(|old| old.starts_with(&begin)) {
+        return Err(format!("{PAGE} has no line for {sender}"));
+    }
+    let lines = text.lines().map(|old| if old.starts_with(&begin) { line } else { old });
+    fs::write(&page, lines.map(|line| format!("{line}\n")).collect::<String>()).map_err(|e| e.to_string())
+}

@@ -1,0 +1,137 @@
+//! Rows over emulated paths: delay, loss, reordering and duplication are further settings of the covering array.
+
+use super::OverLinks;
+use super::covering;
+use super::rows::{self, Row};
+use super::trial::{self, Trial, commands, device};
+use std::fmt;
+
+/// Delay one way, ms. A path's neighbour has the next one, so that data arrives in the wrong order over several paths.
+const DELAYS_MS: [u32; 4] = [0, 5, 20, 50];
+/// Random loss on each way, percent.
+const LOSSES: [f64; 3] = [0.0, 0.5, 2.0];
+/// Some packets are held back, for others to overtake them.
+const REORDERED: &str = "2%:extra=4ms";
+/// Some packets arrive twice.
+const DUPLICATED: &str = "1%";
+/// Each path's rate and queue.
+const LINK: &str = "rate = \"20Mbps\"\nqueue = \"100packets\"";
+/// Data each way, bytes.
+const SIZES: [u64; 6] = [0, 1, 1000, 100_000, 1 << 20, 4 << 20];
+const QUICK_SIZES: [u64; 6] = [0, 1, 1000, 30_000, 200_000, 1 << 20];
+/// A connection may take so long, seconds: 4 MiB over one path of 100 ms and 2 % loss each way take half of it.
+const SECONDS: u32 = 120;
+/// From so much data on, there is time for every subflow to join.
+const ENOUGH: u64 = 1 << 20;
+
+/// A row over emulated paths.
+pub(super) struct Lossy {
+    row: Row,
+    /// The first path's.
+    delay: usize,
+    loss: f64,
+    reorder: bool,
+    duplicate: bool,
+    /// Of the links' chances.
+    seed: u64,
+}
+
+/// Every row, any two values of two settings together in one.
+///
+/// # Errors
+/// If the schedulers cannot be listed.
+pub(super) fn all(quick: bool) -> Result<Vec<Lossy>, String> {
+    let (schedulers, sizes) = (rows::schedulers(quick)?, if quick { QUICK_SIZES } else { SIZES });
+    let mut settings = rows::settings(&schedulers, sizes.len()).to_vec();
+    let links = settings.len();
+    settings.extend([DELAYS_MS.len(), LOSSES.len(), 2, 2]);
+    let lossy = |(i, values): (usize, &Vec<usize>)| Lossy {
+        row: Row::new(values, &schedulers, &sizes),
+        delay: values[links],
+        loss: LOSSES[values[links + 1]],
+        reorder: values[links + 2] == 1,
+        duplicate: values[links + 3] == 1,
+        seed: i as u64 + 1,
+    };
+    Ok(covering::rows(&settings).iter().enumerate().map(lossy).collect())
+}
+
+impl OverLinks for Lossy {
+    fn run(&self, trial: &Trial) -> Result<(), String> {
+        trial.prepare()?;
+        let found = trial.run()?;
+        rows::is_right(&found.client)?;
+        let bytes = self.row.bytes;
+        // Of the engine and the kernel alike.
+        if !found.server.ends_with(&format!("sent {bytes} bytes\n")) {
+            return Err(format!("the server: {}", found.server.lines().last().unwrap_or_default()));
+        }
+        found.counters.nothing_wrong()?;
+        self.row.has_all_subflows(&found.counters, ENOUGH)
+    }
+
+    fn trial(&self, name: String) -> Trial {
+        let row = &self.row;
+        let ours: Vec<bool> = (0..row.paths).map(|path| row.family.is_ipv4(path)).collect();
+        let asks = format!("--both --bytes {}", row.bytes);
+        let (engine, kernel) = commands(row.engine_is_client, &ours, &row.arguments().join(" "), &asks);
+        Trial {
+            name,
+            paths: (0..row.paths).map(|path| self.link(path)).collect(),
+            engine_is_client: row.engine_is_client,
+            before: self.kernel_settings(),
+            meanwhile: Vec::new(),
+            engine,
+            kernel,
+            seconds: SECONDS,
+            seed: self.seed,
+        }
+    }
+}
+
+impl Lossy {
+    fn link(&self, path: usize) -> String {
+        let delay = DELAYS_MS[(self.delay + path) % DELAYS_MS.len()];
+        let mut text = format!("{LINK}\ndelay = \"{delay}ms\"\nloss = \"{}%\"", self.loss);
+        if self.reorder {
+            text += &format!("\nreorder = \"{REORDERED}\"");
+        }
+        if self.duplicate {
+            text += &format!("\nduplicate = \"{DUPLICATED}\"");
+        }
+        text
+    }
+
+    /// Its checksums, and its addresses: a client joins from each of its own, a server announces those of another IP version.
+    fn kernel_settings(&self) -> Vec<String> {
+        let row = &self.row;
+        let mut all = vec![
+            format!("sysctl -qw net.mptcp.checksum_enabled={}", u8::from(row.checksum.1)),
+            "ip mptcp endpoint flush".to_owned(),
+        ];
+        for path in 1..row.paths {
+            match row.engine_is_client {
+                true if row.family.is_ipv4(path) == row.family.is_ipv4(0) => {}
+                true => all.push(format!("ip mptcp endpoint add {} signal", address(row, path, 2))),
+                false => {
+                    let (address, device) = (address(row, path, 1), device(path));
+                    all.push(format!("ip mptcp endpoint add {address} dev {device} subflow"));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// An address of an emulated path: its last part says whose.
+fn address(row: &Row, path: usize, last: u8) -> String {
+    trial::address(row.family.is_ipv4(path), path, last)
+}
+
+impl fmt::Display for Lossy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reorder = if self.reorder { ", reordering" } else { "" };
+        let duplicate = if self.duplicate { ", duplicates" } else { "" };
+        write!(f, "{}; {} ms, {} % lost{reorder}{duplicate}", self.row, DELAYS_MS[self.delay], self.loss)
+    }
+}

@@ -1,0 +1,120 @@
+//! Programs that people use, over the kernel's Multipath TCP (`mptcpize run`), to a server behind the engine: a proxy
+//! (`crates/tun/examples/proxy.rs`) carries what they say to Python's http.server or to iperf3 over plain TCP.
+
+use super::OverLinks;
+use super::trial::{Trial, address, engine_paths};
+use crate::run::target;
+use std::fmt;
+use std::fs;
+
+const LINK: &str = "rate = \"20Mbps\"\ndelay = \"10ms\"\nqueue = \"100packets\"";
+const SECONDS: u32 = 60;
+/// Bytes of the file.
+const BYTES: usize = 2 << 20;
+/// The proxy's port, and that of the server behind it.
+const PORT: u16 = 8080;
+const SERVER_PORT: u16 = 8000;
+const HTTP_SERVER: &str = include_str!("backend.py");
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A file comes, as `out`.
+    Get,
+    /// A file goes, which the server keeps as `put`.
+    Put,
+    Iperf3,
+}
+
+/// A program with its arguments; `URL` and `SERVER` stand for where the server is.
+pub(super) struct Program {
+    kind: Kind,
+    command: &'static str,
+}
+
+/// All of them.
+pub(super) fn all() -> [Program; 6] {
+    let program = |kind, command| Program { kind, command };
+    [
+        program(Kind::Get, "curl -sS --fail --output out URL/data"),
+        program(Kind::Get, "wget --no-verbose --tries=1 --output-document=out URL/data"),
+        program(Kind::Put, "curl -sS --fail --upload-file data URL/put"),
+        program(Kind::Iperf3, "iperf3 SERVER --bytes 2M"),
+        program(Kind::Iperf3, "iperf3 SERVER --bytes 2M --reverse"),
+        program(Kind::Iperf3, "iperf3 SERVER --time 2 --bidir"),
+    ]
+}
+
+impl Kind {
+    /// What serves behind the engine, and how many connections a client makes.
+    fn server(self) -> (String, u32) {
+        match self {
+            Kind::Get | Kind::Put => (format!("python3 backend.py {SERVER_PORT}"), 1),
+            Kind::Iperf3 => (format!("iperf3 --server --one-off --port {SERVER_PORT}"), 2),
+        }
+    }
+}
+
+impl OverLinks for Program {
+    fn trial(&self, name: String) -> Trial {
+        let proxy = target().join("release/examples/proxy");
+        let (server, mut connections) = self.kind.server();
+        connections += u32::from(self.command.contains("--bidir"));
+        let paths = engine_paths(false, &[true, true]).join(" ");
+        let is_there = format!("until ss -Hltn sport = :{SERVER_PORT} | grep -q .; do sleep 0.05; done");
+        let engine = format!(
+            "{{ {server} >backend.out 2>&1 & {is_there}; {} {PORT} 127.0.0.1:{SERVER_PORT} {paths} --connections {connections} \
+             --pcap engine.pcapng; }}",
+            proxy.display()
+        );
+        let address = address(true, 0, 9);
+        let command = self.command.replace("URL", &format!("http://{address}:{PORT}"));
+        let command = command.replace("SERVER", &format!("--client {address} --port {PORT}"));
+        let same = match self.kind {
+            Kind::Get => " && cmp data out",
+            Kind::Put => " && cmp data put",
+            Kind::Iperf3 => "",
+        };
+        Trial {
+            name,
+            paths: vec![LINK.to_owned(); 2],
+            engine_is_client: false,
+            before: Vec::new(),
+            meanwhile: Vec::new(),
+            engine,
+            kernel: format!("sh -c 'mptcpize run {command}{same}'"),
+            seconds: SECONDS,
+            seed: 1,
+        }
+    }
+
+    fn run(&self, trial: &Trial) -> Result<(), String> {
+        trial.prepare()?;
+        let file = |name: &str, bytes: &[u8]| {
+            let path = trial.folder().join(name);
+            fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+        };
+        file("backend.py", HTTP_SERVER.as_bytes())?;
+        // Bytes that repeat only after a prime number of them.
+        file("data", &(0..BYTES).map(|i| (i % 65_521 % 251) as u8).collect::<Vec<u8>>())?;
+        let found = trial.run()?;
+        // iperf3 ends its streams at once, whatever is on its way, on both sides.
+        let allowed: &[&str] = if self.kind == Kind::Iperf3 { &["MPFastcloseRx"] } else { &[] };
+        found.counters.nothing_wrong_but(allowed)?;
+        if self.kind != Kind::Iperf3 && found.server.contains("failed") {
+            return Err(format!("the proxy: {}", found.server));
+        }
+        let (connected, joined) = (found.counters.of("MPCapableSYNACKRX"), found.counters.joined());
+        let (_, connections) = self.kind.server();
+        if connected < u64::from(connections) || joined == 0 {
+            return Err(format!("{connected} connections over Multipath TCP, {joined} joins"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mptcpize run {}", self.command)
+    }
+}
