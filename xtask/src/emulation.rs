@@ -1,11 +1,10 @@
 //! How accurate `pathweave emulate` is: ping and iperf3 on paths of known rate and delay.
 
-use crate::results::{build, pathweave};
+use crate::results::{build, pathweave, put};
 use crate::run::{root, target};
 use crate::setup;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 /// What is promised of the rate, as a part of it, and of the median round trip, ms.
 const RATE_LIMIT: f64 = 0.01;
@@ -84,23 +83,43 @@ pub(crate) fn check() -> Result<(), String> {
     Ok(())
 }
 
-/// All paths for half a minute each, and the table in the documentation.
+/// The paths with these rates, or all, for half a minute each, and their rows of the table in the documentation.
 ///
 /// # Errors
 /// If something cannot be measured or written, or is less accurate than promised.
-pub(crate) fn measure_all() -> Result<(), String> {
+pub(crate) fn measure_all(rates: &[&str]) -> Result<(), String> {
     setup::emulation()?;
     build()?;
+    let rates: Vec<f64> = rates
+        .iter()
+        .map(|rate| rate.parse().map_err(|_| format!("{rate} is no rate in Mbit/s")))
+        .collect::<Result<_, _>>()?;
+    let mut wrong = 0;
+    for path in PATHS.into_iter().filter(|(rate, _)| rates.is_empty() || rates.contains(rate)) {
+        let measured = measure(path, 35, 5)?;
+        println!("{}", measured.row());
+        wrong += usize::from(!measured.is_accurate(ROUND_TRIP_LIMIT_MS));
+        write_row(&measured)?;
+    }
+    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} paths were less accurate than promised")) }
+}
+
+/// Puts the row into the table, whose other rows stay as they are, and says on which machine.
+fn write_row(measured: &Measured) -> Result<(), String> {
+    let text = fs::read_to_string(root().join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
+    let missing = || format!("{PAGE}: there is no {START}");
+    let (before, rest) = text.split_once(START).ok_or_else(missing)?;
+    let (old, after) = rest.split_once(END).ok_or_else(missing)?;
     let mut table = String::from(
         "| rate, Mbit/s | measured | error | round trip, ms | median | 99th percentile | packets over 0.5 ms late |\n\
          |---|---|---|---|---|---|---|\n",
     );
-    let mut wrong = 0;
-    for path in PATHS {
-        let measured = measure(path, 35, 5)?;
-        println!("{}", measured.row());
-        wrong += usize::from(!measured.is_accurate(ROUND_TRIP_LIMIT_MS));
-        let _ = writeln!(table, "{}", measured.row());
+    for (rate, _) in PATHS {
+        let begin = format!("| {rate} |");
+        match rate == measured.rate {
+            true => table.extend([&measured.row(), "\n"]),
+            false => old.lines().filter(|line| line.starts_with(&begin)).for_each(|line| table.extend([line, "\n"])),
+        }
     }
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split(' ').take(3).collect();
@@ -108,12 +127,11 @@ pub(crate) fn measure_all() -> Result<(), String> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let _ = write!(
         table,
-        "\n{processors} processors, Linux {}; the load averages of 1, 5 and 15 minutes afterwards were {}.\n",
+        "\n{processors} processors, Linux {}; the load averages of 1, 5 and 15 minutes after the last path were {}.\n",
         kernel.trim(),
         load.join(", ")
     );
-    replace(&root().join(PAGE), &table)?;
-    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} paths were less accurate than promised")) }
+    put(PAGE, format!("{before}{START}{table}{END}{after}").as_bytes())
 }
 
 /// One path, for so many seconds, of which the first ones do not count.
@@ -161,12 +179,4 @@ fn measure((rate, delay_ms): (f64, f64), seconds: usize, start: usize) -> Result
         round_trips_ms,
         late: report["late_packets"].as_f64().unwrap_or(f64::NAN) / (packets("up") + packets("down")),
     })
-}
-
-/// Puts the table between its two lines.
-fn replace(page: &Path, table: &str) -> Result<(), String> {
-    let text = fs::read_to_string(page).map_err(|e| format!("{}: {e}", page.display()))?;
-    let (before, rest) = text.split_once(START).ok_or_else(|| format!("{}: there is no {START}", page.display()))?;
-    let (_, after) = rest.split_once(END).ok_or_else(|| format!("{}: there is no {END}", page.display()))?;
-    fs::write(page, format!("{before}{START}{table}{END}{after}")).map_err(|e| format!("{}: {e}", page.display()))
 }

@@ -24,6 +24,7 @@ mod steps;
 mod three_ways;
 mod throughput;
 mod transients;
+mod uplinks;
 mod validation;
 
 use run::{cargo, count_tests, root, run, target};
@@ -44,13 +45,14 @@ cargo xtask fairness     tests two subflows and one TCP flow at a shared bottlen
 cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random faulty networks, peers and middleboxes: no byte is lost or wrong; without --runs: 10,000 runs
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
-cargo xtask emulation    how accurate `pathweave emulate` is, against ping and iperf3 (root, 7 minutes): the table of docs/emulate.md
+cargo xtask emulation [RATE...]  how accurate `pathweave emulate` is, against ping and iperf3 (root, 75 s a path): the table of docs/emulate.md
 cargo xtask interop [--quick]  the engine with real packets against the kernel's Multipath TCP, in a network namespace (root)
 cargo xtask interop --deadline SENDER  whether two emulated paths carry what their rates add up to; SENDER: a scheduler, or kernel
 cargo xtask three-ways [POINT...]  simulates the same paths, and emulates them with the engine and with the kernel as sender (root, 2.5 minutes a
                          point): docs/three-ways.md; --quick: one point for some seconds, nothing is written
 cargo xtask throughput [--fast]  measures the engine with real packets beside the kernel's Multipath TCP in the same run (root, 2 minutes on a quiet
                          machine): the table of docs/performance.md; --fast: built with that profile
+cargo xtask uplinks      changes a machine's addresses while `pathweave perf --auto` sends (root, 20 s)
 cargo xtask peers        compares data segments per second of processor time with ns-3, which is installed first
 cargo xtask captures     lets tshark check captures of all built-in scenarios
 cargo xtask through-bytes  all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes (not in test)
@@ -110,8 +112,8 @@ fn main() -> ExitCode {
         ["instructions", "--bless"] => {
             steps.step("instructions", |_| instructions::bless());
         }
-        ["emulation"] => {
-            steps.step("emulation", |_| emulation::measure_all());
+        ["emulation", ..] => {
+            steps.step("emulation", |_| emulation::measure_all(&arguments[1..]));
         }
         ["interop"] => {
             steps.step("interop", |counts| interop::check(false, counts));
@@ -139,6 +141,9 @@ fn main() -> ExitCode {
         }
         ["throughput-inside", profile] => {
             steps.step("rounds", |_| throughput::inside(profile));
+        }
+        ["uplinks"] => {
+            steps.step("uplinks", |_| uplinks::check());
         }
         ["peers"] => {
             steps.step("peers", |_| peers::compare());

@@ -50,6 +50,14 @@ pub(crate) fn emulation() -> Result<(), String> {
     if works(&mut program("iperf3", "--version")) { Ok(()) } else { apt("iperf3") }
 }
 
+/// nft, which translates addresses.
+///
+/// # Errors
+/// If it is missing and cannot be installed.
+pub(crate) fn nft() -> Result<(), String> {
+    if works(&mut program("nft", "--version")) { Ok(()) } else { apt("nftables") }
+}
+
 /// ethtool, which switches offloads of devices.
 ///
 /// # Errors
