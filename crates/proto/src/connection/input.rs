@@ -55,7 +55,8 @@ impl Connection {
         changes.clear();
         if let Some(subflow) = self.subflows.get_mut(id) {
             let peers = Peers { paths: &paths, own };
-            subflow.tcp.handle_segment(now, Input { segment, ecn, dss }, acceptable, peers, &mut changes);
+            let input = Input { segment, ecn, dss, full: self.receiver.is_full() };
+            subflow.tcp.handle_segment(now, input, acceptable, peers, &mut changes);
         }
         self.paths = paths;
         if changes.ended == Some(Ended::Reset) {

@@ -217,10 +217,23 @@ impl Connection {
         self.receiver.drained()
     }
 
-    /// The most memory that waiting data takes, bytes: data that waits for a reader, or for missing data before it.
+    /// The memory that waiting data takes at most, bytes: data that waits for a reader or for what is missing before it. Where that is
+    /// more than the connection may have, only what fills a hole is taken from now on.
     #[inline]
-    pub(crate) fn waiting_bytes(&self) -> u64 {
-        self.receiver.memory() + self.subflows.iter().map(|s| s.tcp.waiting_memory() + s.mappings.memory()).sum::<u64>()
+    pub(crate) fn count_waiting(&mut self) -> u64 {
+        let of_subflows = self.subflows.iter().map(|s| s.tcp.waiting_memory() + s.mappings.memory());
+        let waiting = self.receiver.memory() + of_subflows.sum::<u64>();
+        self.receiver.limit_memory(waiting);
+        waiting
+    }
+
+    /// Where nothing waits for the reader, only what fills a hole is taken of the next segment. Returns whether that is so.
+    pub(crate) fn takes_only_what_is_missing(&mut self) -> bool {
+        let hole = self.receiver.ready_bytes() == 0;
+        if hole {
+            self.receiver.limit_memory(u64::MAX);
+        }
+        hole
     }
 
     /// The next event.

@@ -1,6 +1,7 @@
 //! What an endpoint takes on at most, whatever peers do.
 
 use super::Endpoint;
+use crate::connection::Connection;
 use pathweave_wire::Segment;
 
 /// What an endpoint takes on at most.
@@ -82,16 +83,21 @@ impl Endpoint {
     #[cold]
     fn is_beyond_its_share(&mut self, index: u32) -> bool {
         let connections = (self.slots.len() - self.free.len()).max(1) as u64;
-        let beyond = self.slots[index as usize].waiting_bytes > self.budget.limits.waiting_bytes / connections;
-        self.budget.dropped += u64::from(beyond);
-        beyond
+        let slot = &mut self.slots[index as usize];
+        if slot.waiting_bytes <= self.budget.limits.waiting_bytes / connections {
+            return false;
+        }
+        // Where nothing can be read, what fills the hole makes room: only the rest is dropped.
+        let hole = slot.connection.as_deref_mut().is_some_and(Connection::takes_only_what_is_missing);
+        self.budget.dropped += u64::from(!hole);
+        !hole
     }
 
     /// Counts again what a connection's waiting data takes.
     #[inline]
     pub(super) fn count_waiting(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        let now = slot.connection.as_deref().map_or(0, |connection| connection.waiting_bytes());
+        let now = slot.connection.as_deref_mut().map_or(0, Connection::count_waiting);
         let before = core::mem::replace(&mut slot.waiting_bytes, now);
         self.budget.count(before, now);
     }

@@ -17,6 +17,10 @@ use window::{ReceiveWindow, Says, SubflowWindow};
 /// Data this far beyond the offered window is still taken: the window field's rounding.
 pub(crate) const WINDOW_SLACK: u64 = 1 << 14;
 
+/// What waits in all places of a connection, the stream and each subflow, takes so many times what it may in one. Honest data lies in
+/// the window, in one place or, where it is repeated, in two.
+const PLACES: u64 = 2;
+
 /// What a connection has received and what it still has room for.
 ///
 /// `mptcp`: Multipath TCP is in use.
@@ -29,12 +33,14 @@ pub(crate) struct Receiver {
     end_reported: bool,
     /// Data bytes that arrived more than once at the data level.
     duplicate_bytes: u64,
+    /// What waits takes too much memory.
+    full: bool,
 }
 
 impl Receiver {
     pub(crate) fn new(window: ReceiveWindow, packet_memory: u32) -> Self {
         let (queue, last_offered) = (Reassembly::new(packet_memory), window.first());
-        Receiver { queue, window, last_offered, end_reported: false, duplicate_bytes: 0 }
+        Receiver { queue, window, last_offered, end_reported: false, duplicate_bytes: 0, full: false }
     }
 
     /// The first byte that is missing.
@@ -92,6 +98,21 @@ impl Receiver {
         is_first
     }
 
+    /// All that waits, on subflows too, takes so much memory, bytes.
+    //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
+    //= -- for example, due to memory constraints when many segments arrive out of order"
+    //= tests: resources::gaps_on_all_subflows_share_what_a_connection_may_take
+    #[inline]
+    pub(crate) fn limit_memory(&mut self, waiting: u64) {
+        self.full = waiting > PLACES * memory_limit(self.window.promised());
+    }
+
+    /// Only what fills a hole is taken.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
     /// Puts data into its place in the stream; returns how many of its bytes are new.
     #[inline]
     pub(crate) fn insert(&mut self, at: DataSeq, payload: Payload, mptcp: bool) -> u64 {
@@ -103,7 +124,8 @@ impl Receiver {
             //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
         }
-        if mptcp && at > self.next() && self.queue.is_overfull(self.window.promised()) {
+        let window = if self.full { 0 } else { self.window.promised() };
+        if mptcp && at > self.next() && self.queue.is_overfull(window) {
             //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
             //= -- for example, due to memory constraints when many segments arrive out of order"
             //= tests: resources::gaps_at_the_data_level_take_bounded_memory

@@ -21,6 +21,8 @@ pub(crate) struct Input<'a> {
     pub(crate) ecn: Ecn,
     /// Its data sequence signal, or the one that its MP_CAPABLE stands for.
     pub(crate) dss: Option<&'a Dss>,
+    /// All that waits takes too much memory: next to nothing beyond a hole is kept.
+    pub(crate) full: bool,
 }
 
 impl Tcp {
@@ -85,7 +87,7 @@ impl Tcp {
         changes: &mut Changes,
     ) {
         let segment = input.segment;
-        self.receiver.held_window = acceptable;
+        self.receiver.held_window = if input.full { 0 } else { acceptable };
         let next = self.receiver.next();
         let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
         let seq = next.checked_add_signed(i64::from(delta));

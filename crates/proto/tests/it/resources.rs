@@ -2,6 +2,7 @@
 
 use crate::pair::*;
 use pathweave_proto::Connection;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
 
@@ -60,6 +61,47 @@ fn gaps_at_the_data_level_take_bounded_memory() {
     assert_eq!(pair.the(Server).snapshot().receiving.out_of_order_bytes, (2 * (1 << 20) + (64 << 10)) / 257 + 1);
     pair.write(Client, 200_000);
     pair.run_until_received(Server, 200_001, secs(30));
+}
+
+/// On each of eight subflows and at the data level at once, with gaps everywhere: twice what one of them may take, and a little more on
+/// each. What fills the holes is taken all the same.
+#[test]
+fn gaps_on_all_subflows_share_what_a_connection_may_take() {
+    const WINDOW: u64 = 256 << 10;
+    let fixed = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(WINDOW), ..config() };
+    let mut pair = Pair::new(&[10; 8], fixed);
+    pair.connect_with_subflows(8);
+    pair.run_for(ms(500));
+    for path in 0..8 {
+        let next = pair.forge(Client, path);
+        let ssn = next.seq.wrapping_sub(pair.isn(Client, path));
+        for n in 0..4000u32 {
+            let mut forged = next.clone();
+            let offset = 2 * n + 1;
+            forged.seq = forged.seq.wrapping_add(offset);
+            let at = 1 + u64::from(offset);
+            forged.payload = Payload::Bytes(vec![byte_at(Client, at)].into());
+            let dsn = DataNumber::Long(pair.wire_dsn(Client, at));
+            let mapping = Mapping { dsn, ssn: ssn.wrapping_add(offset), len: 1, checksum: None };
+            forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+            let now = pair.now;
+            pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
+            while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
+        }
+    }
+    let waiting = pair.driver.endpoints[1].waiting_bytes();
+    // The window has a slack of 16 KiB, and each place may have 64 KiB in any case.
+    let one = 2 * (WINDOW + 2 * (16 << 10)) + (64 << 10);
+    assert!(waiting > one, "{waiting}");
+    assert!(waiting <= 2 * one + 9 * (65 << 10), "{waiting}");
+    let mut all = pair.forge(Client, 0);
+    all.payload = Payload::Bytes((1..8001).map(|at| byte_at(Client, at)).collect());
+    let ssn = all.seq.wrapping_sub(pair.isn(Client, 0));
+    let dsn = DataNumber::Long(pair.wire_dsn(Client, 1));
+    all.options.dss =
+        Some(Dss { data_ack: None, mapping: Some(Mapping { dsn, ssn, len: 8000, checksum: None }), data_fin: false });
+    pair.inject(Server, all);
+    assert_eq!(pair.received(Server), 8001);
 }
 
 /// Opens `n` connections at once, sends 2,000 bytes on each, closes them; returns when all is forgotten.
