@@ -1,6 +1,6 @@
 //! The simulator: hosts with the engine, the network between them, applications, and what is measured.
 //!
-//! The loop is the driver's (`pathweave-driver`): `wires` is its device, [`Processes`] are its applications.
+//! The loop is the driver's (`pathweave-driver`): `wires` is its device, `Processes` are its applications.
 
 mod app;
 mod build;
