@@ -107,7 +107,7 @@ pub(crate) fn inside(arguments: &[&str]) -> Result<(), String> {
     let mut trials = trials(quick)?;
     trials.retain(|(of, _, _)| part.is_none_or(|part| part == *of));
     failed += over_links(&trials);
-    if failed == 0 { captures::check() } else { Err(format!("{failed} rows failed")) }
+    if failed == 0 { captures::check(quick) } else { Err(format!("{failed} rows failed")) }
 }
 
 /// Which part it belongs to, its number there, and what it is.

@@ -7,19 +7,21 @@ use std::path::{Path, PathBuf};
 
 /// Expert information of severity "error" (Wireshark, epan/proto.h: PI_ERROR).
 const SEVERITY_ERROR: u32 = 0x0080_0000;
-/// tshark reads so much of each capture.
-const MOST_PACKETS: u32 = 50_000;
+/// tshark reads so many packets of each capture, and when it has to be quick.
+const MOST_PACKETS: u32 = 200_000;
+const QUICK_PACKETS: u32 = 10_000;
 
 /// Reads all captures of the last run.
 ///
 /// # Errors
 /// In how many something is wrong; what is printed.
-pub(super) fn check() -> Result<(), String> {
+pub(super) fn check(quick: bool) -> Result<(), String> {
+    let most = if quick { QUICK_PACKETS } else { MOST_PACKETS };
     let entries = fs::read_dir(folder()).map_err(|e| format!("{}: {e}", folder().display()))?;
     let mut files: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path().join(CAPTURE))).filter(|path| path.exists()).collect();
     files.sort();
-    let packets = in_parallel(&files, |file| judge(file).map_err(|error| format!("{}: {error}", file.display())));
+    let packets = in_parallel(&files, |file| judge(file, most).map_err(|error| format!("{}: {error}", file.display())));
     let (mut all, mut wrong) = (0, 0);
     for one in packets {
         match one {
@@ -34,12 +36,12 @@ pub(super) fn check() -> Result<(), String> {
     if wrong == 0 { Ok(()) } else { Err(format!("tshark found something wrong in {wrong} captures")) }
 }
 
-/// How many packets there are, with nothing wrong in them.
-fn judge(file: &Path) -> Result<usize, String> {
+/// How many packets there are, at most so many, with nothing wrong in them.
+fn judge(file: &Path, most: u32) -> Result<usize, String> {
     let fields =
         "-n -T fields -E separator=; -e frame.number -e _ws.malformed -e _ws.expert.severity -e _ws.expert.message";
     let mut tshark = program("tshark", fields);
-    let output = tshark.args(["-c", &MOST_PACKETS.to_string(), "-r"]).arg(file).output().map_err(|e| e.to_string())?;
+    let output = tshark.args(["-c", &most.to_string(), "-r"]).arg(file).output().map_err(|e| e.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }

@@ -94,8 +94,10 @@ pub struct Sink {
     omit: Duration,
     counts_until: Option<Duration>,
     counted: u64,
-    /// The longest time between two arrivals.
+    /// The longest time between two arrivals of data.
     pub longest_pause: Duration,
+    /// Longer ones, and how many bytes had come before each: perhaps only what is no data came after it.
+    pauses: Vec<(u64, Duration)>,
 }
 
 impl Sink {
@@ -113,8 +115,10 @@ impl Sink {
     /// Takes bytes.
     pub fn take(&mut self, now: Instant, bytes: &[u8]) {
         let time = now.since(*self.first.get_or_insert(now));
-        let before = self.last.replace(now).unwrap_or(now);
-        self.longest_pause = self.longest_pause.max(now.since(before));
+        let pause = now.since(self.last.replace(now).unwrap_or(now));
+        if pause > self.longest_pause {
+            self.pauses.push((self.received + self.tail.len() as u64, pause));
+        }
         if time >= self.omit && self.counts_until.is_none_or(|until| time < until) {
             self.counted += bytes.len() as u64;
         }
@@ -135,6 +139,14 @@ impl Sink {
             }
         };
         self.tail.extend_from_slice(data);
+        let all = self.received;
+        self.pauses.retain(|(at, pause)| {
+            let is_between_data = *at < all;
+            if is_between_data {
+                self.longest_pause = self.longest_pause.max(*pause);
+            }
+            !is_between_data
+        });
     }
 
     fn count(&mut self, data: &[u8]) {
@@ -234,6 +246,12 @@ mod tests {
         let mut sink = Sink::new(0, false);
         [0, 10, 250, 255].map(at).iter().for_each(|now| sink.take(*now, b"x"));
         assert_eq!(sink.longest_pause, Duration::from_millis(240));
+        // What follows the data does not count.
+        let mut sink = Sink::new(2, false);
+        for (ms, bytes) in [(0, "data"), (50, "data"), (900, "en")] {
+            sink.take(at(ms), bytes.as_bytes());
+        }
+        assert_eq!(sink.longest_pause, Duration::from_millis(50));
     }
 
     #[test]
