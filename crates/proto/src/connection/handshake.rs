@@ -168,8 +168,13 @@ impl Connection {
             // TCP answers what it does not accept.
             return HandshakeStep::GoOn;
         }
+        let crossing = subflow.tcp.completes_crossing(segment);
         if subflow.join != Join::Initial {
-            return self.take_join_options(id, segment);
+            return if crossing { REFUSED } else { self.take_join_options(id, segment) };
+        }
+        if crossing {
+            // Both ends opened at once: MP_CAPABLE has no form for that.
+            self.mode = Mode::Plain;
         }
         let state = subflow.tcp.state();
         if self.is_answered_as_plain(id, segment) && self.fall_back(now, id).is_err() {
@@ -186,10 +191,6 @@ impl Connection {
         match (self.mode, state, self.role) {
             (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
                 if !segment.flags.contains(Flags::SYN | Flags::ACK) {
-                    if segment.flags.contains(Flags::SYN) {
-                        // Both ends opened at once: MP_CAPABLE has no form for that.
-                        self.mode = Mode::Plain;
-                    }
                     return HandshakeStep::GoOn;
                 }
                 self.mode = match found {

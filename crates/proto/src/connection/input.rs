@@ -65,6 +65,12 @@ impl Connection {
         if changes.verdict == Verdict::Refused {
             self.refuse_segment(segment);
         }
+        if changes.verdict == Verdict::Crossing
+            && self.challenges.allows(now)
+            && let Some(subflow) = self.subflows.get_mut(id)
+        {
+            self.control.extend(subflow.tcp.crossing_answer(now, self.receiver.window.of_syn()));
+        }
         //= RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply (unless the RST bit
         //= is set"
         //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds

@@ -14,6 +14,8 @@ pub(crate) enum Verdict {
     Ignored,
     /// It belongs to no connection that we know: a reset answers it.
     Refused,
+    /// It is a SYN that came while ours was out.
+    Crossing,
     /// It may be a blind attack: an acknowledgement tells an honest peer where we are (RFC 5961).
     Challenged,
     /// It passed every check of its numbers, but it may be a repetition.

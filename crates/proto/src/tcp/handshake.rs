@@ -8,7 +8,7 @@ use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::timers::{RetransmitTimer, Silence, Timers};
 use super::transmit::{Due, SendSpace};
-use super::{Changes, Counters, Ended, Peers, State, Tcp, Verdict};
+use super::{Changes, Counters, Ended, Outgoing, Peers, State, Tcp, Verdict};
 use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig, largest_segment};
 use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
@@ -35,6 +35,13 @@ pub(super) struct Opening {
     pub(super) peer_synced: bool,
     /// A SYN or SYN/ACK is to go out; when the last one did, and how many were for nothing.
     pub(super) syn_due: bool,
+    /// A SYN that came while ours was out: the peer may have opened at the same time.
+    pub(super) crossing: Option<Box<Segment>>,
+    /// Our SYN was answered for an earlier connection and goes out again, or did.
+    pub(super) asked_again: bool,
+    /// Something answered our newest SYN, though wrongly; how many SYNs nothing answered.
+    pub(super) misled: bool,
+    pub(super) unanswered: u32,
     pub(super) syn_sent_at: Instant,
     pub(super) retransmissions: u32,
 }
@@ -91,6 +98,10 @@ impl Tcp {
                 peer_isn: 0,
                 peer_synced: false,
                 syn_due: true,
+                crossing: None,
+                asked_again: false,
+                misled: false,
+                unanswered: 0,
                 syn_sent_at: Instant::ZERO,
                 retransmissions: 0,
             },
@@ -235,9 +246,12 @@ impl Tcp {
             //= RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset"
             //= tests: handshake::a_wrong_acknowledgement_of_the_syn_is_reset
             changes.verdict = Verdict::Refused;
-            if self.opening.retransmissions == 0 && !segment.flags.contains(Flags::RST) {
-                // The peer still has a connection of before, which our reset ends: the next SYN need not wait for a second.
-                self.timers.retransmit = Some((RetransmitTimer::Syn, now + AFTER_OLD_CONNECTION));
+            self.opening.misled = true;
+            if !self.opening.asked_again && self.opening.retransmissions == 0 && !segment.flags.contains(Flags::RST) {
+                // The peer still has a connection of before, which our reset ends: the next SYN need not wait for a second. It is no
+                // sign that something drops SYNs.
+                self.opening.asked_again = true;
+                self.timers.retransmit = Some((RetransmitTimer::SynAgain, now + AFTER_OLD_CONNECTION));
             }
             return;
         }
@@ -248,30 +262,59 @@ impl Tcp {
             }
             return;
         }
-        changes.verdict = Verdict::Acceptable;
-        if !segment.flags.contains(Flags::SYN) {
+        if !acks_syn {
+            if segment.flags.contains(Flags::SYN) {
+                // Both sides opened at once, or somebody who sees nothing pretends it. Only what acknowledges our SYN tells which, so
+                // nothing is taken from this one: the state stays, and with it what a SYN/ACK and a reset must be.
+                //= RFC 9293 §3.5: "A TCP implementation MUST support simultaneous open attempts"
+                //= tests: handshake::both_ends_may_open_at_once, handshake::a_crossing_syn_whose_answer_is_lost
+                self.opening.crossing = Some(Box::new(segment.clone()));
+                changes.verdict = Verdict::Crossing;
+            }
             return;
         }
-        self.negotiate(segment);
-        self.update_peer_window(segment, 0, u64::from(acks_syn));
-        if acks_syn {
-            self.send.una = 1;
-            self.receiver.ack_now();
-            self.establish(now, peers, changes);
+        changes.verdict = Verdict::Acceptable;
+        if segment.flags.contains(Flags::SYN) {
+            self.negotiate(segment);
+        } else if self.completes_crossing(segment)
+            && let Some(syn) = self.opening.crossing.take()
+        {
+            self.negotiate(&syn);
         } else {
-            // RFC 9293 §3.5: both sides opened at once.
-            //= RFC 9293 §3.5: "A TCP implementation MUST support simultaneous open attempts"
-            //= tests: handshake::both_ends_may_open_at_once
-            self.state = State::SynReceived;
-            self.opening.syn_due = true;
+            return;
         }
+        self.opening.crossing = None;
+        self.update_peer_window(segment, 0, 1);
+        self.send.una = 1;
+        self.receiver.ack_now();
+        self.establish(now, peers, changes);
+    }
+
+    /// Whether this acknowledges our answer to a crossing SYN, where the peer's own answer is lost.
+    pub(crate) fn completes_crossing(&self, segment: &Segment) -> bool {
+        let follows = self.opening.crossing.as_ref().is_some_and(|syn| segment.seq == syn.seq.wrapping_add(1));
+        follows && self.state == State::SynSent && !segment.flags.intersects(Flags::SYN | Flags::RST)
+    }
+
+    /// The answer to a crossing SYN: our SYN once more, with an acknowledgement (RFC 9293 §3.5, figure 8).
+    #[cold]
+    pub(crate) fn crossing_answer(&mut self, now: Instant, window: u64) -> Option<Segment> {
+        let mut answer = Segment::default();
+        self.header(now, &Outgoing::Syn, window, &mut answer);
+        let syn = self.opening.crossing.as_ref()?;
+        answer.flags = Flags::SYN | Flags::ACK;
+        answer.ack = syn.seq.wrapping_add(1);
+        if let (Some(ours), Some(theirs)) = (&mut answer.options.timestamps, syn.options.timestamps) {
+            ours.echo = theirs.value;
+        }
+        Some(answer)
     }
 
     #[cold]
     pub(super) fn establish(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         self.state = if self.send.fin_queued { State::FinWait1 } else { State::Established };
         self.timers.retransmit = None;
-        if self.opening.retransmissions == 0 {
+        if self.opening.retransmissions == 0 && !self.opening.asked_again {
             let rtt = now.since(self.opening.syn_sent_at);
             self.rtt.sample_min(rtt);
             self.rtt.sample(rtt, 0, 1);

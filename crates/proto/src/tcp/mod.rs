@@ -141,9 +141,9 @@ impl Tcp {
     pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
-    /// SYNs that were sent again, since nobody answered.
+    /// SYNs that nobody answered, rightly or wrongly.
     pub(crate) fn syns_unanswered(&self) -> u32 {
-        self.opening.retransmissions
+        self.opening.unanswered
     }
     /// Data can still be queued: established, and our side not closed.
     pub(crate) fn can_send(&self) -> bool {

@@ -9,6 +9,8 @@ use pathweave_units::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetransmitTimer {
     Syn,
+    /// The SYN once more, which nobody has failed to answer.
+    SynAgain,
     Timeout,
     /// RFC 8985 §7.
     LossProbe,
@@ -179,8 +181,10 @@ impl Tcp {
         }
         self.timers.retransmit = None;
         match kind {
+            RetransmitTimer::SynAgain => self.opening.syn_due = true,
             RetransmitTimer::Syn => {
                 self.opening.retransmissions += 1;
+                self.opening.unanswered += u32::from(!core::mem::take(&mut self.opening.misled));
                 if self.opening.retransmissions > self.config.max_retransmissions.min(6) {
                     let answering = self.state == State::SynReceived;
                     self.abort();

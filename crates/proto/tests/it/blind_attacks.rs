@@ -153,3 +153,51 @@ fn signals_of_a_segment_that_is_not_acceptable_do_not_count() {
     pair.inject(Server, right);
     assert!(pair.connection(Server).is_none_or(|c| c.error().is_some()));
 }
+
+/// Who knows addresses and ports pretends that the server opens at the same time. The client answers, and still takes the server's own answer;
+/// a reset that comes of its answer says nothing of the server.
+#[test]
+fn a_crossing_syn_that_nobody_sent_does_not_keep_a_client_from_connecting() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    pair.run_for(ms(1));
+    let syn = &pair.driver.io.log[0].segment;
+    let mut crossing = Segment::new(syn.dst, syn.src);
+    (crossing.flags, crossing.seq, crossing.window) = (Flags::SYN, 0x1234_5678, 1000);
+    pair.inject(Client, crossing.clone());
+    let answer = pair.sent(Client).last().expect("RFC 9293 asks for an answer").segment.clone();
+    assert_eq!((answer.flags, answer.ack), (Flags::SYN | Flags::ACK, 0x1234_5679));
+    assert!(answer.options.mptcp.is_empty(), "it would tell our key");
+    pair.inject(Client, answer.resetting_answer());
+    pair.run_until("the client is connected", ms(100), |p| p.the(Client).is_connected());
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 10_000, secs(1));
+    assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
+    // However many there are, a few are answered.
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    for _ in 0..100 {
+        pair.inject(Client, crossing.clone());
+    }
+    assert!(pair.sent(Client).count() <= 1 + 10);
+}
+
+/// Who knows addresses and ports opens connections in the client's name, so that the server answers the client's SYNs for those. They are
+/// answers: the client goes on asking for Multipath TCP.
+#[test]
+fn syns_in_a_clients_name_do_not_make_it_give_up_multipath_tcp() {
+    let mut pair = Pair::new(&[10], config());
+    pair.open();
+    let syn = pair.driver.io.log[0].segment.clone();
+    // One is there before each of the client's SYNs.
+    for at in 0..700 {
+        let mut forged = Segment::new(syn.src, syn.dst);
+        (forged.flags, forged.seq, forged.window) = (Flags::SYN, 0x0010_0000 * (at + 1), 1000);
+        pair.inject(Server, forged);
+        pair.run_for(ms(5));
+    }
+    assert!(!pair.the(Client).is_connected());
+    pair.run_until("the client is connected", secs(8), |p| p.the(Client).is_connected());
+    assert!(pair.sent(Client).filter(|p| p.is_syn()).count() > 2);
+    assert!(pair.the(Client).is_mptcp());
+}

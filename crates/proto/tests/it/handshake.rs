@@ -156,6 +156,31 @@ fn both_ends_may_open_at_once() {
     }
 }
 
+/// The SYN/ACK of one end is lost: that end is open, and its next segment tells the other that its own answer has come.
+#[test]
+fn a_crossing_syn_whose_answer_is_lost() {
+    for config in [tcp_config(), config()] {
+        let mut pair = Pair::new(&[10], config.clone());
+        let mut lost = false;
+        pair.script(move |p| {
+            let answer = p.segment.flags.contains(Flags::SYN | Flags::ACK) && p.from == Client;
+            if answer && !core::mem::replace(&mut lost, true) { Fate::Drop } else { Fate::Pass }
+        });
+        let [client, server] = pair.driver.io.paths[0].addresses;
+        let (client, server) = (core::net::SocketAddr::new(client, 1000), core::net::SocketAddr::new(server, 2000));
+        let now = pair.now;
+        pair.driver.applications.apps[0].handle =
+            Some(pair.driver.endpoints[0].connect(now, client, server, config.clone(), &[]).expect("valid"));
+        pair.driver.applications.apps[1].handle =
+            Some(pair.driver.endpoints[1].connect(now, server, client, config, &[]).expect("valid"));
+        pair.settle();
+        pair.run_until("both are open", secs(3), |p| p.the(Client).is_connected() && p.the(Server).is_connected());
+        assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
+        pair.send_all(Server, 20_000);
+        pair.run_until("all is there", secs(2), |p| p.received(Client) == 20_000);
+    }
+}
+
 #[test]
 fn a_duplicated_syn_does_no_harm() {
     for late in [1, 15, 25, 500] {
