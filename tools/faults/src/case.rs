@@ -1,15 +1,19 @@
 //! Cases drawn from a seed.
 
-use crate::apps::Plan;
+use crate::apps::{Close, Plan};
+use crate::attackers::{Attacker, Sees};
 use crate::draw::{Draw, LIMIT};
-use crate::middlebox::Tampering;
+use crate::paths::{Path, Versions, shape};
+use core::net::IpAddr;
 use pathweave_algorithms::Registry;
+use pathweave_proto::EndpointLimits;
 use pathweave_proto::config::{
     ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
 };
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::host::Host;
 use pathweave_proto::host::linux::LinuxHost;
+use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 use pathweave_proto::scheduler::{ChosenScheduler, test_schedulers};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
@@ -17,42 +21,21 @@ use pathweave_units::{Duration, Instant};
 /// When the faults that end have ended, readers read and writers close: the latest such time.
 const LATEST_CALM: u64 = 90;
 
-/// What happens to packets of one direction of a path.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Direction {
-    pub(crate) loss: f64,
-    pub(crate) duplicate: f64,
-    /// How many are late, and by how much at most.
-    pub(crate) reorder: f64,
-    pub(crate) late_by: Duration,
-    /// A copy comes seconds later.
-    pub(crate) ghost: f64,
-    /// Data under a checksum is changed.
-    pub(crate) corrupt: f64,
-    pub(crate) tampering: Vec<Tampering>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Path {
-    pub(crate) delay: Duration,
-    pub(crate) jitter: Duration,
-    /// Bytes per second, and how many of them can wait.
-    pub(crate) rate: u64,
-    pub(crate) queue: u64,
-    /// To the server, to the client.
-    pub(crate) directions: [Direction; 2],
-    pub(crate) outages: Vec<(Instant, Instant)>,
-}
-
 /// One run of the campaign.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// What it was drawn from.
     pub seed: u64,
+    pub(crate) kind: Kind,
+    pub(crate) versions: Versions,
     pub(crate) paths: Vec<Path>,
     /// The client's settings, the server's.
     pub(crate) configs: [ConnectionConfig; 2],
     pub(crate) plans: [Plan; 2],
+    /// What each endpoint takes on.
+    pub(crate) limits: EndpointLimits,
+    pub(crate) attackers: Vec<Attacker>,
+    /// From then on only what lasts for ever is wrong: outages and middleboxes without an end.
     pub(crate) calm: Instant,
 }
 
@@ -102,7 +85,11 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
     };
     let timer_tick = Duration::from_millis(d.one(&[0, 0, 0, 4]));
     let linux = LinuxHost { other_habits, send_buffer_tuning, timer_tick };
-    config.host = if linux == LinuxHost::NO_HABIT { Host::Rfc } else { Host::Linux(linux) };
+    config.host = match d.between(0, 9) {
+        0 => Host::MptcpOrg(MptcpOrgHost { send_buffer_tuning, timer_tick }),
+        _ if linux == LinuxHost::NO_HABIT => Host::Rfc,
+        _ => Host::Linux(linux),
+    };
     config.tcp = TcpConfig {
         quick_acks: d.one(&[16, 16, 0]),
         recovery: d.one(&[LossRecovery::RackTlp, LossRecovery::RackTlp, LossRecovery::Sack, LossRecovery::NewReno]),
@@ -115,43 +102,14 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
     config
 }
 
-fn direction(d: &mut Draw, lossy: f64, tampers: bool) -> Direction {
-    let tampering = match tampers && d.chance(0.6) {
-        true => (0..d.between(1, 2)).map(|_| Tampering::draw(d)).collect(),
-        false => Vec::new(),
-    };
-    Direction {
-        loss: if d.chance(0.7) { lossy } else { d.mostly_none(0.5, 0.3) },
-        duplicate: d.mostly_none(0.6, 0.1),
-        reorder: d.mostly_none(0.5, 0.2),
-        late_by: d.millis(1, 400),
-        ghost: d.mostly_none(0.8, 0.02),
-        corrupt: d.mostly_none(0.7, 0.05),
-        tampering,
-    }
-}
-
-fn path(d: &mut Draw, tampers: bool) -> Path {
-    let lossy = d.mostly_none(0.4, 0.1);
-    let outages = match d.chance(0.25) {
-        true => (0..d.between(1, 3))
-            .map(|_| {
-                let from = d.at_millis(1, 30_000);
-                let length = if d.chance(0.15) { LIMIT } else { d.millis(50, 30_000) };
-                (from, from + length)
-            })
-            .collect(),
-        false => Vec::new(),
-    };
-    let delay = Duration::from_micros(d.spread(100, 200_000));
-    Path {
-        delay,
-        jitter: if d.chance(0.5) { Duration::ZERO } else { Duration::from_micros(d.spread(10, 20_000)) },
-        rate: d.spread(20_000, 20_000_000),
-        queue: d.spread(5_000, 1_000_000),
-        directions: [direction(d, lossy, tampers), direction(d, lossy, tampers)],
-        outages,
-    }
+/// How the network, the hosts and the plans of a run were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Everything may go wrong; attackers are rare.
+    Faults,
+    /// Attackers who know addresses and ports, in a network in which an honest connection cannot fail: the run must end as it does
+    /// without them.
+    Siege,
 }
 
 impl Case {
@@ -160,7 +118,10 @@ impl Case {
         let registry = registry();
         let d = &mut Draw(Random::substream(seed, "case"));
         let tampers = d.chance(0.6);
-        let paths = (0..d.one(&[1, 1, 2, 2, 2, 3, 4])).map(|_| path(d, tampers)).collect();
+        let (shape, versions) = shape(d);
+        let shares = d.chance(0.2);
+        let path = |(number, ends)| Path::draw(d, ends, if shares { 0 } else { number }, tampers);
+        let paths = shape.into_iter().enumerate().map(path).collect();
         let mut configs = [config(d, &registry), config(d, &registry)];
         configs[1].checksum &= d.chance(0.5);
         if d.chance(0.6) {
@@ -168,6 +129,57 @@ impl Case {
         }
         let plans = [Plan::draw(d), Plan::draw(d)];
         let calm = Instant::ZERO + Duration::from_secs(d.between(5, LATEST_CALM));
-        Case { seed, paths, configs, plans, calm }
+        let mut limits = EndpointLimits::default();
+        if d.chance(0.3) {
+            limits.waiting_bytes = d.spread(20_000, 500_000);
+        }
+        let mut case =
+            Case { seed, kind: Kind::Faults, versions, paths, configs, plans, limits, attackers: Vec::new(), calm };
+        match d.between(0, 19) {
+            0..=2 => case.besiege(d),
+            3..=4 => case.attackers = (0..d.between(1, 3)).map(|_| Attacker::draw(d)).collect(),
+            _ => {}
+        }
+        case
+    }
+
+    /// Attackers who know addresses and ports, and nothing else that could make the connection fail.
+    fn besiege(&mut self, d: &mut Draw) {
+        self.kind = Kind::Siege;
+        self.paths.iter_mut().for_each(Path::make_mild);
+        for (config, plan) in self.configs.iter_mut().zip(&mut self.plans) {
+            config.close_timeout = Duration::from_secs(60);
+            plan.close = Close::AfterWriting;
+        }
+        self.attackers = (0..d.between(1, 4)).map(|_| Attacker::off_path(d)).collect();
+    }
+
+    /// The same without its attackers.
+    pub(crate) fn without_attackers(&self) -> Case {
+        Case { attackers: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether somebody sees packets and can say what the hosts say.
+    pub(crate) fn has_attackers_on_the_path(&self) -> bool {
+        self.attackers.iter().any(|a| a.sees == Sees::Packets)
+    }
+
+    /// From when on nothing is wrong, if that time comes.
+    pub(crate) fn all_well(&self) -> Option<Instant> {
+        let outages = self.paths.iter().flat_map(|path| &path.outages).map(|(_, until)| *until);
+        let tampering = self.paths.iter().flat_map(|path| &path.directions).flat_map(|d| &d.tampering);
+        let attacks = self.attackers.iter().map(Attacker::end);
+        let last = outages.chain(tampering.map(|t| t.until)).chain(attacks).chain([self.calm]).max()?;
+        (last < Instant::ZERO + LIMIT).then_some(last)
+    }
+
+    /// How many addresses the client or the server has.
+    pub(crate) fn addresses(&self, server: bool) -> u8 {
+        self.paths.iter().map(|path| path.ends[usize::from(server)] + 1).max().unwrap_or(0)
+    }
+
+    /// The addresses of a path's ends: the client's, the server's.
+    pub(crate) fn ends_of(&self, path: &Path) -> (IpAddr, IpAddr) {
+        (self.versions.address(path.ends[0], false), self.versions.address(path.ends[1], true))
     }
 }

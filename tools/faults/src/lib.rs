@@ -1,25 +1,44 @@
 //! A campaign of faults: two hosts, one to four paths, and all that can go wrong between them, drawn from one seed.
 //!
-//! What is drawn ([`Case::draw`]): plain TCP and Multipath TCP, every scheduler (those of the registry, and the test schedulers that keep
-//! or break the rules), controller, recovery and failure detection; loss up to 30 %, reordering, duplicates, also of long ago,
+//! What is drawn ([`Case::draw`]): plain TCP and Multipath TCP; which addresses the paths join, of which IP version, and whether they
+//! share a bottleneck; every scheduler (those of the registry, and the test schedulers that keep
+//! or break the rules), controller, recovery, failure detection and host; loss up to 30 %, reordering, duplicates, also of long ago,
 //! outages, changed bytes where checksums are in use; small windows, stalled readers, windows that a middlebox closes or
-//! cuts; middleboxes that take options out of single segments, one kind of them or all, or cut segments; ends and halves of
-//! ends at any time.
+//! cuts; middleboxes that take options out of single segments, one kind of them or all, cut segments, join or delay them, or put
+//! numbers of their own in the place of the hosts'; ends and halves of ends at any time; attackers off the path, who know
+//! addresses and ports, and on it, who also see packets.
 //!
-//! What must hold ([`run`]): every byte that is read is the one that was written there; who reads the end of the stream has
-//! read all that was written; and every connection comes to its end or to a typed error within [`LIMIT`].
+//! What must hold ([`run`], one variant of [`Rule`] each):
 //!
-//! Segments travel as structs, so that a run takes a millisecond or so. The same seed gives the same run.
+//! - Every byte that is read is the one that was written there, and who reads the end of the stream has read all that was written.
+//! - Every connection comes to its end or to a typed error within [`LIMIT`].
+//! - Once nothing is wrong any more, what was written is read within 240 seconds.
+//! - Data that waits takes at most 64 KiB more memory than the endpoint's limit, and than a connection may have: four times its
+//!   buffer and 128 KiB.
+//! - After both ends, and [`LIMIT`] at most, no endpoint has a connection or a timer left.
+//! - Attackers off the path change nothing: in a network in which a connection cannot fail, the run ends as it does without
+//!   them, with the same bytes.
+//!
+//! Who sees packets and sends what it likes can end a connection and put bytes into it, so of a run with such an attacker the rules
+//! about bytes do not speak; all others do.
+//!
+//! Segments travel as structs, so that a run takes two milliseconds or so. The same seed gives the same run. A failure is made
+//! simpler, step by step, as long as it stays one of the same rule ([`shrink`]).
 
 mod apps;
+mod attackers;
 mod case;
 mod draw;
+mod forger;
 mod middlebox;
 mod network;
+mod paths;
 mod programs;
 mod run;
+mod shrink;
 mod world;
 
 pub use case::Case;
 pub use draw::LIMIT;
-pub use run::{Ending, Fault, Outcome, run};
+pub use run::{Ending, Fault, Outcome, Rule, run};
+pub use shrink::{STEPS, run_caught, shrink, simplify};

@@ -1,4 +1,4 @@
-//! What a middlebox does to segments: options taken out, windows changed, data cut.
+//! What a middlebox does to segments: options taken out, windows and numbers changed, data cut or joined.
 
 use crate::apps::CHANGED;
 use crate::draw::{Draw, LIMIT};
@@ -22,8 +22,14 @@ pub(crate) enum Change {
     TakeSackPermitted,
     /// The window field is at most this.
     CutWindow(u16),
+    /// The segment size of a SYN is at most this.
+    CutSegmentSize(u16),
     /// Data segments are cut at this size; the pieces have the options, or only the first has.
     Split(u32, bool),
+    /// Data that follows what is still on its way is put into the same segment, which has the options of the first, or of the last.
+    Join(bool),
+    /// Segments come so much later.
+    Delay(Duration),
 }
 
 /// A change, and which segments it befalls.
@@ -37,7 +43,7 @@ pub(crate) struct Tampering {
 
 impl Tampering {
     pub(crate) fn draw(d: &mut Draw) -> Tampering {
-        let change = match d.between(0, 15) {
+        let change = match d.between(0, 20) {
             0..=3 => Change::TakeMptcp,
             4..=6 => Change::TakeDss,
             7 => Change::TakeCapable,
@@ -47,7 +53,10 @@ impl Tampering {
             11 => Change::TakeTimestamps,
             12 => d.one(&[Change::TakeWindowScale, Change::TakeSackPermitted]),
             13..=14 => Change::CutWindow(d.spread(1, 60_000) as u16 - 1),
-            _ => Change::Split(d.between(100, 1400) as u32, d.chance(0.5)),
+            15..=16 => Change::Split(d.between(100, 1400) as u32, d.chance(0.5)),
+            17..=18 => Change::Join(d.chance(0.5)),
+            19 => Change::Delay(d.millis(1, 5000)),
+            _ => Change::CutSegmentSize(d.between(536, 1400) as u16),
         };
         let from = if d.chance(0.5) { Instant::ZERO } else { d.at_millis(1, 20_000) };
         let length = if d.chance(0.2) { LIMIT } else { d.millis(10, 30_000) };
@@ -91,7 +100,8 @@ fn change(segment: &mut Segment, change: Change) {
         Change::TakeWindowScale => options.window_scale = None,
         Change::TakeSackPermitted => options.sack_permitted = false,
         Change::CutWindow(most) if !syn => segment.window = segment.window.min(most),
-        Change::CutWindow(_) | Change::Split(..) => {}
+        Change::CutSegmentSize(most) => options.mss = options.mss.map(|mss| mss.min(most)),
+        Change::CutWindow(_) | Change::Split(..) | Change::Join(_) | Change::Delay(_) => {}
     }
 }
 
@@ -113,6 +123,45 @@ fn split(whole: Segment, size: u32, copies: bool) -> Vec<Segment> {
         piece
     };
     (0..len).step_by(size as usize).map(piece).collect()
+}
+
+/// The most data that a middlebox joins, bytes.
+const JOINED: u32 = 9000;
+
+/// Puts the data of `next` into `first`, if it follows it at once. Returns whether it did.
+pub(crate) fn join(first: &mut Segment, next: &Segment, keeps_last_options: bool) -> bool {
+    let other = Flags::SYN | Flags::RST | Flags::FIN;
+    let follows = (first.src, first.dst) == (next.src, next.dst)
+        && next.seq == first.seq.wrapping_add(first.payload.len())
+        && !first.flags.intersects(other)
+        && !next.flags.intersects(other);
+    let len = first.payload.len() + next.payload.len();
+    if !follows || first.payload.is_empty() || next.payload.is_empty() || len > JOINED {
+        return false;
+    }
+    let mut bytes = first.payload.to_vec();
+    bytes.extend(next.payload.to_vec());
+    first.payload = Payload::Bytes(bytes.into());
+    (first.ack, first.window) = (next.ack, next.window);
+    if keeps_last_options {
+        first.options = next.options.clone();
+    }
+    true
+}
+
+/// Changes the numbers of a segment by a constant of its subflow and direction, as a firewall that does not trust the hosts'.
+pub(crate) fn renumber(segment: &mut Segment, to_server: bool) {
+    let port = if to_server { segment.src.port() } else { segment.dst.port() };
+    let constant = u32::from(port).wrapping_mul(0x9e37_79b1);
+    let (own, others) = if to_server { (constant, !constant) } else { (!constant, constant) };
+    segment.seq = segment.seq.wrapping_add(own);
+    if segment.flags.contains(Flags::ACK) {
+        segment.ack = segment.ack.wrapping_sub(others);
+    }
+    for block in &mut segment.options.sack {
+        block.left = block.left.wrapping_sub(others);
+        block.right = block.right.wrapping_sub(others);
+    }
 }
 
 /// Changes a byte of data that a checksum is about. Returns whether there was one.

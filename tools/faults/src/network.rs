@@ -1,11 +1,11 @@
 //! The paths: what becomes of a segment on its way, and how a segment is shown to people.
 
-use crate::case::Case;
-use crate::middlebox::{Change, GHOST, corrupt};
+use crate::case::{Case, Kind};
+use crate::middlebox::{Change, GHOST, corrupt, join, renumber};
 use core::fmt::Write;
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::{Ecn, Segment};
+use pathweave_wire::{Ecn, Flags, Segment};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -27,6 +27,8 @@ pub(crate) struct Network {
     flying: BTreeMap<u64, Arrival>,
     order: BinaryHeap<Reverse<(Instant, u64)>>,
     sent: u64,
+    /// The newest segment on its way in each direction of each path.
+    newest: Vec<[u64; 2]>,
     /// Bytes were changed on their way.
     pub(crate) corrupted: bool,
     /// Options or windows were changed on their way.
@@ -41,6 +43,7 @@ impl Network {
             flying: BTreeMap::new(),
             order: BinaryHeap::new(),
             sent: 0,
+            newest: vec![[u64::MAX; 2]; case.paths.len()],
             corrupted: false,
             tampered: false,
         }
@@ -69,14 +72,19 @@ impl Network {
             return tell(&|| "dark".into());
         }
         let random = &mut self.random;
-        if wrong && random.chance(faults.loss) {
+        // A SYN that is lost twice is repeated without Multipath TCP: a siege without its attackers could end otherwise by chance.
+        let spared = case.kind == Kind::Siege && segment.flags.contains(Flags::SYN);
+        if wrong && random.chance(faults.loss) && !spared {
             return tell(&|| "lost".into());
         }
         if wrong && random.chance(faults.corrupt) && corrupt(&mut segment, random) {
             self.corrupted = true;
             tell(&|| "bytes changed".into());
         }
-        let mut pieces = vec![segment];
+        if p.renumbers {
+            renumber(&mut segment, to_server);
+        }
+        let (mut pieces, mut delay, mut joins) = (vec![segment], p.delay, None);
         for tampering in &faults.tampering {
             if !wrong && matches!(tampering.change, Change::CutWindow(_)) {
                 // A window that stays closed for ever may keep a connection open for ever.
@@ -85,18 +93,31 @@ impl Network {
             if tampering.apply(now, random, &mut pieces) {
                 self.tampered = true;
                 tell(&|| format!("{:?}", tampering.change));
+                match tampering.change {
+                    Change::Delay(by) => delay += by,
+                    Change::Join(keeps_last_options) => joins = Some(keeps_last_options),
+                    _ => {}
+                }
             }
         }
+        let link = &case.paths[p.bottleneck];
         for segment in pieces {
-            let start = self.free[path][way].max(now);
+            let newest = self.flying.get_mut(&self.newest[path][way]);
+            if let (Some(keeps_last_options), Some(first)) = (joins, newest)
+                && join(&mut first.segment, &segment, keeps_last_options)
+            {
+                tell(&|| "joined with the one before".into());
+                continue;
+            }
+            let start = self.free[p.bottleneck][way].max(now);
             let bytes = u64::from(segment.ip_len());
-            if start.since(now).as_nanos() / 1000 * p.rate / 1_000_000 > p.queue {
+            if start.since(now).as_nanos() / 1000 * link.rate / 1_000_000 > link.queue {
                 tell(&|| "queue full".into());
                 continue;
             }
-            let done = start + Duration::from_nanos(bytes * 1_000_000_000 / p.rate);
-            self.free[path][way] = done;
-            let mut at = done + p.delay;
+            let done = start + Duration::from_nanos(bytes * 1_000_000_000 / link.rate);
+            self.free[p.bottleneck][way] = done;
+            let mut at = done + delay;
             at += Duration::from_nanos(self.random.below(p.jitter.as_nanos() + 1));
             if wrong && self.random.chance(faults.reorder) {
                 at += Duration::from_nanos(self.random.below(faults.late_by.as_nanos() + 1));
@@ -112,6 +133,7 @@ impl Network {
                 tell(&|| format!("a ghost at {again}"));
                 self.fly(again, Arrival { to_server, ecn, segment: segment.clone() });
             }
+            self.newest[path][way] = self.sent;
             self.fly(at, Arrival { to_server, ecn, segment });
         }
     }

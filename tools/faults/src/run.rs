@@ -1,22 +1,54 @@
 //! One run, and what must hold of it.
 
-use crate::case::Case;
+use crate::case::{Case, Kind};
 use crate::draw::LIMIT;
 use crate::programs::Programs;
 use crate::world::World;
+use pathweave_proto::config::ReceiveBuffer;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 
 /// More events than this at one instant are a spin.
 const SPIN: u32 = 50_000;
 
+/// Once nothing is wrong any more, what was written is read within this time: the longest wait before something is sent again (120
+/// seconds, `max_rto`), twice, because the connection may wait before the subflow does.
+const STALL: Duration = Duration::from_secs(240);
+
+/// By so much waiting data may be beyond a limit: the packet that crossed it, and those that fill the holes before what waits.
+const BEYOND: u64 = 64 << 10;
+
+/// A connection's data may take twice the window and this much in one place, the stream or a subflow, and so many times that in all
+/// (`proto/src/receiver`).
+const PLACES: u64 = 2;
+const LEAST_MEMORY: u64 = 64 << 10;
+
 /// What does not hold in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
     /// A byte that was never written there, one too many, or an end too early.
-    Bytes(String),
+    Bytes,
     /// A connection did not end by [`LIMIT`], or time stood still.
-    Endless(String),
+    Endless,
+    /// Nothing was wrong any more, and still nothing was read for too long.
+    Stall,
+    /// Waiting data took more memory than the endpoint or the connection may use.
+    Memory,
+    /// Both ends were over, and an endpoint still had a connection or a timer.
+    Leak,
+    /// Attackers who see nothing changed how the run ended.
+    Siege,
+    /// A panic.
+    Panic,
+}
+
+/// A rule that does not hold, and how that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which one.
+    pub rule: Rule,
+    /// How it was seen.
+    pub what: String,
 }
 
 /// How one end of a connection ended.
@@ -39,10 +71,16 @@ pub struct Outcome {
     pub fault: Option<Fault>,
     /// The client's end, the server's.
     pub endings: [Ending; 2],
+    /// Whether each end had Multipath TCP at last.
+    pub multipath: [bool; 2],
     /// Packets sent.
     pub packets: u64,
-    /// Bytes read.
-    pub bytes: u64,
+    /// Bytes read by each end.
+    pub bytes: [u64; 2],
+    /// The longest time without progress after everything that was wrong, where somebody waited for bytes.
+    pub stall: Duration,
+    /// There were attackers.
+    pub attacked: bool,
     /// Options or windows were changed on the way.
     pub tampered: bool,
     /// Bytes were changed on the way.
@@ -51,29 +89,37 @@ pub struct Outcome {
     pub one_sided: bool,
 }
 
-/// Runs a case; with `shows`, everything that happens is printed.
+/// Runs a case; with `shows`, everything that happens is printed. A siege is run once more without its attackers: where that ends in
+/// order, both end alike.
 pub fn run(case: &Case, shows: bool) -> Outcome {
+    let mut outcome = run_once(case, shows);
+    if case.kind == Kind::Siege && outcome.fault.is_none() && !case.attackers.is_empty() {
+        let alone = run_once(&case.without_attackers(), false);
+        let end = |o: &Outcome| (o.endings, o.bytes, o.multipath);
+        if alone.endings == [Ending::Closed; 2] && end(&alone) != end(&outcome) {
+            let what = format!("{:?} with attackers, {:?} without", end(&outcome), end(&alone));
+            outcome.fault = Some(Fault { rule: Rule::Siege, what });
+        }
+    }
+    outcome
+}
+
+fn run_once(case: &Case, shows: bool) -> Outcome {
     let mut world = World::new(case, shows);
-    world.step(Instant::ZERO);
-    let limit = Instant::ZERO + LIMIT;
-    let (mut at_one_time, mut endless) = (0, None);
-    while world.fault().is_none() {
+    let mut watch = Watch::new(case);
+    watch.step(&mut world, Instant::ZERO);
+    while watch.fault.is_none() {
         let Programs { ends, handles, .. } = &world.driver.applications;
         // What is on its way after the end of both changes nothing.
         if ends.iter().all(Option::is_some) || (ends[0].is_some() && handles[1].is_none()) {
             break;
         }
-        let Some(next) = world.driver.poll_timeout().filter(|t| *t <= limit) else { break };
-        at_one_time = if next > world.now { 0 } else { at_one_time + 1 };
-        if at_one_time > SPIN {
-            endless = Some(format!("time stands still at {next}"));
-            break;
-        }
-        world.step(next);
+        let Some(next) = world.driver.poll_timeout().filter(|t| *t <= Instant::ZERO + LIMIT) else { break };
+        watch.step(&mut world, next);
     }
     // What has arrived is read after the last packet.
     world.read_all();
-    let fault = world.driver.applications.fault.take().map(Fault::Bytes);
+    watch.take_fault(&world);
     let Programs { handles, ends, apps, .. } = &world.driver.applications;
     let endings = [0, 1].map(|i: usize| match (handles[i], ends[i]) {
         (None, _) => Ending::Never,
@@ -86,19 +132,115 @@ pub fn run(case: &Case, shows: bool) -> Outcome {
         let nothing_out = world.connection(end).is_some_and(|c| c.snapshot().sending.is_acked());
         endings[1 - end] != Ending::Open && case.configs[end].keep_alive.is_zero() && nothing_out
     };
-    let open = (0..2).any(|end| endings[end] == Ending::Open && !waits(end));
-    let open = open.then(|| format!("not ended: client {:?}, server {:?}", endings[0], endings[1]));
+    if (0..2).any(|end| endings[end] == Ending::Open && !waits(end)) {
+        watch.fail(Rule::Endless, format!("not ended: client {:?}, server {:?}", endings[0], endings[1]));
+    }
     let one_sided = (0..2).any(|end| {
         let app = &apps[end];
         endings[end] == Ending::Closed && app.closed && apps[1 - end].read < app.written
     });
+    let bytes = [apps[0].read, apps[1].read];
+    let multipath = world.driver.applications.multipath;
+    if !endings.contains(&Ending::Open) {
+        watch.look_for_leaks(&mut world);
+    }
     Outcome {
-        fault: fault.or(endless.or(open).map(Fault::Endless)),
+        fault: watch.fault,
         endings,
+        multipath,
         packets: world.driver.io.packets,
-        bytes: apps.iter().map(|a| a.read).sum(),
+        bytes,
+        stall: watch.stall,
+        attacked: !case.attackers.is_empty(),
         tampered: world.driver.io.network.tampered,
         corrupted: world.driver.io.network.corrupted,
         one_sided,
+    }
+}
+
+/// What is held against the rules while time passes.
+struct Watch {
+    fault: Option<Fault>,
+    at_one_time: u32,
+    /// From then on nothing is wrong; never, where something is wrong for ever.
+    all_well: Option<Instant>,
+    stall: Duration,
+    /// The most that waiting data may take at each end.
+    memory: [u64; 2],
+}
+
+impl Watch {
+    fn new(case: &Case) -> Watch {
+        let memory = [0, 1].map(|end: usize| {
+            let buffer = match case.configs[end].receive_buffer {
+                ReceiveBuffer::Fixed(bytes) => bytes,
+                ReceiveBuffer::Auto { max, .. } => max,
+            };
+            let connection = PLACES * (2 * buffer + LEAST_MEMORY);
+            connection.min(case.limits.waiting_bytes).saturating_add(BEYOND)
+        });
+        Watch { fault: None, at_one_time: 0, all_well: case.all_well(), stall: Duration::ZERO, memory }
+    }
+
+    fn fail(&mut self, rule: Rule, what: String) {
+        self.fault.get_or_insert(Fault { rule, what });
+    }
+
+    fn take_fault(&mut self, world: &World<'_>) {
+        if let Some(what) = world.fault() {
+            self.fail(Rule::Bytes, what.clone());
+        }
+    }
+
+    fn step(&mut self, world: &mut World<'_>, at: Instant) {
+        self.at_one_time = if at > world.now { 0 } else { self.at_one_time + 1 };
+        if self.at_one_time > SPIN {
+            return self.fail(Rule::Endless, format!("time stands still at {at}"));
+        }
+        if let Some(all_well) = self.all_well {
+            self.look_for_stall(world, all_well, at);
+        }
+        world.step(at);
+        self.take_fault(world);
+        for (end, endpoint) in world.driver.endpoints.iter().enumerate() {
+            let (waiting, most) = (endpoint.waiting_bytes(), self.memory[end]);
+            if waiting > most {
+                self.fail(Rule::Memory, format!("data that waits takes {waiting} bytes, {most} at most"));
+            }
+        }
+    }
+
+    /// Between now and `next` nothing happens. Both ends are open, and what one has written the other has not read.
+    fn look_for_stall(&mut self, world: &World<'_>, all_well: Instant, next: Instant) {
+        let Programs { apps, ends, progress, handles, .. } = &world.driver.applications;
+        let open = ends.iter().all(Option::is_none) && handles.iter().all(Option::is_some);
+        let owed = (0..2).any(|end| apps[end].written > apps[1 - end].read && !apps[1 - end].aborted);
+        if !open || !owed {
+            return;
+        }
+        self.stall = self.stall.max(next.since(all_well.max(*progress).min(next)));
+        if self.stall > STALL {
+            self.fail(Rule::Stall, format!("nothing was read for {} although nothing was wrong", self.stall));
+        }
+    }
+
+    /// When both ends are over, and what was on its way has arrived, nothing is left of them.
+    fn look_for_leaks(&mut self, world: &mut World<'_>) {
+        let limit = world.now + LIMIT;
+        while self.fault.is_none() {
+            let left: usize = world.driver.endpoints.iter().map(|e| e.connections()).sum();
+            let Programs { ends, handles, .. } = &world.driver.applications;
+            if (0..2).any(|end| handles[end].is_some() && ends[end].is_none()) {
+                // The server has accepted after the client's end, and waits for it.
+                return;
+            }
+            match world.driver.poll_timeout() {
+                Some(next) if next <= limit => self.step(world, next),
+                next if left > 0 || next.is_some() => {
+                    self.fail(Rule::Leak, format!("{left} connections are left, and something at {next:?}"));
+                }
+                _ => break,
+            }
+        }
     }
 }

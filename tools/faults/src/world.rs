@@ -1,14 +1,15 @@
 //! Two hosts, their applications, and the paths between them as the driver's device.
 
 use crate::case::Case;
+use crate::forger::{Forged, Forger};
 use crate::network::{self, Arrival, Fates, Network, Show};
 use crate::programs::Programs;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use pathweave_driver::{Driver, PacketIo, Received};
 use pathweave_proto::{Connection, Endpoint, LocalAddress, Secrets};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
-use pathweave_wire::{Ecn, MAX_OPTION_BYTES, Segment};
+use pathweave_wire::{Ecn, MAX_OPTION_BYTES, PacketTooBig, Payload, Segment};
 
 const PORT: u16 = 5001;
 
@@ -19,15 +20,18 @@ pub(crate) struct World<'c> {
 
 impl<'c> World<'c> {
     pub(crate) fn new(case: &'c Case, shows: bool) -> World<'c> {
-        let paths = case.paths.len();
         let host = |server: bool| {
             let name = if server { "server" } else { "client" };
             let mut end = Endpoint::new(Secrets::reproducible(Random::substream(case.seed, name)));
-            end.set_routes((0..paths).map(|p| (address(p, server), address(p, !server))));
+            let ends = case.paths.iter().map(|path| case.ends_of(path));
+            end.set_routes(ends.map(|(c, s)| if server { (s, c) } else { (c, s) }));
+            end.set_limits(case.limits);
             end
         };
+        let address = |number, server| case.versions.address(number, server);
         let local = |server| -> Vec<LocalAddress> {
-            (0..paths).map(|p| LocalAddress { address: address(p, server), meta: Default::default() }).collect()
+            let all = 0..case.addresses(server);
+            all.map(|n| LocalAddress { address: address(n, server), meta: Default::default() }).collect()
         };
         let mut endpoints = [host(false), host(true)];
         let (from, to) = (SocketAddr::new(address(0, false), 0), SocketAddr::new(address(0, true), PORT));
@@ -59,15 +63,13 @@ impl<'c> World<'c> {
 
     /// Reads everything that is there, no matter what the plans say.
     pub(crate) fn read_all(&mut self) {
-        for (end, endpoint) in self.driver.endpoints.iter_mut().enumerate() {
-            self.driver.applications.read_all(self.now, end, endpoint);
+        for end in 0..2 {
+            self.driver.applications.read_all(self.now, end, &mut self.driver.endpoints[end]);
+            if let Err(what) = self.driver.drain(self.now, end) {
+                self.driver.applications.fail(self.now, what);
+            }
         }
     }
-}
-
-/// The address of a path's end.
-pub(crate) fn address(path: usize, server: bool) -> IpAddr {
-    IpAddr::from([10, 0, path as u8 + 1, if server { 2 } else { 1 }])
 }
 
 /// More segments than this at one instant are a spin.
@@ -80,6 +82,9 @@ pub(crate) struct Wires<'c> {
     pub(crate) packets: u64,
     /// When the last one was sent, and how many were at that time.
     sent: (Instant, u32),
+    forger: Forger<'c>,
+    /// A router's message that an attacker has forged, and for whom.
+    message: Option<(usize, PacketTooBig)>,
     place: Segment,
     show: Show,
 }
@@ -87,11 +92,12 @@ pub(crate) struct Wires<'c> {
 impl<'c> Wires<'c> {
     pub(crate) fn new(case: &'c Case, show: Show) -> Self {
         let sent = (Instant::ZERO, 0);
-        Wires { case, network: Network::new(case), packets: 0, sent, place: Segment::default(), show }
+        let (network, forger) = (Network::new(case), Forger::new(case.seed, &case.attackers));
+        Wires { case, network, packets: 0, sent, forger, message: None, place: Segment::default(), show }
     }
 
-    /// Counts a segment and says which path it takes.
-    fn path(&mut self, now: Instant, from: usize) -> Result<usize, String> {
+    /// Counts a segment and says which path it takes: none to addresses that attackers have made up.
+    fn path(&mut self, now: Instant, from: usize) -> Result<Option<usize>, String> {
         let segment = &self.place;
         self.packets += 1;
         self.sent = if self.sent.0 == now { (now, self.sent.1 + 1) } else { (now, 1) };
@@ -100,8 +106,10 @@ impl<'c> Wires<'c> {
         }
         let (client, server) = if from == 0 { (&segment.src, &segment.dst) } else { (&segment.dst, &segment.src) };
         let ends = (client.ip(), server.ip());
-        let path = (0..self.case.paths.len()).find(|p| (address(*p, false), address(*p, true)) == ends);
-        let path = path.ok_or_else(|| format!("no route for {}", network::segment(segment)))?;
+        let path = self.case.paths.iter().position(|path| self.case.ends_of(path) == ends);
+        if path.is_none() && self.case.attackers.is_empty() {
+            return Err(format!("no route for {}", network::segment(segment)));
+        }
         if segment.options.wire_len() > MAX_OPTION_BYTES {
             return Err(format!("options too long: {}", network::segment(segment)));
         }
@@ -114,10 +122,31 @@ impl PacketIo for Wires<'_> {
     type Error = String;
 
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, String> {
+        if self.message.is_none()
+            && let Some((host, forged)) = self.forger.due(now)
+        {
+            return Ok(match forged {
+                Forged::Segment(segment) => {
+                    self.place = segment;
+                    self.show.tell(now, || format!("    forged: {}", network::segment(&self.place)));
+                    Some(Received { host, ecn: Ecn::NotEct, segment: &self.place })
+                }
+                Forged::Message(message) => {
+                    self.show.tell(now, || format!("    forged: {message:?}"));
+                    self.message = Some((host, message));
+                    None
+                }
+            });
+        }
         let Some(Arrival { to_server, ecn, segment }) = self.network.arrive(now) else { return Ok(None) };
         self.place = segment;
+        self.forger.see_packet(usize::from(to_server), &self.place);
         self.show.tell(now, || format!("    arrives: {}", network::segment(&self.place)));
         Ok(Some(Received { host: usize::from(to_server), ecn, segment: &self.place }))
+    }
+
+    fn receive_packet_too_big(&mut self, _now: Instant) -> Option<(usize, PacketTooBig)> {
+        self.message.take()
     }
 
     fn send(
@@ -127,7 +156,12 @@ impl PacketIo for Wires<'_> {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, String> {
         let Some(ecn) = fill(&mut self.place) else { return Ok(false) };
-        let path = self.path(now, host)?;
+        let Some(path) = self.path(now, host)? else { return Ok(true) };
+        self.forger.see_ports(host == 0, &self.place);
+        if let Payload::Chunks(_) = self.place.payload {
+            // On the wire a packet is one piece, whatever it was made of.
+            self.place.payload = Payload::Bytes(self.place.payload.to_vec().into());
+        }
         let shown = self.show.0.then(|| network::segment(&self.place));
         let mut fates = Fates::new();
         let told = self.show.0.then_some(&mut fates);
@@ -140,6 +174,6 @@ impl PacketIo for Wires<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.network.next()
+        self.network.next().into_iter().chain(self.forger.next()).min()
     }
 }
