@@ -95,6 +95,7 @@ impl Connection {
     /// A peer that speaks plain TCP has taken back a part of its window, and more than rounding explains.
     //= RFC 9293 §3.8.6: "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
     //= (see Section 3.8.6.2.1) to become negative"
+    //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     //= RFC 9293 §3.8.6: "If this happens, the sender SHOULD NOT send new data"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     #[cold]

@@ -95,7 +95,9 @@ impl Tcp {
         let Some(seq) = seq else {
             return self.reject(segment, 0, changes);
         };
-        // RFC 7323 §5 (PAWS).
+        //= RFC 7323 §5.3: "If there is a Timestamps option in the arriving segment, SEG.TSval < TS.Recent, TS.Recent is valid (see
+        //= later discussion), and if the RST bit is not set, then treat the arriving segment as not acceptable"
+        //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
         if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) {
             let old = (t.value.wrapping_sub(self.receiver.clock.recent) as i32) < 0;
             // §5.5: after 24 days the comparison means nothing.
@@ -114,6 +116,9 @@ impl Tcp {
                 changes.ended = Some(Ended::Reset);
                 changes.verdict = Verdict::Current;
             } else if seq > next && seq < next + acceptable.max(1) {
+                //= RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the next expected sequence
+                //= value, yet is within the current receive window, TCP MUST send an acknowledgment (challenge ACK)"
+                //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
                 changes.verdict = Verdict::Challenged;
             }
             return;
@@ -129,6 +134,9 @@ impl Tcp {
                 self.opening.syn_due = true;
                 return;
             }
+            //= RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as
+            //= challenge ACK) to the remote peer"
+            //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
             changes.verdict = Verdict::Challenged;
             return;
         }
@@ -157,6 +165,9 @@ impl Tcp {
             self.send.una = 1;
             self.establish(now, peers, changes);
         }
+        //= RFC 5961 §5.2: "All incoming segments whose ACK value doesn't satisfy the above condition MUST be discarded and an ACK sent
+        //= back"
+        //= tests: blind_attacks::an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped
         if !self.handle_ack(now, segment, seq, peers, changes) {
             changes.verdict = Verdict::Challenged;
             return;
