@@ -11,8 +11,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// The programs: package, benchmark, and the two counts.
-const PROGRAMS: &[Program] =
-    &[Program { package: "pathweave-benches", bench: "instructions", counts: [20_000, 60_000] }];
+const PROGRAMS: &[Program] = &[
+    Program { package: "pathweave-benches", bench: "instructions", counts: [20_000, 60_000] },
+    Program { package: "pathweave-benches", bench: "hostile", counts: [500, 1_500] },
+];
+
+/// A hostile segment takes at most so many times the instructions of a clean one of its kind.
+const HOSTILE: f64 = 5.0;
 
 /// Counting more instructions than the baseline by this share is a regression.
 const ALLOWED_RISE: f64 = 0.10;
@@ -36,8 +41,10 @@ fn baseline_file() -> PathBuf {
 /// If a count has risen too much, is new or is missing, or if counting does not work.
 pub(crate) fn check() -> Result<(), String> {
     let baseline = std::fs::read_to_string(baseline_file()).map_err(|e| format!("benches/instructions.txt: {e}"))?;
-    let (table, wrong) = compare(&parse(&baseline)?, &count()?);
+    let counts = count()?;
+    let (table, mut wrong) = compare(&parse(&baseline)?, &counts);
     print!("{table}");
+    wrong.extend(too_hostile(&counts));
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(format!("{}\nif the change is intended: cargo xtask instructions --bless", wrong.join("\n"))),
@@ -85,6 +92,23 @@ fn compare(baseline: &Counts, counts: &Counts) -> (String, Vec<String>) {
     let gone = baseline.keys().filter(|name| !counts.contains_key(*name));
     wrong.extend(gone.map(|name| format!("{name}: there is a baseline, and no such work")));
     (table, wrong)
+}
+
+/// What `PACKAGE hostile-KIND-HOW` takes beyond its share of `PACKAGE clean-KIND`.
+fn too_hostile(counts: &Counts) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, hostile) in counts {
+        let Some((package, of)) = name.split_once(" hostile-") else { continue };
+        let kind = of.split('-').next().unwrap_or(of);
+        match counts.get(&format!("{package} clean-{kind}")) {
+            None => wrong.push(format!("{name}: there is no clean-{kind}")),
+            Some(clean) if *hostile > clean * HOSTILE => {
+                wrong.push(format!("{name}: {:.1} times the instructions of clean-{kind}", hostile / clean));
+            }
+            Some(_) => {}
+        }
+    }
+    wrong
 }
 
 fn count() -> Result<Counts, String> {
@@ -139,6 +163,15 @@ mod tests {
         let (_, wrong) = compare(&baseline, &counts);
         assert_eq!(wrong.len(), 3, "{wrong:?}");
         assert!(wrong[0].starts_with("a new") && wrong[1].starts_with("a y") && wrong[2].starts_with("a z"));
+    }
+
+    #[test]
+    fn five_times_a_clean_segment_is_too_much() {
+        let counts =
+            parse("a clean-x 100\na hostile-x-y 499\na hostile-x-z 501\na hostile-w 1\n").expect("it is well-formed");
+        let wrong = too_hostile(&counts);
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        assert!(wrong[0].contains("no clean-w") && wrong[1].contains("hostile-x-z: 5.0 times"), "{wrong:?}");
     }
 
     #[test]
