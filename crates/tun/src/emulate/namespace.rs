@@ -112,7 +112,7 @@ fn enter(side: Side, paths: &[PathEnds], mtu: u16) -> io::Result<Vec<Device>> {
         "net.ipv6.conf.all.disable_ipv6=0",
         "net.ipv6.conf.default.disable_ipv6=0",
         "net.ipv6.conf.all.forwarding=1",
-        // Nothing leaves by itself on the emulated paths: no device has an address of its own making.
+        // Hardly anything leaves by itself on the emulated paths: no device has an address of its own making. IPv6 reports groups twice.
         "net.ipv6.conf.default.addr_gen_mode=1",
     ] {
         sysctl(setting)?;
