@@ -23,8 +23,6 @@ pub(super) struct Lane {
     /// Without queues: from here to the receiver, and the smallest round trip, s.
     there: f64,
     pub(super) rtt: f64,
-    /// With room for the slack, s.
-    delay: f64,
     /// What it delivers when it is kept busy, and what it delivered, bytes/s.
     pub(super) rate: f64,
     delivered: f64,
@@ -92,12 +90,11 @@ impl Weave {
         if self.objective == Objective::Cost {
             self.keep_cheap(view, &mut lanes.all);
         }
-        lanes.all.sort_unstable_by(|a, b| a.delay.total_cmp(&b.delay).then(a.id.cmp(&b.id)));
+        lanes.all.sort_unstable_by(|a, b| a.there.total_cmp(&b.there).then(a.id.cmp(&b.id)));
         self.weigh(lanes);
     }
 
     fn lane(&mut self, view: &View<'_>, s: &SubflowView) -> Lane {
-        let slack = self.slack;
         let path = self.path(s.id);
         let (rtt, mss) = (base_rtt(s), f64::from(s.mss.max(1)));
         let window = f64::from(s.window.cwnd) * mss / rtt;
@@ -111,7 +108,7 @@ impl Weave {
         } else if slow_start {
             link
         } else {
-            link.min(window).max(delivered)
+            link.min(window)
         };
         let queues = path.queues(rtt, mss);
         let transmission = if unknown { 0.0 } else { mss / link };
@@ -136,7 +133,6 @@ impl Weave {
             out: s.queue.bytes as f64,
             there,
             rtt,
-            delay: there + if unknown { 0.0 } else { slack * mss / rate },
             rate,
             delivered,
             doubles: slow_start && !queues,
@@ -182,12 +178,12 @@ impl Weave {
             rate += lane.rate;
             back = f64::min(back, lane.back());
             // Where the window has room for all of them, one more takes nothing from the others.
-            let fits = rate <= self.window / (lane.delay + back);
-            let value = if fits { rate } else { self.window / (lane.delay + back) };
+            let fits = rate <= self.window / (lane.there + back);
+            let value = if fits { rate } else { self.window / (lane.there + back) };
             let value = if i + 1 == self.used && !fits { value * (1.0 + self.hysteresis) } else { value };
             if fits || value > most {
                 (most, used) = (value, i + 1);
-                lanes.horizon = f64::max(lane.delay, self.window / rate - back);
+                lanes.horizon = f64::max(lane.there, self.window / rate - back);
             }
         }
         self.used = used;

@@ -12,8 +12,8 @@
 //!
 //! ```text
 //! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i,  d_i = o_i + k·L/r_i
-//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(d_m + min b_i))      paths in order of d; the previous m counts 1 + h times
-//! D   = max(d_m, W/Σ r_i − min b_i)
+//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o; the previous m counts 1 + h times
+//! D   = max(o_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ r_i·(D + b_i)
 //! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
 //! N_j = Σ r_i·(a_j − a_i)  over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
@@ -23,8 +23,8 @@
 //! * c_i: the link's rate, the largest that a train of acknowledgements has shown; r_i: what i delivers when it is kept
 //!   busy, bytes/s. That is the delivery rate where a queue shows that it was busy, and c_i where none does, at most a
 //!   congestion window each RTT_i.
-//! * d_i: delay with room for k segments (the parameter `slack`), as acknowledgements come for two at a time; h: `hysteresis`.
-//! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 1.25·r_i·RTT_i + 4·L in flight.
+//! * h: `hysteresis`.
+//! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
 //!
 //! # Source
 //!
@@ -35,8 +35,7 @@
 //!
 //! None, as it has no other source. Two choices beyond the formula:
 //!
-//! * A path of which nothing is known yet counts with k = 0 and with its initial window each round trip, so that it is
-//!   tried.
+//! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried.
 //! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
 
 mod copies;
@@ -70,14 +69,6 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             source: "ours",
         },
         Parameter {
-            name: "slack",
-            kind: Kind::Number { min: 0.0, max: 100.0 },
-            unit: "segments",
-            default: "2",
-            description: "what each path may have queued beyond what its delay takes",
-            source: "ours: receivers acknowledge two segments at a time",
-        },
-        Parameter {
             name: "hysteresis",
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "",
@@ -102,7 +93,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             "cost" => Objective::Cost,
             _ => Objective::Throughput,
         };
-        Ok(Box::new(Weave::new(objective, v.number("slack"), v.number("hysteresis"), v.time("patience"))))
+        Ok(Box::new(Weave::new(objective, v.number("hysteresis"), v.time("patience"))))
     },
 };
 
@@ -121,7 +112,6 @@ pub enum Objective {
 #[derive(Debug)]
 pub struct Weave {
     objective: Objective,
-    slack: f64,
     hysteresis: f64,
     patience: Duration,
     /// Estimates by the subflows' names.
@@ -139,11 +129,10 @@ pub struct Weave {
 }
 
 impl Weave {
-    /// With its objective; `slack` in segments, `hysteresis` as a share, and its `patience`.
-    pub fn new(objective: Objective, slack: f64, hysteresis: f64, patience: Duration) -> Self {
+    /// With its objective; `hysteresis` as a share, and its `patience`.
+    pub fn new(objective: Objective, hysteresis: f64, patience: Duration) -> Self {
         Weave {
             objective,
-            slack,
             hysteresis,
             patience,
             paths: Vec::new(),

@@ -5,7 +5,7 @@ use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::Duration;
 
 fn weave(objective: Objective) -> Weave {
-    Weave::new(objective, 2.0, 0.05, Duration::from_secs(1))
+    Weave::new(objective, 0.05, Duration::from_secs(1))
 }
 
 /// A scheduler that has seen `mbps` and a queue of `queue_ms` beyond `rtt_ms` on subflow `id`: acknowledgements of two segments as far
@@ -85,7 +85,7 @@ fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
     bench.map.assign(seg(0)..seg(2), SubflowId(1));
     bench.sub(1).window.unacked = 2;
     bench.sub(1).queue.bytes = 2000;
-    let mut weave = Weave::new(Objective::Throughput, 2.0, 0.05, Duration::from_secs(1000));
+    let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
     weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
     weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), bench.now);
     assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
@@ -115,7 +115,7 @@ fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
     let copies = |objective, loss| {
         let mut bench = Bench::new([sub(0).rtt(40).cwnd(50), sub(1).rtt(50).cwnd(50)]).write(3);
         bench.sub(0).delivery.loss = loss;
-        let mut weave = Weave::new(objective, 2.0, 0.05, Duration::from_secs(1000));
+        let mut weave = Weave::new(objective, 0.05, Duration::from_secs(1000));
         learn(&mut weave, &mut bench, 0, 80.0, 0);
         learn(&mut weave, &mut bench, 1, 80.0, 0);
         for id in [0, 1] {
