@@ -10,6 +10,7 @@ mod experiments;
 mod instructions;
 mod interop;
 mod new_scheduler;
+mod packetdrill;
 mod page;
 mod peers;
 mod python;
@@ -42,7 +43,10 @@ cargo xtask validation   some of Linux's measurements must be as close as valida
                          --choose chooses them again from all measurements (validation/guard-6.12.jsonl)
 cargo xtask determinism  compares the same runs on one thread and two, in debug and release, on x86-64 and wasm32
 cargo xtask fairness     tests two subflows and one TCP flow at a shared bottleneck, and prints the table of all seeds
-cargo xtask faults [--runs N] [--seed S] [--replay SEED]  random faulty networks, peers and middleboxes: no byte is lost or wrong; without --runs: 10,000 runs
+cargo xtask faults [--runs N | --seconds N] [--seed S]  random faulty networks, peers, middleboxes and attackers: no byte is lost or wrong; without --runs: 10,000 runs
+cargo xtask faults --replay SEED [--without STEPS]  one of these runs, with its packets
+cargo xtask packetdrill DIR [PART]  scripts of a checkout of multipath-tcp/packetdrill against the engine; PART: of a name, to run those alone
+cargo xtask mutants [OPTIONS]  changes the engine's checks one by one; a test must notice each (cargo-mutants, 90 minutes at most)
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
 cargo xtask emulation [RATE...]  how accurate `pathweave emulate` is, against ping and iperf3 (root, 75 s a path): the table of docs/emulate.md
@@ -155,6 +159,13 @@ fn main() -> ExitCode {
         ["faults", ..] => {
             steps.step("faults", |_| faults(&arguments[1..].join(" ")));
         }
+        ["packetdrill", checkout, ref rest @ ..] => {
+            let only = rest.first().copied();
+            steps.step("packetdrill", |counts| packetdrill::check(Path::new(checkout), only, counts));
+        }
+        ["mutants", ref rest @ ..] => {
+            steps.step("mutants", |_| mutants(&rest.join(" ")));
+        }
         ["gates"] => {
             steps.step("gates", |_| gates("--write docs/failing-paths.txt"));
         }
@@ -243,6 +254,18 @@ fn gates(arguments: &str) -> Result<(), String> {
 fn faults(arguments: &str) -> Result<(), String> {
     results::build()?;
     run(Command::new(target().join("release/faults")).current_dir(root()).args(arguments.split_whitespace()))
+}
+
+/// Changes the engine's checks one by one and says which change no test notices (`.cargo/mutants.toml`). It takes up where it was
+/// stopped, and stops by itself after 90 minutes.
+fn mutants(arguments: &str) -> Result<(), String> {
+    if !run::works(&mut cargo("mutants --version")) {
+        run(&mut cargo("install cargo-mutants --locked"))?;
+    }
+    let cargo_mutants = format!(
+        "5400 cargo mutants --package pathweave-proto --all-features --iterate --no-shuffle --timeout 120 --output target {arguments}"
+    );
+    run(&mut run::program("timeout", &cargo_mutants))
 }
 
 /// Runs every check of the project, even if some fail.

@@ -85,6 +85,24 @@ pub(crate) fn interop() -> Result<(), String> {
     tshark()
 }
 
+/// What packetdrill is built with.
+///
+/// # Errors
+/// If it is missing and cannot be installed.
+pub(crate) fn packetdrill() -> Result<(), String> {
+    for (name, package) in [("gcc", "gcc"), ("make", "make"), ("bison", "bison"), ("flex", "flex")] {
+        if !works(&mut program(name, "--version")) {
+            apt(package)?;
+        }
+    }
+    for package in ["libssl-dev", "zlib1g-dev"] {
+        if !works(&mut program("dpkg-query", &format!("--status {package}"))) {
+            apt(package)?;
+        }
+    }
+    Ok(())
+}
+
 /// ns-3, to be compared with, and a compiler for it.
 ///
 /// # Errors
