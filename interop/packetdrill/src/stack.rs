@@ -11,9 +11,8 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::codec::{decode_into, decode_packet_too_big, encode};
 use pathweave_wire::{Payload, Segment};
 use std::collections::VecDeque;
-
-/// The first file descriptor. packetdrill keeps its own numbers; these must only not be those of real files.
-const FIRST: i32 = 1000;
+use std::fs::File;
+use std::os::fd::IntoRawFd;
 
 /// What the clock shows at the start, so that no script sees a time before it.
 const START: Duration = Duration::from_secs(1_000_000);
@@ -46,6 +45,8 @@ enum Role {
 
 #[derive(Debug)]
 struct Socket {
+    /// A descriptor of `/dev/null`, because packetdrill closes by itself what a script has left open.
+    fd: i32,
     multipath: bool,
     waits: bool,
     no_delay: bool,
@@ -184,11 +185,8 @@ impl Stack {
     }
 
     fn socket(&mut self, fd: i32) -> Answer<&mut Socket> {
-        let socket = usize::try_from(fd - FIRST).ok().and_then(|i| self.sockets.get_mut(i));
-        match socket {
-            Some(socket) if !matches!(socket.role, Role::Closed) => Ok(socket),
-            _ => refuse(libc::EBADF),
-        }
+        let open = |s: &&mut Socket| s.fd == fd && !matches!(s.role, Role::Closed);
+        self.sockets.iter_mut().find(open).ok_or(Refusal::Number(libc::EBADF))
     }
 
     fn add(&mut self, multipath: bool, role: Role) -> i32 {
@@ -196,7 +194,7 @@ impl Stack {
         let socket =
             Socket { multipath, waits: true, no_delay: false, bound: None, role, error: 0, connected, read: 0 };
         self.sockets.push(socket);
-        FIRST + self.sockets.len() as i32 - 1
+        fd
     }
 
     pub(crate) fn open(&mut self, multipath: bool) -> i32 {
