@@ -191,8 +191,9 @@ impl Stack {
 
     fn add(&mut self, multipath: bool, role: Role) -> i32 {
         let connected = matches!(role, Role::Connection(_));
+        let fd = File::open("/dev/null").map_or(-1, IntoRawFd::into_raw_fd);
         let socket =
-            Socket { multipath, waits: true, no_delay: false, bound: None, role, error: 0, connected, read: 0 };
+            Socket { fd, multipath, waits: true, no_delay: false, bound: None, role, error: 0, connected, read: 0 };
         self.sockets.push(socket);
         fd
     }
