@@ -169,7 +169,7 @@ impl Ranges {
     }
 
     /// The ranges from the last one on.
-    pub(crate) fn from_the_last(&self) -> impl Iterator<Item = &Range<u64>> {
+    pub(crate) fn backwards(&self) -> impl Iterator<Item = &Range<u64>> {
         self.0.rings.iter().rev().flat_map(|ring| ring.iter().rev())
     }
 
@@ -193,16 +193,16 @@ mod tests {
     fn ranges_that_touch_are_one() {
         let mut ranges = Ranges::default();
         [10..20, 30..40, 50..60, 20..25].into_iter().for_each(|r| ranges.add(r));
-        assert_eq!(ranges.from_the_last().cloned().collect::<Vec<_>>(), [50..60, 30..40, 10..25]);
+        assert_eq!(ranges.backwards().cloned().collect::<Vec<_>>(), [50..60, 30..40, 10..25]);
         for (asked, gap) in [(0..5, Some(0..5)), (5..15, Some(5..10)), (10..25, None), (12..35, Some(25..30))] {
             assert_eq!(ranges.first_gap(asked.clone()), gap, "{asked:?}");
         }
         assert_eq!(ranges.first_gap(55..90), Some(60..90));
         ranges.add(24..50);
-        assert_eq!(ranges.from_the_last().cloned().collect::<Vec<_>>(), [10..60]);
+        assert_eq!(ranges.backwards().cloned().collect::<Vec<_>>(), [10..60]);
         ranges.add(70..80);
         ranges.forget_before(60);
-        assert_eq!(ranges.from_the_last().cloned().collect::<Vec<_>>(), [70..80]);
+        assert_eq!(ranges.backwards().cloned().collect::<Vec<_>>(), [70..80]);
         ranges.clear();
         assert_eq!(ranges.first_gap(0..100), Some(0..100));
     }

@@ -47,7 +47,7 @@ impl Allowance {
     fn refill(&mut self, now: Instant) {
         let intervals = now.since(self.counted_at).as_nanos() / self.interval.as_nanos();
         self.left = self.left.saturating_add(intervals as i64).min(self.most.into());
-        self.counted_at = self.counted_at + self.interval.saturating_mul(intervals);
+        self.counted_at += self.interval.saturating_mul(intervals);
     }
 
     /// Takes one, where one is left.

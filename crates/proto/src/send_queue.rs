@@ -417,7 +417,7 @@ impl SendQueue {
 
     /// The name that has exactly `count` SACKed segments from it on; none where there are fewer.
     pub(crate) fn below_sacked(&self, mut count: u64) -> Option<u64> {
-        for range in self.sacked.from_the_last() {
+        for range in self.sacked.backwards() {
             let names = self.covered(range.start, range.end);
             let here = names.end - names.start;
             if here >= count {

@@ -85,7 +85,7 @@ impl Endpoint {
         match record.take(now, segment) {
             Waited::Answer(answer) => {
                 self.time_waits.insert(addresses, record);
-                self.control.extend(answer);
+                self.control.extend(answer.map(|answer| *answer));
                 true
             }
             Waited::Over { reopens } => {

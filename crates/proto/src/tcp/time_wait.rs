@@ -27,7 +27,7 @@ pub(crate) struct TimeWait {
 #[derive(Clone, Debug)]
 pub(crate) enum Waited {
     /// It is dropped, or answered.
-    Answer(Option<Segment>),
+    Answer(Option<Box<Segment>>),
     /// The peer has reset it, or opens a new connection: it is over.
     Over { reopens: bool },
 }
@@ -105,6 +105,6 @@ impl TimeWait {
         (answer.flags, answer.seq, answer.ack) = (Flags::ACK, self.own, self.peer);
         answer.options.timestamps =
             self.timestamps.map(|(offset, echo)| Timestamps { value: timestamp(now).wrapping_add(offset), echo });
-        Waited::Answer(Some(answer))
+        Waited::Answer(Some(Box::new(answer)))
     }
 }
