@@ -115,7 +115,7 @@ impl Talk {
     }
 
     fn hear(&mut self, segment: &Segment) {
-        self.now = self.now + Duration::from_micros(1);
+        self.now += Duration::from_micros(1);
         self.server.handle_segment(self.now, Ecn::NotEct, segment);
         self.drain();
     }
@@ -223,7 +223,7 @@ fn sending(segments: u32) -> Talk {
     // Slow start, an acknowledgement for each segment.
     while talk.out() < segments {
         acked += 1448;
-        talk.now = talk.now + Duration::from_micros(100);
+        talk.now += Duration::from_micros(100);
         talk.acknowledge(acked);
         fill(&mut talk);
     }
@@ -256,7 +256,7 @@ impl Talk {
 fn clean_ack(count: u64) -> u64 {
     let mut talk = sending(2000);
     for n in 0..count as u32 {
-        talk.now = talk.now + Duration::from_micros(20);
+        talk.now += Duration::from_micros(20);
         talk.acknowledge((n + 1) * 2 * 1448);
         if n.is_multiple_of(100) {
             fill(&mut talk);
@@ -308,7 +308,7 @@ fn hostile_ack_duplicate_sack(count: u64) -> u64 {
             0 => sack(&talk, &[(3 + n % 1500, 4 + n % 1500)]),
             _ => sack(&talk, &[(0, 1), (0, 4)]),
         };
-        talk.now = talk.now + Duration::from_micros(300);
+        talk.now += Duration::from_micros(300);
         talk.hear(&ack);
     }
     count
