@@ -199,10 +199,10 @@ mod tests {
         }
         assert_eq!(ranges.first_gap(55..90), Some(60..90));
         ranges.add(24..50);
-        assert_eq!(ranges.backwards().cloned().collect::<Vec<_>>(), [10..60]);
+        assert_eq!(ranges.backwards().collect::<Vec<_>>(), [&(10..60)]);
         ranges.add(70..80);
         ranges.forget_before(60);
-        assert_eq!(ranges.backwards().cloned().collect::<Vec<_>>(), [70..80]);
+        assert_eq!(ranges.backwards().collect::<Vec<_>>(), [&(70..80)]);
         ranges.clear();
         assert_eq!(ranges.first_gap(0..100), Some(0..100));
     }

@@ -1,4 +1,4 @@
-//! packetdrill's C interface (`packetdrill.h`), translated to [`Stack`](crate::stack::Stack).
+//! packetdrill's C interface (`packetdrill.h`), translated to `Stack`.
 //!
 //! This file and `calls.rs` are the only ones with `unsafe`: packetdrill hands over pointers, to its own structs and to the one that it got from here, and calls
 //! the functions as C does. It is right about them as long as packetdrill keeps to its header: each pointer is valid for the call, and

@@ -149,7 +149,7 @@ pub(crate) unsafe extern "C" fn recvmsg(user: User, fd: c_int, message: *mut msg
     unsafe {
         (*message).msg_controllen = 0;
         (*message).msg_flags = 0;
-        read_pieces(user, fd, (*message).msg_iov, (*message).msg_iovlen as usize, flags & libc::MSG_DONTWAIT == 0)
+        read_pieces(user, fd, (*message).msg_iov, (*message).msg_iovlen, flags & libc::MSG_DONTWAIT == 0)
     }
 }
 
@@ -219,7 +219,7 @@ pub(crate) unsafe extern "C" fn writev(user: User, fd: c_int, pieces: *const iov
 
 pub(crate) unsafe extern "C" fn sendmsg(user: User, fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     // Sound: a valid message, whose pieces are valid.
-    let (pieces, count) = unsafe { ((*message).msg_iov, (*message).msg_iovlen as usize) };
+    let (pieces, count) = unsafe { ((*message).msg_iov, (*message).msg_iovlen) };
     unsafe { write_pieces(user, fd, pieces, count, flags & libc::MSG_DONTWAIT == 0) }
 }
 
