@@ -198,6 +198,10 @@ pub(crate) fn wanted(
     //= RFC 8684 §3.6: "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to
     //= re-establish a subflow for this connection over this path"
     //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
-    joins.retain(|(local, remote)| !plan.is_closed(local.ip(), *remote));
+    // A connection that has nothing else keeps trying: a path that breaks again and again still brings a window each time.
+    let open = |(local, remote): &(SocketAddr, SocketAddr)| !plan.is_closed(local.ip(), *remote);
+    if living().next().is_some() || joins.iter().any(open) {
+        joins.retain(open);
+    }
     joins
 }

@@ -26,6 +26,22 @@ fn a_path_that_was_closed_for_good_is_not_joined_again() {
     }
 }
 
+/// Without any other path it is tried all the same, or the connection could only fail.
+#[test]
+fn the_last_path_is_joined_again_even_where_it_was_closed_for_good() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let mut reset = pair.forge(Server, 0);
+    reset.flags = Flags::RST | Flags::ACK;
+    reset.options.dss = None;
+    reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox });
+    pair.inject(Client, reset);
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 101_000, secs(60));
+}
+
 /// The same of a join that is refused.
 #[test]
 fn a_join_that_was_refused_for_good_is_not_tried_again() {
