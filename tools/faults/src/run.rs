@@ -177,7 +177,7 @@ impl Watch {
                 ReceiveBuffer::Auto { max, .. } => max,
             };
             let connection = PLACES * (2 * buffer + LEAST_MEMORY);
-            connection.min(case.limits.waiting_bytes).saturating_add(BEYOND)
+            connection.min(case.limits.waiting_bytes.saturating_mul(2)).saturating_add(BEYOND)
         });
         Watch { fault: None, at_one_time: 0, all_well: case.all_well(), stall: Duration::ZERO, memory }
     }
