@@ -176,8 +176,8 @@ impl Watch {
                 ReceiveBuffer::Fixed(bytes) => bytes,
                 ReceiveBuffer::Auto { max, .. } => max,
             };
-            let connection = PLACES * (2 * buffer + LEAST_MEMORY);
-            connection.min(case.limits.waiting_bytes.saturating_mul(2)).saturating_add(BEYOND)
+            let place = 2 * buffer + LEAST_MEMORY;
+            (PLACES * place).min(case.limits.waiting_bytes.saturating_add(place)).saturating_add(BEYOND)
         });
         Watch { fault: None, at_one_time: 0, all_well: case.all_well(), stall: Duration::ZERO, memory }
     }
