@@ -153,6 +153,8 @@ impl Connection {
         subflow.tcp.header(now, &Outgoing::Syn, self.receiver.window.first(), &mut answer);
         self.syn_options(subflow, &mut answer);
         subflow.tcp.finish(&mut answer);
+        // With a name it has no other to send, and how long this one took is not known.
+        subflow.tcp.has_answered();
         self.control.push_back(answer);
     }
 

@@ -19,6 +19,7 @@ mod handshake;
 mod hostile;
 mod incoming;
 mod keep_alive;
+mod late_joins;
 mod learned_path_mtu;
 mod leaving;
 mod limits;
