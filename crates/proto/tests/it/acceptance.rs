@@ -88,7 +88,7 @@ fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_agai
 /// RFC 9293 §3.10.7.4: "If the ACK acks something not yet sent, then send an ACK, drop the segment, and return".
 #[test]
 fn data_beside_an_impossible_acknowledgement_is_dropped() {
-    for wrong in [100_000u32, 0u32.wrapping_sub(1 << 30)] {
+    for wrong in [1u32, 100_000, 0u32.wrapping_sub(1 << 30)] {
         let (mut pair, next) = open();
         let mut forged = next.clone();
         forged.ack = forged.ack.wrapping_add(wrong);
@@ -152,5 +152,43 @@ fn in_syn_received_only_a_reset_at_the_exact_number_counts() {
             pair.inject(Server, reset);
             assert_eq!(pair.driver.endpoints[1].connections() == 0, ends, "{offset}");
         }
+    }
+}
+
+/// "and if the RST bit is not set" (RFC 7323 §5.3 R1): a reset counts by its number, whatever its timestamp.
+#[test]
+fn a_reset_with_an_older_timestamp_counts() {
+    let (mut pair, next) = open();
+    let mut reset = stamped(&next, -1000);
+    reset.flags = Flags::RST;
+    pair.inject(Server, reset);
+    assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_some());
+}
+
+/// In SYN-RECEIVED a segment without options that TCP does not accept says nothing about Multipath TCP: it is no third ACK of plain TCP.
+#[test]
+fn in_syn_received_only_an_acceptable_segment_makes_the_connection_plain_tcp() {
+    let forged = [
+        (Flags::ACK, 1, 0),
+        (Flags::ACK, 1, 100_000),
+        (Flags::ACK, 0, 1),
+        (Flags::ACK, 1_000_000_000, 1),
+        (Flags::NONE, 1, 1),
+        (Flags::ACK, 1, 1),
+    ];
+    for (flags, seq, ack) in forged {
+        let mut pair = Pair::new(&[10], config());
+        pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
+        pair.open();
+        pair.run_for(ms(25));
+        let (syn, answer) = (pair.driver.io.log[0].segment.clone(), pair.driver.io.log[1].segment.clone());
+        let mut blind = Segment::new(syn.src, syn.dst);
+        (blind.flags, blind.window) = (flags, 1000);
+        (blind.seq, blind.ack) = (syn.seq.wrapping_add(seq), answer.seq.wrapping_add(ack));
+        pair.inject(Server, blind);
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 1000, secs(5));
+        let acceptable = (flags, seq, ack) == (Flags::ACK, 1, 1);
+        assert_eq!(pair.the(Server).is_mptcp(), !acceptable, "{flags:?} {seq} {ack}");
     }
 }
