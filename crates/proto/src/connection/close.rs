@@ -235,7 +235,9 @@ impl Connection {
             return;
         }
         for subflow in self.subflows.established_mut() {
-            self.control.push_back(subflow.tcp.reset_segment(now));
+            let mut reset = subflow.tcp.reset_segment(now);
+            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
+            self.control.push_back(reset);
         }
         self.abort_subflows();
         self.fail(now, ConnectionError::Reset);
