@@ -16,6 +16,12 @@ use std::process::{Command, Stdio};
 /// Scripts that cannot pass, each with its reason.
 const EXCEPTIONS: &str = "interop/packetdrill/exceptions.txt";
 
+/// The folders of scripts.
+const FAMILIES: [&str; 2] = ["mptcp", "tcp"];
+
+/// Scripts for what the engine does not have by design.
+const LEFT_OUT: [&str; 2] = ["tcp/fastopen/", "tcp/zerocopy/"];
+
 /// Programs that change a kernel: in their place their arguments are written down.
 const RECORDED: [&str; 3] = ["sysctl", "ip", "tc"];
 
@@ -30,6 +36,7 @@ pub(crate) fn check(checkout: &Path, only: Option<&str>, counts: &mut Counts) ->
     let scripts: Vec<PathBuf> = find(&copy.join("gtests/net"))?
         .into_iter()
         .filter(|s| only.is_none_or(|part| s.to_string_lossy().contains(part)))
+        .filter(|s| LEFT_OUT.iter().all(|folder| !name(&copy, s).starts_with(folder)))
         .collect();
     let exceptions = exceptions()?;
     let results = in_parallel(&scripts, |script| (name(&copy, script), one(&copy, script)));
@@ -75,7 +82,8 @@ fn name(copy: &Path, script: &Path) -> String {
 /// All scripts for Multipath TCP and TCP, in order.
 fn find(under: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut folders = vec![under.join("mptcp"), under.join("tcp")];
+    // Google's own has no scripts for Multipath TCP.
+    let mut folders: Vec<PathBuf> = FAMILIES.iter().map(|f| under.join(f)).filter(|folder| folder.is_dir()).collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
             let path = entry.path();
@@ -114,7 +122,7 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
         let text = format!("#!/bin/sh\necho \"{name} $*\" >> \"$PATHWEAVE_PACKETDRILL_LINES\"\n");
         write_program(&programs.join(name), &text)?;
     }
-    for family in ["mptcp", "tcp"] {
+    for family in FAMILIES.iter().filter(|f| copy.join("gtests/net").join(f).is_dir()) {
         let text = "#!/bin/sh\nfor a; do echo \"sysctl $a\"; done >> \"$PATHWEAVE_PACKETDRILL_LINES\"\n";
         write_program(&copy.join(format!("gtests/net/{family}/common/set_sysctls.py")), text)?;
     }
@@ -127,16 +135,23 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
         text.replace("-Werror", "").replace("mptcp_utils.o", "mptcp_utils.o hash_openssl.o")
     })?;
     edit(&source.join("Makefile.Linux"), |text| text.replace("-lpthread", "-lcrypto -lpthread"))?;
-    edit(&source.join("mptcp_utils.c"), |text| {
+    let hashes = source.join("mptcp_utils.c");
+    if !hashes.is_file() {
+        return built(&source).map(|()| copy);
+    }
+    edit(&hashes, |text| {
         let prototype = "extern int pathweave_hash(const char *, const u8 *, size_t, size_t, const u8 *[], const size_t *, \
                          u8 *, size_t);\n#define linux_af_alg_hash_vector pathweave_hash\n\nint sha1_vector(";
         let unused = "__attribute__((unused)) static int hash_of_the_kernel(";
         text.replacen("static int linux_af_alg_hash_vector(", unused, 1).replacen("int sha1_vector(", prototype, 1)
     })?;
     fs::copy(root().join("interop/packetdrill/hash.c"), source.join("hash_openssl.c")).map_err(|e| e.to_string())?;
-    capture(Command::new("sh").arg("configure").current_dir(&source))?;
-    capture(Command::new("make").arg("packetdrill").current_dir(&source))?;
-    Ok(copy)
+    built(&source).map(|()| copy)
+}
+
+fn built(source: &Path) -> Result<(), String> {
+    capture(Command::new("sh").arg("configure").current_dir(source))?;
+    capture(Command::new("make").arg("packetdrill").current_dir(source)).map(drop)
 }
 
 /// Runs one script.

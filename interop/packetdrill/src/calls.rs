@@ -251,7 +251,10 @@ pub(crate) extern "C" fn close(user: User, fd: c_int) -> c_int {
 }
 
 pub(crate) extern "C" fn shutdown(user: User, fd: c_int, how: c_int) -> c_int {
-    answer(shared(user).call(fd, false, |stack, _| stack.shutdown(fd, how != libc::SHUT_RD)), |()| 0)
+    answer(
+        shared(user).call(fd, false, |stack, _| stack.shutdown(fd, how != libc::SHUT_WR, how != libc::SHUT_RD)),
+        |()| 0,
+    )
 }
 
 pub(crate) unsafe extern "C" fn getsockopt(

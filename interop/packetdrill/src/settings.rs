@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     subflows: Vec<IpAddr>,
     /// Announced addresses that are taken up (`ip mptcp limits set add_addr_accepted N`).
     accepted: u8,
+    /// A client asks for ECN too; otherwise a server only answers.
+    asks_for_ecn: bool,
 }
 
 impl Settings {
@@ -38,7 +40,8 @@ impl Settings {
         // What a kernel with 15 MiB at most offers: a window scale of 8.
         config.receive_buffer = ReceiveBuffer::Auto { initial: 65_535, max: 15 << 20 };
         config.tcp = TcpConfig { restart_after_idle: true, ..TcpConfig::default() };
-        let mut settings = Settings { config, signals: Vec::new(), subflows: Vec::new(), accepted: 0 };
+        let mut settings =
+            Settings { config, signals: Vec::new(), subflows: Vec::new(), accepted: 0, asks_for_ecn: false };
         lines.lines().for_each(|line| settings.take(line));
         settings
     }
@@ -101,7 +104,7 @@ impl Settings {
             "net.ipv4.tcp_recovery" if self.config.tcp.recovery != LossRecovery::NewReno => {
                 self.config.tcp.recovery = if on { LossRecovery::RackTlp } else { LossRecovery::Sack };
             }
-            "net.ipv4.tcp_ecn" => self.config.tcp.ecn = number == 1,
+            "net.ipv4.tcp_ecn" => (self.config.tcp.ecn, self.asks_for_ecn) = (on, number == 1),
             "net.ipv4.tcp_slow_start_after_idle" => self.config.tcp.restart_after_idle = on,
             "net.ipv4.tcp_retries2" => self.config.tcp.max_retransmissions = number as u32,
             "net.ipv4.tcp_rmem" => {
@@ -114,7 +117,14 @@ impl Settings {
         }
     }
 
-    /// The settings of a socket.
+    /// The settings of a socket that connects.
+    pub(crate) fn client_config(&self, multipath: bool) -> ConnectionConfig {
+        let mut config = self.config(multipath);
+        config.tcp.ecn &= self.asks_for_ecn;
+        config
+    }
+
+    /// The settings of a socket that listens.
     pub(crate) fn config(&self, multipath: bool) -> ConnectionConfig {
         let mut config = self.config.clone();
         config.mptcp = multipath;

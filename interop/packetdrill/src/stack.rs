@@ -57,6 +57,8 @@ struct Socket {
     connected: bool,
     /// Bytes that were read.
     read: u64,
+    /// The script has shut down this direction.
+    reads_no_more: bool,
 }
 
 pub(crate) struct Stack {
@@ -192,8 +194,18 @@ impl Stack {
     fn add(&mut self, multipath: bool, role: Role) -> i32 {
         let connected = matches!(role, Role::Connection(_));
         let fd = File::open("/dev/null").map_or(-1, IntoRawFd::into_raw_fd);
-        let socket =
-            Socket { fd, multipath, waits: true, no_delay: false, bound: None, role, error: 0, connected, read: 0 };
+        let socket = Socket {
+            fd,
+            multipath,
+            waits: true,
+            no_delay: false,
+            bound: None,
+            role,
+            error: 0,
+            connected,
+            read: 0,
+            reads_no_more: false,
+        };
         self.sockets.push(socket);
         fd
     }
@@ -251,7 +263,7 @@ impl Stack {
             Role::Fresh => {}
             _ => return refuse(libc::EINVAL),
         }
-        let mut config = settings.config(socket.multipath);
+        let mut config = settings.client_config(socket.multipath);
         config.nagle = !socket.no_delay;
         let own = Settings::own_address();
         let bound = socket.bound.filter(|at| !at.ip().is_unspecified());
@@ -272,6 +284,10 @@ impl Stack {
 
     pub(crate) fn read(&mut self, fd: i32, most: usize) -> Answer<Vec<u8>> {
         let handle = self.connection(fd)?;
+        // Nobody waits for nothing, or after `SHUT_RD` for more than is there.
+        if most == 0 || (self.socket(fd)?.reads_no_more && self.readable_bytes(fd)? == 0) {
+            return Ok(Vec::new());
+        }
         let answer = match self.endpoint.read(self.now, handle, most as u64) {
             Ok(payload) => {
                 self.socket(fd)?.read += u64::from(payload.len());
@@ -297,18 +313,18 @@ impl Stack {
         let answer = match self.endpoint.write(self.now, handle, payload) {
             Ok(taken) => Ok(taken as usize),
             Err(WriteError::Blocked) => Err(Refusal::Blocked),
-            Err(WriteError::Failed(error)) => {
-                let told = core::mem::take(&mut self.socket(fd)?.error);
-                refuse(if told == 0 { libc::EPIPE } else { number_of(error) })
-            }
-            Err(_) => refuse(libc::EPIPE),
+            Err(_) => match core::mem::take(&mut self.socket(fd)?.error) {
+                0 => refuse(libc::EPIPE),
+                told => refuse(told),
+            },
         };
         self.settle();
         answer
     }
 
-    pub(crate) fn shutdown(&mut self, fd: i32, write: bool) -> Answer<()> {
+    pub(crate) fn shutdown(&mut self, fd: i32, read: bool, write: bool) -> Answer<()> {
         let handle = self.connection(fd)?;
+        self.socket(fd)?.reads_no_more |= read;
         if write {
             self.endpoint.close(self.now, handle).ok();
         }
@@ -318,7 +334,13 @@ impl Stack {
 
     pub(crate) fn close(&mut self, fd: i32) -> Answer<()> {
         let now = self.now;
-        match core::mem::replace(&mut self.socket(fd)?.role, Role::Closed) {
+        let socket = self.socket(fd)?;
+        let connected = socket.connected;
+        match core::mem::replace(&mut socket.role, Role::Closed) {
+            // RFC 9293 §3.10.4, CLOSE in SYN-SENT: "Delete the TCB".
+            Role::Connection(handle) if !connected => {
+                self.endpoint.abort(now, handle).ok();
+            }
             Role::Connection(handle) => {
                 self.endpoint.with(handle, |connection| connection.leave(now)).ok();
             }
