@@ -20,7 +20,6 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Mapping, ResetReason};
-use std::collections::VecDeque;
 
 /// How long data waits for its mapping: the "short while" of RFC 8684 §3.3.1.
 const MAPPING_WAIT: Duration = Duration::from_secs(1);
@@ -71,7 +70,7 @@ pub(crate) struct Mappings {
     /// Sorted, disjoint.
     known: Ordered<Known>,
     /// Data in order on the subflow that no known mapping covers: place in the subflow and contents, in order.
-    waiting: VecDeque<(u64, Payload)>,
+    waiting: Ordered<(u64, Payload)>,
     waiting_bytes: u64,
     waits_since: Option<Instant>,
     /// The empty list of pieces of a mapping that is complete, for the next one.
@@ -127,7 +126,7 @@ impl Mappings {
     /// All data that was not delivered, for a subflow that is plain TCP from now on.
     pub(crate) fn take_waiting(&mut self) -> Vec<(u64, Payload)> {
         let Mappings { known, waiting, .. } = core::mem::take(self);
-        let mut all: Vec<(u64, Payload)> = waiting.into();
+        let mut all: Vec<(u64, Payload)> = waiting.into_iter().collect();
         for known in known {
             let mut at = known.ssn;
             for piece in known.pieces {
@@ -188,13 +187,32 @@ impl Mappings {
         }
     }
 
+    /// All of the mapping that starts here has come and is delivered: it says nothing of what is still to come.
+    fn forget(&mut self, ssn: u64) {
+        let place = self.known.partition_point(|k| k.ssn < ssn);
+        if self.known.get(place).is_some_and(|k| k.ssn == ssn) {
+            self.known.remove(place);
+        }
+    }
+
+    /// The first piece after `at` that waits, if it begins before `end`, waits no more.
+    fn take_waiting_in(&mut self, at: u64, end: u64) -> Option<(u64, Payload)> {
+        let place = self.waiting.partition_point(|(start, piece)| start + u64::from(piece.len()) <= at);
+        self.waiting.get(place).filter(|(start, _)| *start < end)?;
+        let (start, piece) = self.waiting.remove(place)?;
+        self.waiting_bytes -= u64::from(piece.len());
+        Some((start, piece))
+    }
+
     /// What waits is copied out of its packets, which it might keep alive for a second, and small pieces are collected.
     fn wait(&mut self, now: Instant, at: u64, payload: Payload) {
         self.waiting_bytes += u64::from(payload.len());
         self.waits_since.get_or_insert(now);
-        let last = self.waiting.back_mut().filter(|(start, last)| start + u64::from(last.len()) == at);
-        if !last.is_some_and(|(_, last)| collect(last, &payload)) {
-            self.waiting.push_back((at, copied(&payload)));
+        let place = self.waiting.partition_point(|w| w.0 < at);
+        let before = self.waiting.before(place).and_then(|before| self.waiting.get_mut(before));
+        let before = before.filter(|(start, piece)| start + u64::from(piece.len()) == at);
+        if !before.is_some_and(|(_, piece)| collect(piece, &payload)) {
+            self.waiting.insert(place, (at, copied(&payload)));
         }
     }
 }
@@ -272,14 +290,11 @@ impl Receiver {
             return Ok(0);
         }
         let since = mappings.waits_since.take();
-        // Nothing has changed for what lies before and behind, which may be thousands of pieces.
-        let from = mappings.waiting.partition_point(|w| w.0 + u64::from(w.1.len()) <= covered.start);
-        let to = mappings.waiting.partition_point(|w| w.0 < covered.end);
-        let behind = mappings.waiting.split_off(to);
-        let concerned = mappings.waiting.split_off(from);
         let mut result = Ok(0);
-        for (at, payload) in concerned {
-            mappings.waiting_bytes -= u64::from(payload.len());
+        let mut looked_at = covered.start;
+        // Nothing has changed for what lies before and behind, which may be thousands of pieces.
+        while let Some((at, payload)) = mappings.take_waiting_in(looked_at, covered.end) {
+            looked_at = at + u64::from(payload.len());
             match &mut result {
                 Ok(new) => match self.map_piece(now, keys, checksums, mappings, (at, payload)) {
                     Ok(more) => *new += more,
@@ -288,14 +303,17 @@ impl Receiver {
                 Err(_) => mappings.wait(now, at, payload),
             }
         }
-        mappings.waiting.extend(behind);
         if result.is_ok() {
             mappings.forget_before(range.1);
+            if !checksums && covered.end <= range.1 {
+                mappings.forget(covered.start);
+            }
         }
         if mappings.has_waiting() {
             mappings.waits_since = since;
         }
-        result
+        let new = result?;
+        self.limit_waiting(mappings).map(|()| new)
     }
 
     /// Delivers what known mappings cover of a piece of the subflow's data; the rest waits.
