@@ -192,3 +192,48 @@ fn in_syn_received_only_an_acceptable_segment_makes_the_connection_plain_tcp() {
         assert_eq!(pair.the(Server).is_mptcp(), !acceptable, "{flags:?} {seq} {ack}");
     }
 }
+
+/// "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK" (RFC 5961 §4.2): in SYN-RECEIVED only the peer's own
+/// SYN brings the SYN/ACK again.
+#[test]
+fn in_syn_received_only_the_same_syn_brings_the_answer_again() {
+    for (offset, repeats) in [(0, true), (1, false), (5000, false)] {
+        let mut pair = Pair::new(&[10], tcp_config());
+        pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
+        pair.open();
+        pair.run_for(ms(25));
+        let mut syn = pair.driver.io.log[0].segment.clone();
+        syn.seq = syn.seq.wrapping_add(offset);
+        pair.clear_log();
+        pair.inject(Server, syn);
+        assert_eq!(pair.sent(Server).any(Packet::is_syn), repeats, "{offset}");
+    }
+}
+
+/// "If an incoming segment is not acceptable, an acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4), also where it begins right at
+/// the edge of the window.
+#[test]
+fn data_at_the_edge_of_the_window_is_answered_and_not_taken() {
+    for beyond in [0, 1, 5000] {
+        let (mut pair, next) = open();
+        let receiving = pair.the(Server).snapshot().receiving;
+        let room = receiving.window_end - receiving.in_order_bytes;
+        let mut forged = next.clone();
+        forged.seq = forged.seq.wrapping_add((room + beyond) as u32);
+        forged.payload = bytes(&pair, receiving.window_end, 100);
+        pair.inject(Server, forged);
+        assert_eq!(pair.sent(Server).filter(|p| p.is_pure_ack()).count(), 1, "{beyond}");
+        assert_eq!(pair.the(Server).snapshot().receiving.out_of_order_bytes, 0);
+    }
+}
+
+/// An acknowledgement that data has overtaken is no probe: it needs no answer.
+#[test]
+fn an_acknowledgement_that_was_overtaken_is_not_answered() {
+    let (mut pair, next) = open();
+    let mut late = next.clone();
+    late.seq = late.seq.wrapping_sub(500);
+    pair.inject(Server, late);
+    pair.run_for(secs(1));
+    assert_eq!(pair.sent(Server).count(), 0);
+}

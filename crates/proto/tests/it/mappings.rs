@@ -335,3 +335,25 @@ fn an_infinite_mapping_on_the_first_of_several_subflows_is_reset() {
     assert_eq!(reset(&pair, Server, 0).map(|(reason, _)| reason), Some(ResetReason::MptcpError));
     assert!(pair.the(Server).is_mptcp());
 }
+
+/// It says that the subflow's sequence is the stream's: where it does not fit, bytes would be misplaced.
+#[test]
+fn an_infinite_mapping_of_another_place_is_reset() {
+    for (dsn, ssn, fits) in [(1000, 1001, true), (1001, 1001, false), (0, 1001, false), (1000, 1000, false)] {
+        let mut pair = Pair::new(&[10], config());
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_until_received(Server, 1000, secs(1));
+        pair.run_for(secs(1));
+        let mut forged = pair.forge(Client, 0);
+        let bytes = (1000..1100).map(|at| byte_at(Client, at)).collect::<Vec<u8>>();
+        forged.payload = pathweave_wire::Payload::Bytes(bytes.into());
+        let dsn = DataNumber::Long(pair.wire_dsn(Client, dsn));
+        let mapping = Some(Mapping { dsn, ssn, len: 0, checksum: None });
+        forged.options.dss = Some(pathweave_wire::mptcp::Dss { data_ack: None, mapping, data_fin: false });
+        pair.inject(Server, forged);
+        let expected = if fits { None } else { Some(ResetReason::MptcpError) };
+        assert_eq!(reset(&pair, Server, 0).map(|(reason, _)| reason), expected, "{ssn}");
+        assert_eq!(pair.received(Server), if fits { 1100 } else { 1000 });
+    }
+}

@@ -410,3 +410,42 @@ fn a_join_to_a_connection_that_has_failed_is_refused() {
     assert!(pair.the(Server).error().is_some());
     assert_eq!(answer(&mut pair, syn), Some(ResetReason::MptcpError));
 }
+
+/// Asked to look for subflows, by an address that comes, a client starts none before the peer has shown that it speaks Multipath TCP ("new
+/// subflows MUST NOT be established ... until a DSS option has been successfully received", RFC 8684 §3.1), none after both directions
+/// have ended, and none after a failure.
+#[test]
+fn no_subflow_is_opened_before_the_peer_has_shown_itself_nor_after_the_end() {
+    let config = ConnectionConfig { path_manager: PathManager::NDiffPorts(2), ..config() };
+    let joins_now = |pair: &mut Pair| {
+        let before = pair.sent(Client).filter(|p| p.is_syn()).count();
+        let address = core::net::IpAddr::from([10, 0, 9, 1]);
+        pair.command(Client, |c, _| c.add_address(address, Default::default()));
+        pair.run_for(secs(3));
+        pair.sent(Client).filter(|p| p.is_syn()).count() - before
+    };
+    let mut unconfirmed = Pair::new(&[10], config.clone());
+    unconfirmed.connect();
+    assert_eq!(joins_now(&mut unconfirmed), 0);
+    unconfirmed.write(Client, 1);
+    unconfirmed.run_until("it joins", secs(1), |p| p.usable(Client) == 2);
+
+    let mut ended = Pair::new(&[10], ConnectionConfig { single_path: true, ..config.clone() });
+    ended.connect();
+    ended.send_all(Client, 1000);
+    ended.run_for(secs(1));
+    ended.close(Server);
+    ended.run_for(secs(1));
+    assert!(ended.the(Client).error().is_none() && ended.usable(Client) == 0);
+    assert_eq!(joins_now(&mut ended), 0);
+
+    let mut failed = Pair::new(&[10], config);
+    failed.connect_with_subflows(2);
+    failed.driver.applications.apps[0].reads = false;
+    failed.write(Server, 1000);
+    failed.run_for(secs(1));
+    failed.command(Server, |c, now| c.abort(now));
+    failed.run_for(secs(1));
+    assert!(failed.the(Client).error().is_some());
+    assert_eq!(joins_now(&mut failed), 0);
+}

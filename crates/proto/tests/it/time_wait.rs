@@ -97,6 +97,50 @@ fn a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not() {
     }
 }
 
+/// Only a SYN and nothing else opens a connection: what has another flag beside it neither opens one nor ends the waiting.
+#[test]
+fn a_new_syn_with_another_flag_ends_nothing() {
+    for flag in [Flags::FIN, Flags::RST, Flags::ACK] {
+        let mut pair = Pair::new(&[10], tcp_config());
+        pair.connect();
+        pair.close(Server);
+        pair.run_for(ms(100));
+        pair.close(Client);
+        pair.run_for(secs(1));
+        let mut syn = pair.sent(Client).find(|p| p.is_syn()).expect("it began").segment.clone();
+        syn.flags |= flag;
+        syn.seq = syn.seq.wrapping_add(5000);
+        if let Some(t) = &mut syn.options.timestamps {
+            t.value = t.value.wrapping_add(100_000);
+        }
+        pair.clear_log();
+        pair.inject(Server, syn);
+        assert!(pair.sent(Server).all(|p| !p.is_syn()));
+        assert_eq!(pair.driver.endpoints[1].connections(), 1, "{flag:?}");
+    }
+}
+
+/// A FIN that comes again and again to a record does not keep it for ever.
+#[test]
+fn a_record_is_not_prolonged_for_ever() {
+    let mut server = Endpoint::new(Secrets::reproducible(Random::substream(1, "server")));
+    server.listen_and_accept(SocketAddr::from(([10, 0, 0, 2], 80)), tcp_config(), &[]).expect("nobody listens");
+    let start = Instant::ZERO + secs(5);
+    let last: Vec<Segment> = (1..=1100).map(|port| close_at_server(&mut server, start, port)).collect();
+    let fin = &last[3];
+    let mut now = start;
+    while now.since(start) < secs(1000) {
+        now += secs(10);
+        server.handle_timeout(now);
+        if server.connect(now, fin.dst, fin.src, tcp_config(), &[]).is_ok() {
+            break;
+        }
+        server.handle_segment(now, Ecn::NotEct, fin);
+        while server.poll_transmit(now, 1).is_some() {}
+    }
+    assert!((secs(290)..=secs(310)).contains(&now.since(start)), "{}", now.since(start));
+}
+
 /// A server that has closed first, so that it waits, and the last segment of its client, which has no stack: a FIN.
 fn close_at_server(server: &mut Endpoint, now: Instant, port: u16) -> Segment {
     let answers = |server: &mut Endpoint| -> Vec<Segment> {
