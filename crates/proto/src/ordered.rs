@@ -10,9 +10,13 @@ use std::collections::VecDeque;
 /// The most things in a ring. Honest lists are mostly shorter than one.
 const RING: usize = 256;
 
-/// Things in order. Empty rings serve again, so that nothing is allocated in a steady state.
+/// Things in order. A list that was always empty takes a pointer: most are, in most connections.
 #[derive(Debug)]
-pub(crate) struct Ordered<T> {
+pub(crate) struct Ordered<T>(Option<Box<Rings<T>>>);
+
+/// The rings of a list. Empty ones serve again, so that nothing is allocated in a steady state.
+#[derive(Debug)]
+struct Rings<T> {
     /// None is empty.
     rings: VecDeque<VecDeque<T>>,
     len: usize,
@@ -28,41 +32,42 @@ pub(crate) struct Place {
 
 impl<T> Default for Ordered<T> {
     fn default() -> Self {
-        Ordered { rings: VecDeque::new(), len: 0, spare: Vec::new() }
+        Ordered(None)
     }
 }
 
 impl<T> Ordered<T> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.0.as_ref().map_or(0, |list| list.len)
     }
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
-        self.rings.front()?.front()
+        self.0.as_ref()?.rings.front()?.front()
     }
     pub(crate) fn back(&self) -> Option<&T> {
-        self.rings.back()?.back()
+        self.0.as_ref()?.rings.back()?.back()
     }
 
     /// The first place whose thing does not fulfil `before`, which those before it all do.
     pub(crate) fn partition_point(&self, before: impl Fn(&T) -> bool) -> Place {
+        let Some(list) = &self.0 else { return Place { ring: 0, index: 0 } };
         if self.back().is_none_or(&before) {
-            return Place { ring: self.rings.len(), index: 0 };
+            return Place { ring: list.rings.len(), index: 0 };
         }
-        let ring = self.rings.partition_point(|ring| ring.back().is_some_and(&before));
-        Place { ring, index: self.rings[ring].partition_point(before) }
+        let ring = list.rings.partition_point(|ring| ring.back().is_some_and(&before));
+        Place { ring, index: list.rings[ring].partition_point(before) }
     }
 
     pub(crate) fn get(&self, at: Place) -> Option<&T> {
-        self.rings.get(at.ring)?.get(at.index)
+        self.0.as_ref()?.rings.get(at.ring)?.get(at.index)
     }
     pub(crate) fn get_mut(&mut self, at: Place) -> Option<&mut T> {
-        self.rings.get_mut(at.ring)?.get_mut(at.index)
+        self.0.as_mut()?.rings.get_mut(at.ring)?.get_mut(at.index)
     }
 
     /// The place before this one; none before the first.
@@ -71,14 +76,14 @@ impl<T> Ordered<T> {
             Some(index) => Some(Place { ring: at.ring, index }),
             None => {
                 let ring = at.ring.checked_sub(1)?;
-                Some(Place { ring, index: self.rings[ring].len() - 1 })
+                Some(Place { ring, index: self.0.as_ref()?.rings[ring].len() - 1 })
             }
         }
     }
 
     /// The place after that of a thing.
     pub(crate) fn after(&self, at: Place) -> Place {
-        match at.index + 1 < self.rings[at.ring].len() {
+        match self.0.as_ref().is_some_and(|list| at.index + 1 < list.rings[at.ring].len()) {
             true => Place { ring: at.ring, index: at.index + 1 },
             false => Place { ring: at.ring + 1, index: 0 },
         }
@@ -86,45 +91,53 @@ impl<T> Ordered<T> {
 
     /// Puts a thing before the one at a place; returns where it is now.
     pub(crate) fn insert(&mut self, mut at: Place, thing: T) -> Place {
-        self.len += 1;
-        if at.index == 0 && at.ring > 0 && self.rings[at.ring - 1].len() < RING {
+        let list = self.0.get_or_insert_with(|| Box::new(Rings { rings: VecDeque::new(), len: 0, spare: Vec::new() }));
+        list.len += 1;
+        if at.index == 0 && at.ring > 0 && list.rings[at.ring - 1].len() < RING {
             // Behind the last of the ring before is as good as before the first of this one, and the end has no ring.
             at.ring -= 1;
-            at.index = self.rings[at.ring].len();
-        } else if at.ring == self.rings.len() {
-            let ring = self.spare.pop().unwrap_or_default();
-            self.rings.push_back(ring);
-        } else if self.rings[at.ring].len() >= RING {
-            let mut upper = self.spare.pop().unwrap_or_default();
-            upper.extend(self.rings[at.ring].drain(RING / 2..));
-            self.rings.insert(at.ring + 1, upper);
+            at.index = list.rings[at.ring].len();
+        } else if at.ring == list.rings.len() {
+            let ring = list.spare.pop().unwrap_or_default();
+            list.rings.push_back(ring);
+        } else if list.rings[at.ring].len() >= RING {
+            let mut upper = list.spare.pop().unwrap_or_default();
+            upper.extend(list.rings[at.ring].drain(RING / 2..));
+            list.rings.insert(at.ring + 1, upper);
             if at.index > RING / 2 {
                 at = Place { ring: at.ring + 1, index: at.index - RING / 2 };
             }
         }
-        self.rings[at.ring].insert(at.index, thing);
+        list.rings[at.ring].insert(at.index, thing);
         at
     }
 
     /// Takes out the thing at a place.
     pub(crate) fn remove(&mut self, at: Place) -> Option<T> {
-        let ring = self.rings.get_mut(at.ring)?;
+        let list = self.0.as_mut()?;
+        let ring = list.rings.get_mut(at.ring)?;
         let thing = ring.remove(at.index)?;
-        self.len -= 1;
+        list.len -= 1;
         if ring.is_empty() {
-            self.spare.extend(self.rings.remove(at.ring));
+            list.spare.extend(list.rings.remove(at.ring));
         }
         Some(thing)
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<T> {
-        let ring = self.rings.front_mut()?;
+        let list = self.0.as_mut()?;
+        let ring = list.rings.front_mut()?;
         let thing = ring.pop_front()?;
-        self.len -= 1;
+        list.len -= 1;
         if ring.is_empty() {
-            self.spare.extend(self.rings.pop_front());
+            list.spare.extend(list.rings.pop_front());
         }
         Some(thing)
+    }
+
+    /// The rings, each in order.
+    fn rings(&self) -> impl DoubleEndedIterator<Item = &VecDeque<T>> {
+        self.0.iter().flat_map(|list| &list.rings)
     }
 }
 
@@ -133,7 +146,7 @@ impl<T> IntoIterator for Ordered<T> {
     type IntoIter = core::iter::Flatten<std::collections::vec_deque::IntoIter<VecDeque<T>>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.rings.into_iter().flatten()
+        self.0.map(|list| list.rings).unwrap_or_default().into_iter().flatten()
     }
 }
 
@@ -170,7 +183,7 @@ impl Ranges {
 
     /// The ranges from the last one on.
     pub(crate) fn backwards(&self) -> impl Iterator<Item = &Range<u64>> {
-        self.0.rings.iter().rev().flat_map(|ring| ring.iter().rev())
+        self.0.rings().rev().flat_map(|ring| ring.iter().rev())
     }
 
     /// Forgets those that end at or before `start`.
@@ -239,7 +252,7 @@ mod tests {
                     (expected.len(), expected.front(), expected.back())
                 );
             }
-            assert!(list.rings.iter().all(|ring| !ring.is_empty() && ring.len() <= RING));
+            assert!(list.rings().all(|ring| !ring.is_empty() && ring.len() <= RING));
             assert!(list.into_iter().eq(expected));
         }
     }

@@ -15,6 +15,7 @@ impl Connection {
         self.paths.clear();
         if !self.config.congestion.coupled() {
             let own = self.subflows.get(id);
+            self.paths.reserve_exact(1);
             self.paths.extend(own.map(|s| s.tcp.path_state()));
             return 0;
         }

@@ -68,6 +68,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::Segment;
 use schedule::Scheduling;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ pub struct ConnectionCounters {
 
 /// One connection.
 pub struct Connection {
-    config: ConnectionConfig,
+    config: Arc<ConnectionConfig>,
     role: Role,
     mode: Mode,
     /// DSS checksums are in use: one of both sides has asked for them.

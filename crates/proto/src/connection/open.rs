@@ -24,6 +24,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::Segment;
 use pathweave_wire::mptcp::{CapableContent, Key};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent".
 const CHALLENGES: u32 = 10;
@@ -31,7 +32,7 @@ const CHALLENGE_PERIOD: Duration = Duration::from_secs(5);
 
 impl Connection {
     fn new(
-        config: ConnectionConfig,
+        config: Arc<ConnectionConfig>,
         role: Role,
         mode: Mode,
         addresses: AddressBook,
@@ -70,7 +71,7 @@ impl Connection {
     /// Opens a connection: the first subflow's SYN goes out.
     pub(crate) fn connect(
         now: Instant,
-        config: ConnectionConfig,
+        config: Arc<ConnectionConfig>,
         key: Key,
         new: NewSubflow,
         addresses: (SocketAddr, SocketAddr),
@@ -96,7 +97,7 @@ impl Connection {
     /// Answers a SYN that is no MP_JOIN.
     pub(crate) fn accept(
         now: Instant,
-        config: ConnectionConfig,
+        config: Arc<ConnectionConfig>,
         key: Key,
         new: NewSubflow,
         syn: &Segment,

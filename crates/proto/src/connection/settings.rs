@@ -9,13 +9,14 @@
 //! [`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu), a subflow's priority [`Connection::set_backup`].
 
 use super::Connection;
-use crate::config::{Pacing, ReceiveBuffer};
+use crate::config::{ConnectionConfig, Pacing, ReceiveBuffer};
 use crate::parameter::ParameterError;
 use crate::scheduler::{ChosenScheduler, Event, Quantity};
 use crate::sender::Blocked;
 use crate::seq::SubflowId;
 use arrayvec::ArrayVec;
 use pathweave_units::{Bitrate, Duration, Instant};
+use std::sync::Arc;
 
 /// Why a setting is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +45,15 @@ impl core::fmt::Display for SettingError {
 impl core::error::Error for SettingError {}
 
 impl Connection {
+    /// The settings, to change them. Connections that a listener has accepted share theirs until then.
+    fn config_mut(&mut self) -> &mut ConnectionConfig {
+        Arc::make_mut(&mut self.config)
+    }
+
     /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. When it is switched off, data that it has held back leaves at
     /// once.
     pub fn set_nagle(&mut self, now: Instant, on: bool) {
-        self.config.nagle = on;
+        self.config_mut().nagle = on;
         // After `close` plain TCP's tail waits for nothing, whatever is set.
         let on = on && (self.is_mptcp() || self.life.data_fin == super::DataFin::NotRequested);
         for subflow in self.subflows.iter_mut() {
@@ -60,7 +66,7 @@ impl Connection {
     /// Probes a subflow on which nothing has arrived for this long (RFC 9293 §3.8.4); zero: never. A subflow that has
     /// been quiet for longer is probed at once.
     pub fn set_keep_alive(&mut self, interval: Duration) {
-        self.config.keep_alive = interval;
+        self.config_mut().keep_alive = interval;
     }
 
     /// How long the connection survives without any sign of life of its peer, and how long a close may take: RFC 9293's
@@ -72,7 +78,7 @@ impl Connection {
         if timeout.is_zero() {
             return Err(SettingError::Zero);
         }
-        self.config.close_timeout = timeout;
+        self.config_mut().close_timeout = timeout;
         Ok(())
     }
 
@@ -85,7 +91,7 @@ impl Connection {
         if bytes == 0 {
             return Err(SettingError::Zero);
         }
-        self.config.send_buffer = bytes;
+        self.config_mut().send_buffer = bytes;
         self.report_writable();
         self.schedule(now);
         Ok(())
@@ -111,7 +117,7 @@ impl Connection {
         {
             return Err(SettingError::BeyondWindowScale { most });
         }
-        self.config.receive_buffer = buffer;
+        self.config_mut().receive_buffer = buffer;
         self.receiver.window.resize(buffer);
         let (first, occupied) = (self.receiver.window.first(), self.occupied(0));
         for subflow in self.subflows.established_mut() {
@@ -132,7 +138,7 @@ impl Connection {
         if matches!(pacing, Pacing::On { limit: Some(limit), .. } if limit == Bitrate::from_bps(0)) {
             return Err(SettingError::Zero);
         }
-        self.config.tcp.pacing = pacing;
+        self.config_mut().tcp.pacing = pacing;
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.set_pacing(pacing);
         }
@@ -157,7 +163,7 @@ impl Connection {
     /// If the new one's factory rejects a value; the old one goes on then.
     pub fn set_scheduler(&mut self, now: Instant, chosen: ChosenScheduler) -> Result<(), ParameterError> {
         self.scheduling.scheduler = chosen.build()?;
-        self.config.scheduler = chosen;
+        self.config_mut().scheduler = chosen;
         self.scheduling.wake = None;
         self.host.clear_pushes();
         let usable: ArrayVec<SubflowId, { SubflowId::MAX_SUBFLOWS }> = self.subflows.usable().map(|s| s.id).collect();

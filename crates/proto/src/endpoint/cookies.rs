@@ -18,6 +18,7 @@ use crate::tcp::{Origin, timestamp};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{CapableContent, Key, MpCapable, MptcpOption};
 use pathweave_wire::{Ecn, Flags, Segment, Timestamps, crypto};
+use std::sync::Arc;
 
 /// A cookie counts in the period in which it was made and in the next one.
 const PERIOD: Duration = Duration::from_secs(64);
@@ -112,7 +113,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         syn: &Segment,
-        mut config: ConnectionConfig,
+        mut config: Arc<ConnectionConfig>,
         addresses: &[addresses::LocalAddress],
     ) -> Result<(), ParameterError> {
         let mut new = self.new_subflow(now, syn.dst, syn.src);
@@ -124,7 +125,9 @@ impl Endpoint {
         let clock = timestamp(now).wrapping_add(new.origin.timestamp);
         let behind = clock.wrapping_sub(option_bits(syn)) & OPTIONS_MASK;
         new.origin = Origin { sequence, timestamp: new.origin.timestamp.wrapping_sub(behind) };
-        config.mptcp &= !self.by_token.contains_key(&crypto::token(key));
+        if self.by_token.contains_key(&crypto::token(key)) {
+            Arc::make_mut(&mut config).mptcp = false;
+        }
         let mut connection = Connection::accept(now, config, key, new, syn, addresses)?;
         let mut answer = Segment::default();
         if connection.poll_transmit(now, 1, &mut answer).is_some() {
@@ -146,7 +149,7 @@ impl Endpoint {
         if !recent || !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
-        let Some((listener, Policy::Accept(settings))) = self.listeners.at(segment.dst) else { return false };
+        let Some((listener, Policy::Accept(config, addresses))) = self.listeners.at(segment.dst) else { return false };
         let Some((syn, key)) = syn_of(now, &self.secrets, segment) else {
             // Data whose third segment was lost or overtaken is not reset: what is before it comes again.
             return !segment.payload.is_empty();
@@ -155,8 +158,8 @@ impl Endpoint {
             // Our key, or a place for the connection, may come with the repetition.
             return true;
         }
-        let settings = settings.clone();
-        self.insert_of_cookie(now, (&syn, segment.ack.wrapping_sub(1)), key, listener, *settings).is_some_and(|_| {
+        let settings = (config.clone(), addresses.clone());
+        self.insert_of_cookie(now, (&syn, segment.ack.wrapping_sub(1)), key, listener, settings).is_some_and(|_| {
             self.handle_segment(now, ecn, segment);
             true
         })
@@ -169,12 +172,14 @@ impl Endpoint {
         (syn, sequence): (&Segment, u32),
         key: Key,
         listener: ListenerHandle,
-        (mut config, addresses): (ConnectionConfig, Vec<addresses::LocalAddress>),
+        (mut config, addresses): (Arc<ConnectionConfig>, Arc<[addresses::LocalAddress]>),
     ) -> Option<u32> {
         if offer(syn).is_some() && self.by_token.contains_key(&crypto::token(key)) {
             return None;
         }
-        config.mptcp &= offer(syn).is_some();
+        if offer(syn).is_none() {
+            Arc::make_mut(&mut config).mptcp = false;
+        }
         let new = self.new_subflow(now, syn.dst, syn.src);
         let new = NewSubflow { origin: Origin { sequence, ..new.origin }, ..new };
         let mut connection = Connection::accept(now, config, key, new, syn, &addresses).ok()?;

@@ -13,6 +13,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, MpJoin, MptcpOption};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// See [`Endpoint::set_incoming_limits`].
 const MOST_WAITING: usize = 1024;
@@ -197,7 +198,7 @@ impl Endpoint {
         if self.is_in_use(&(syn.dst, syn.src)) {
             return Err(AcceptError::AddressInUse);
         }
-        self.open(now, &syn, config, &with_ids(addresses)).map_err(|error| {
+        self.open(now, &syn, config.into(), &with_ids(addresses)).map_err(|error| {
             self.refuse_segment(&syn, None);
             AcceptError::Parameter(error)
         })
@@ -253,15 +254,15 @@ impl Endpoint {
             None => self.refuse_segment(syn, None),
             Some(_) if self.ignores_syns() => {}
             Some((listener, Policy::Ask)) => self.backlog.keep(now, listener, syn),
-            Some((listener, Policy::Accept(settings))) => {
-                let settings = settings.clone();
+            Some((listener, Policy::Accept(config, addresses))) => {
+                let (config, addresses) = (config.clone(), addresses.clone());
                 if self.needs_cookies() {
-                    if self.answer_with_cookie(now, syn, settings.0, &settings.1).is_err() {
+                    if self.answer_with_cookie(now, syn, config, &addresses).is_err() {
                         self.refuse_segment(syn, None);
                     }
                     return;
                 }
-                match self.open(now, syn, settings.0, &settings.1) {
+                match self.open(now, syn, config, &addresses) {
                     Ok(handle) => self.slots[handle.index as usize].origin = Origin::Handshake(listener),
                     Err(_) => self.refuse_segment(syn, None),
                 }
@@ -274,12 +275,14 @@ impl Endpoint {
         &mut self,
         now: Instant,
         syn: &Segment,
-        mut config: ConnectionConfig,
+        mut config: Arc<ConnectionConfig>,
         addresses: &[addresses::LocalAddress],
     ) -> Result<ConnectionHandle, ParameterError> {
         let key = self.fresh_key();
         let new = self.new_subflow(now, syn.dst, syn.src);
-        config.mptcp &= key.is_some();
+        if key.is_none() {
+            Arc::make_mut(&mut config).mptcp = false;
+        }
         let connection = Connection::accept(now, config, key.unwrap_or(Key(0)), new, syn, addresses)?;
         Ok(self.insert_half_open(now, connection, (syn.dst, syn.src)))
     }

@@ -7,6 +7,7 @@ use crate::paths::addresses;
 use core::fmt::{Display, Formatter};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Names a listener of one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +64,7 @@ pub(super) enum Policy {
     /// The application decides.
     Ask,
     /// It is answered at once, with these settings and addresses.
-    Accept(Box<(ConnectionConfig, Vec<addresses::LocalAddress>)>),
+    Accept(Arc<ConnectionConfig>, Arc<[addresses::LocalAddress]>),
 }
 
 /// All listeners, by their address.
@@ -132,7 +133,7 @@ impl Endpoint {
         config: ConnectionConfig,
         addresses: &[LocalAddress],
     ) -> Result<ListenerHandle, ListenError> {
-        self.listeners.insert(at, Policy::Accept(Box::new((config, with_ids(addresses)))))
+        self.listeners.insert(at, Policy::Accept(config.into(), with_ids(addresses).into()))
     }
 
     /// Stops listening. Connections that were accepted live on, those that wait for a decision are refused.

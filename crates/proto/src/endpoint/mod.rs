@@ -204,7 +204,7 @@ impl Endpoint {
         config.mptcp &= key.is_some();
         let key = key.unwrap_or(Key(0));
         let (new, ids) = (self.new_subflow(now, local, remote), with_ids(addresses));
-        let connection = Connection::connect(now, config, key, new, (local, remote), &ids)?;
+        let connection = Connection::connect(now, config.into(), key, new, (local, remote), &ids)?;
         let index = self.insert(connection, (local, remote));
         self.use_learned_path_mtu(now, index, (local.ip(), remote.ip()));
         self.touch(index);

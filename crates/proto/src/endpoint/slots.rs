@@ -77,6 +77,8 @@ impl Endpoint {
                 kept
             });
         }
+        // Most connections have one subflow.
+        slot.addresses.reserve_exact(1);
         slot.addresses.push(addresses);
         self.by_addresses.insert(addresses, (index, subflow));
     }

@@ -25,7 +25,7 @@ pub(crate) struct Surroundings {
 pub(crate) enum AckHost {
     Rfc,
     #[cfg(feature = "host-linux")]
-    Linux(LinuxAcks),
+    Linux(Box<LinuxAcks>),
 }
 
 impl AckHost {
@@ -33,9 +33,9 @@ impl AckHost {
     pub(crate) fn new(host: &Host, longest_delay: Duration) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.other_habits => AckHost::Linux(LinuxAcks::new(longest_delay)),
+            Host::Linux(linux) if linux.other_habits => AckHost::Linux(Box::new(LinuxAcks::new(longest_delay))),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(_) => AckHost::Linux(LinuxAcks::without_compression(longest_delay)),
+            Host::MptcpOrg(_) => AckHost::Linux(Box::new(LinuxAcks::without_compression(longest_delay))),
             _ => AckHost::Rfc,
         }
     }

@@ -33,7 +33,7 @@ impl Written {
 pub(crate) enum ConnectionHost {
     Rfc,
     #[cfg(feature = "host-linux")]
-    Linux(LinuxConnection),
+    Linux(Box<LinuxConnection>),
     #[cfg(feature = "host-mptcp-org")]
     MptcpOrg(MptcpOrgConnection),
 }
@@ -42,7 +42,7 @@ impl ConnectionHost {
     pub(crate) fn new(host: &Host) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => ConnectionHost::Linux(LinuxConnection::new(linux)),
+            Host::Linux(linux) => ConnectionHost::Linux(Box::new(LinuxConnection::new(linux))),
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(org) => ConnectionHost::MptcpOrg(MptcpOrgConnection::new(org)),
             _ => ConnectionHost::Rfc,

@@ -54,7 +54,7 @@ pub(crate) struct Left {
 pub(crate) enum SubflowHost {
     Rfc(RfcSubflow),
     #[cfg(feature = "host-linux")]
-    Linux(LinuxSubflow),
+    Linux(Box<LinuxSubflow>),
 }
 
 impl SubflowHost {
@@ -62,9 +62,9 @@ impl SubflowHost {
     pub(crate) fn new(host: &Host, cwnd: u32, mss: u32) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => SubflowHost::Linux(LinuxSubflow::new(linux, cwnd, mss)),
+            Host::Linux(linux) => SubflowHost::Linux(Box::new(LinuxSubflow::new(linux, cwnd, mss))),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(org) => SubflowHost::Linux(LinuxSubflow::of_mptcp_org(org, cwnd, mss)),
+            Host::MptcpOrg(org) => SubflowHost::Linux(Box::new(LinuxSubflow::of_mptcp_org(org, cwnd, mss))),
             _ => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
         }
     }
@@ -284,7 +284,7 @@ impl SubflowHost {
     pub(crate) fn share_of_send_buffer(&self, max: u64) -> u64 {
         match self {
             #[cfg(feature = "host-mptcp-org")]
-            SubflowHost::Linux(LinuxSubflow { share: Some(share), .. }) => share.limit(u64::MAX),
+            SubflowHost::Linux(linux) if let Some(share) = &linux.share => share.limit(u64::MAX),
             _ => self.send_buffer(max),
         }
     }
@@ -294,7 +294,7 @@ impl SubflowHost {
     pub(crate) fn memory(&self, queue: &SendQueue) -> u64 {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => send_memory::queued(queue),
+            SubflowHost::Linux(linux) if linux.memory.is_some() => send_memory::queued(queue),
             _ => queue.queued_bytes(),
         }
     }
@@ -303,7 +303,7 @@ impl SubflowHost {
     pub(crate) fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => {
+            SubflowHost::Linux(linux) if linux.memory.is_some() => {
                 BufferSize::new(mss, peer_window).memory_with(queue, goes_on, bytes)
             }
             _ => queue.queued_bytes() + bytes,
@@ -314,9 +314,7 @@ impl SubflowHost {
     pub(crate) fn memory_of(&self, bytes: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => {
-                BufferSize::new(mss, peer_window).memory_of(bytes)
-            }
+            SubflowHost::Linux(linux) if linux.memory.is_some() => BufferSize::new(mss, peer_window).memory_of(bytes),
             _ => bytes,
         }
     }
@@ -325,7 +323,7 @@ impl SubflowHost {
     pub(crate) fn fills(&self, unassigned: u64, free: u64, mss: u32, peer_window: u64) -> u64 {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => {
+            SubflowHost::Linux(linux) if linux.memory.is_some() => {
                 BufferSize::new(mss, peer_window).fills(unassigned, free)
             }
             _ => free,
@@ -337,7 +335,7 @@ impl SubflowHost {
     pub(crate) fn buffer_segments(&self, mss: u32, peer_window: u64) -> u32 {
         match self {
             #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(LinuxSubflow { memory: Some(_), .. }) => BufferSize::new(mss, peer_window).segments(),
+            SubflowHost::Linux(linux) if linux.memory.is_some() => BufferSize::new(mss, peer_window).segments(),
             _ => 1,
         }
     }

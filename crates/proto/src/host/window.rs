@@ -60,7 +60,7 @@ pub(crate) struct Room {
 pub(crate) enum WindowHost {
     Rfc,
     #[cfg(feature = "host-linux")]
-    Linux(Shares),
+    Linux(Box<Shares>),
     #[cfg(feature = "host-mptcp-org")]
     MptcpOrg,
 }
@@ -69,7 +69,7 @@ impl WindowHost {
     pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.other_habits => WindowHost::Linux(Shares::new(setting)),
+            Host::Linux(linux) if linux.other_habits => WindowHost::Linux(Box::new(Shares::new(setting))),
             #[cfg(feature = "host-mptcp-org")]
             Host::MptcpOrg(_) => WindowHost::MptcpOrg,
             _ => WindowHost::Rfc,

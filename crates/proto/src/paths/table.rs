@@ -32,6 +32,12 @@ impl SubflowTable {
         self.places.get_mut(id.index())?.as_mut()
     }
 
+    /// So many names have been given, at least as many as there are subflows.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// All subflows that exist, in order of their names.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Subflow> {

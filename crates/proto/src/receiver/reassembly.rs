@@ -155,6 +155,9 @@ impl Reassembly {
             }
             return;
         }
+        if self.ready.is_empty() {
+            self.ready.reserve_exact(1);
+        }
         self.ready.push_back((payload, charge));
     }
 

@@ -203,6 +203,10 @@ impl Receiver {
     fn accept(&mut self, arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) {
         self.next += u64::from(arrival.payload.len());
         if !arrival.payload.is_empty() {
+            if out.is_empty() {
+                // Mostly it is the only one.
+                out.reserve_exact(1);
+            }
             out.push(arrival);
         }
         if fin && !self.fin {
