@@ -229,12 +229,13 @@ mod linux {
             interfaces.push(Interface { name: format!("proxy{number}"), ours, machines, mtu: MTU });
         }
         let registry = Registry::builtin();
-        let config =
+        let mut config =
             ConnectionConfig::new(registry.choose_scheduler("minrtt", &[])?, registry.choose_controller("cubic", &[])?);
         let addresses: Vec<LocalAddress> =
             interfaces.iter().map(|i| LocalAddress { address: i.ours, meta: Default::default() }).collect();
         let observer = pcap.map(|file| Capture::create(file.as_ref(), &interfaces)).transpose()?;
         let device = Tunnels::create(&interfaces, true)?;
+        config.tcp.packet_memory = device.packet_memory();
         let proxy = Proxy { server: server.parse()?, sessions: BTreeMap::new(), ended: 0 };
         let mut driver = Driver::new(vec![Endpoint::new(secrets()?)], Observed { device, observer }, proxy);
         let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port.parse()?);

@@ -27,6 +27,11 @@ impl Memory {
         &mut self.filling
     }
 
+    /// What the smallest piece of a batch keeps alive at most, bytes.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
     pub(crate) fn room(&self) -> usize {
         self.filling.capacity() - self.filling.len()
     }
@@ -63,6 +68,50 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::SocketAddr;
+    use pathweave_algorithms::Registry;
+    use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+    use pathweave_proto::{Endpoint, Secrets};
+    use pathweave_units::Instant;
+    use pathweave_wire::{Ecn, Flags, Payload, Segment};
+
+    /// Each batch leaves one short segment behind a gap: the blocks that these share take no more memory than the window allows.
+    #[test]
+    fn data_that_waits_keeps_few_blocks_alive() {
+        const WINDOW: u64 = 64 << 10;
+        const BLOCK: usize = 128 << 10;
+        let mut memory = Memory::new(BLOCK);
+        let registry = Registry::builtin();
+        let scheduler = registry.choose_scheduler("minrtt", &[]).expect("it is built in");
+        let controller = registry.choose_controller("reno", &[]).expect("it is built in");
+        let receive_buffer = ReceiveBuffer::Fixed(WINDOW);
+        let mut config =
+            ConnectionConfig { receive_buffer, mptcp: false, ..ConnectionConfig::new(scheduler, controller) };
+        config.tcp.packet_memory = memory.block_bytes() as u32;
+        let (mut server, now) = (Endpoint::new(Secrets::new([1; 32])), Instant::from_secs(1));
+        let at = SocketAddr::from(([10, 0, 0, 2], 80));
+        server.listen_and_accept(at, config, &[]).expect("nobody listens");
+        let mut segment = Segment::new(SocketAddr::from(([10, 0, 0, 1], 5000)), at);
+        (segment.flags, segment.window) = (Flags::SYN, 65_535);
+        server.handle_segment(now, Ecn::NotEct, &segment);
+        let answer = server.poll_transmit(now, 1).expect("a SYN/ACK").segment;
+        (segment.flags, segment.seq, segment.ack) = (Flags::ACK, 1, answer.seq.wrapping_add(1));
+        let mut batches = Vec::new();
+        for n in 0..200 {
+            memory.filling().resize(BLOCK, n as u8);
+            let batch = memory.take();
+            segment.seq = 2 + 301 * n;
+            segment.payload = Payload::Bytes(batch.slice(..300));
+            server.handle_segment(now, Ecn::NotEct, &segment);
+            batches.push(batch);
+        }
+        drop((memory, segment));
+        let handle = server.poll_accept().expect("it is open").connection;
+        let held: Option<u64> = server.connection(handle).map(|c| c.subflows().map(|s| s.held_bytes).sum());
+        assert_eq!(held, Some(200 * 300));
+        let kept = batches.iter().filter(|batch| !batch.is_unique()).count() * BLOCK;
+        assert!(kept > 0 && kept as u64 <= 4 * WINDOW, "{kept} bytes");
+    }
 
     #[test]
     fn a_block_is_used_again_once_nobody_shares_it() {

@@ -86,6 +86,12 @@ impl Tunnels {
         })
     }
 
+    /// What a packet's data keeps alive while it waits for its reader: for
+    /// [`TcpConfig::packet_memory`](pathweave_proto::config::TcpConfig::packet_memory) of the connections that run over these devices.
+    pub fn packet_memory(&self) -> u32 {
+        u32::try_from(self.memory.block_bytes()).unwrap_or(u32::MAX)
+    }
+
     /// One more address with its device.
     ///
     /// # Errors

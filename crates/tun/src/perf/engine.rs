@@ -248,6 +248,7 @@ pub fn client(
         failed: None,
     };
     let mut driver = host(options, &interfaces, client)?;
+    config.tcp.packet_memory = driver.io.device.packet_memory();
     let now = clock.now();
     let connection = driver.endpoints[HOST]
         .connect(now, SocketAddr::new(first.ours, 0), remote, config, &addresses)
@@ -426,8 +427,10 @@ pub fn server(
         true => Ipv4Addr::UNSPECIFIED.into(),
         false => Ipv6Addr::UNSPECIFIED.into(),
     };
+    let mut config = options.config.clone();
+    config.tcp.packet_memory = driver.io.device.packet_memory();
     driver.endpoints[HOST]
-        .listen_and_accept(SocketAddr::new(any, port), options.config.clone(), &addresses(options))
+        .listen_and_accept(SocketAddr::new(any, port), config, &addresses(options))
         .map_err(io::Error::other)?;
     on_ready();
     let clock = Clock::start();
