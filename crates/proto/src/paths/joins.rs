@@ -159,10 +159,13 @@ pub(crate) fn wanted(
         PathManager::Default => {
             // One subflow from each local address: to the address of the same number, or to the initial one where the peer has
             // announced none. Numbers count the addresses of each family by themselves.
-            for (i, (_, local, _)) in addresses.local().iter().enumerate() {
-                let place = addresses.local()[..i].iter().filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
+            // Where the initial one takes no joins, only the others count, on both sides.
+            let counts = |local: IpAddr| !closed_initial || local != addresses.initial_local().ip();
+            let ours = || addresses.local().iter().filter(|l| counts(l.1));
+            for (i, (_, local, _)) in ours().enumerate() {
+                let place = ours().take(i).filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
                 let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
-                let announced = addresses.remote().iter().filter(of_family).nth(place);
+                let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
                 let only_initial = addresses.remote().iter().filter(of_family).count() == 1 && join_initial;
                 let alone = initial.as_ref().filter(|_| only_initial);
                 let Some(RemoteAddress { address: remote, .. }) = announced.or(alone).filter(joinable) else {

@@ -283,6 +283,24 @@ fn a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
     }
 }
 
+/// The further addresses are paired with the announced ones, wherever the one of the first subflow stands in the list.
+#[test]
+fn with_the_c_flag_no_further_address_waits_for_the_initial_one() {
+    for reversed in [false, true] {
+        let mut pair = Pair::new(&[10, 20], config());
+        pair.listen(ConnectionConfig { protect_initial_address: true, ..config() });
+        let mut addresses = pair.local_addresses(Client);
+        if reversed {
+            addresses.reverse();
+        }
+        pair.open_with(&addresses);
+        pair.run_for(secs(1));
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2), "{reversed}");
+    }
+}
+
 /// Bad-input row 12.
 #[test]
 fn a_join_to_a_port_that_was_not_announced_is_refused() {

@@ -126,14 +126,18 @@ impl Pair {
 
     /// The client's SYN goes out.
     pub(crate) fn open(&mut self) {
+        self.open_with(&self.local_addresses(Client));
+    }
+
+    /// The same, with the client's addresses in another order.
+    pub(crate) fn open_with(&mut self, addresses: &[LocalAddress]) {
         let (local, remote) = (self.driver.io.paths[0].addresses[0], self.driver.io.paths[0].addresses[1]);
-        let addresses = self.local_addresses(Client);
         let handle = self.driver.endpoints[0].connect(
             self.now,
             SocketAddr::new(local, 0),
             SocketAddr::new(remote, PORT),
             self.config.clone(),
-            &addresses,
+            addresses,
         );
         self.driver.applications.apps[0].handle = Some(handle.expect("the settings are right"));
         self.settle();
