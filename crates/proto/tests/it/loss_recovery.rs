@@ -174,6 +174,21 @@ fn timeouts_double() {
     }
 }
 
+/// Where no user timeout comes first, a segment is sent again as often as the settings say, and longer than RFC 9293 asks for.
+#[test]
+fn data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever() {
+    let mut pair = open(ConnectionConfig { close_timeout: secs(100_000), ..tcp_config() });
+    pair.kill(0);
+    pair.clear_log();
+    let start = pair.now;
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(2000));
+    let last = pair.data(Client).last().expect("it was sent").at;
+    assert!(last.since(start) > secs(100), "{:?}", last.since(start));
+    let times = pair.data(Client).count();
+    assert_eq!(times, 1 + 1 + 15, "the transmission, its probe, and what timeouts repeat");
+}
+
 #[test]
 fn slight_reordering_repeats_nothing() {
     // RFC 8985 §6.2: a reordering window of a quarter of the smallest round trip.
