@@ -97,8 +97,8 @@ pub enum Happening {
         subflow: SubflowId,
         /// What.
         range: Range<DataSeq>,
-        /// Which mechanism.
-        reason: Reason,
+        /// Which mechanism. Boxed, as a decision is.
+        reason: Box<Reason>,
     },
     /// The window of a subflow that held others up was halved.
     Penalised {

@@ -75,7 +75,11 @@ impl Connection {
         let assign = Assign { subflow: fast, range, window: WindowUse::Respect, reason };
         let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
         let reason = assign.reason;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow: fast, range, reason });
+        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+            subflow: fast,
+            range,
+            reason: Box::new(reason),
+        });
         self.counters.opportunistic_retransmissions += 1;
         true
     }

@@ -90,7 +90,11 @@ impl Connection {
             if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
                 carried = true;
                 let reason = assign.reason;
-                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow, range, reason });
+                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+                    subflow,
+                    range,
+                    reason: Box::new(reason),
+                });
             }
         }
         self.scheduling.views = views;
@@ -254,7 +258,11 @@ impl Connection {
                     self.counters.reinjected_segments += 1;
                     self.sender.reinjection.advance(done.end);
                     let reason = assign.reason;
-                    self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected { subflow, range: done, reason });
+                    self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+                        subflow,
+                        range: done,
+                        reason: Box::new(reason),
+                    });
                 }
                 Err(_) => return,
             }

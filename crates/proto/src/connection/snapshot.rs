@@ -3,6 +3,7 @@
 
 use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
 use crate::seq::{DataSeq, SubflowId};
+use core::net::SocketAddr;
 
 /// A connection's state at one time. All places in the stream are bytes from its first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,15 +90,33 @@ impl Connection {
                 window_end: peer.end.0,
                 buffer_bytes: self.send_buffer(),
             },
-            receiving: ReceivingState {
-                in_order_bytes: self.receiver.next().0,
-                out_of_order_bytes: self.receiver.held_bytes(),
-                held_bytes: self.subflows.iter().map(|s| s.tcp.held_bytes()).sum(),
-                window_end: self.receiver.window.edge().0,
-            },
+            receiving: self.receiving(),
             counters: ConnectionCounters { duplicate_bytes: self.receiver.duplicate_bytes(), ..self.counters },
             schedule_error: self.scheduling.error,
         }
+    }
+
+    /// How far the stream from the peer is. It costs less than all of [`Connection::snapshot`], for those who ask at each segment.
+    #[inline]
+    pub fn receiving(&self) -> ReceivingState {
+        ReceivingState {
+            in_order_bytes: self.receiver.next().0,
+            out_of_order_bytes: self.receiver.held_bytes(),
+            held_bytes: self.subflows.iter().map(|s| s.tcp.held_bytes()).sum(),
+            window_end: self.receiver.window.edge().0,
+        }
+    }
+
+    /// The addresses of a subflow, ours first; `None` if there is none of this name.
+    #[inline]
+    pub fn addresses(&self, id: SubflowId) -> Option<(SocketAddr, SocketAddr)> {
+        self.subflows.get(id).map(|s| (s.tcp.local, s.tcp.remote))
+    }
+
+    /// Data bytes that each subflow brought before any other did ([`SubflowSnapshot::first_bytes`]), without the rest of the snapshot.
+    #[inline]
+    pub fn first_bytes(&self) -> impl Iterator<Item = (SubflowId, u64)> + '_ {
+        self.subflows.iter().map(|s| (s.id, s.first_bytes))
     }
 
     /// The state of all subflows that exist, dead ones too until their names are given again.
