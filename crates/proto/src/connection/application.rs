@@ -185,6 +185,7 @@ impl Connection {
     }
 
     /// See [`Receiver::occupied`].
+    #[inline]
     pub(super) fn occupied(&self, held: u64) -> u64 {
         self.receiver.occupied(held, self.is_mptcp())
     }
@@ -222,14 +223,26 @@ impl Connection {
     }
 
     /// The send buffer in force: fixed, or as the host sizes it for the subflows' windows.
+    #[inline]
     pub(super) fn send_buffer(&self) -> u64 {
+        if self.host.counts_memory() { self.counted_send_buffer() } else { self.config.send_buffer }
+    }
+
+    #[inline(never)]
+    fn counted_send_buffer(&self) -> u64 {
         let max = self.config.send_buffer;
         let established = || self.subflows.iter().filter(|s| s.tcp.is_established());
         self.host.send_buffer(max, self.is_mptcp(), || established().map(|s| s.tcp.share_of_send_buffer(max)).sum())
     }
 
     /// What written data takes of the send buffer until it is acknowledged.
+    #[inline]
     fn send_memory(&self) -> u64 {
+        if self.host.counts_memory() { self.counted_send_memory() } else { self.written().bytes() }
+    }
+
+    #[inline(never)]
+    fn counted_send_memory(&self) -> u64 {
         self.host.send_memory(&self.written(), |unassigned| {
             let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
             queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
@@ -237,10 +250,19 @@ impl Connection {
     }
 
     /// Bytes that [`Connection::write`] takes now; 0 where it would be an error.
+    #[inline]
     pub fn writable(&self) -> u64 {
         if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
             return 0;
         }
+        match self.host.counts_memory() {
+            true => self.counted_writable(),
+            false => self.config.send_buffer.saturating_sub(self.written().bytes()),
+        }
+    }
+
+    #[inline(never)]
+    fn counted_writable(&self) -> u64 {
         let (written, subflows) = (self.written(), &self.subflows);
         let is_out = || subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
         let fills = |free| subflows.iter().map(|s| s.tcp.fills(written.unassigned, free)).max().unwrap_or(free);

@@ -49,6 +49,19 @@ impl ConnectionHost {
         }
     }
 
+    /// Whether it sizes the send buffer, or counts what written data takes of it, by rules of its own. Without, the buffer is fixed and
+    /// data takes its length, and none of the questions about them is asked: some come with each segment.
+    #[inline]
+    pub(crate) fn counts_memory(&self) -> bool {
+        match self {
+            ConnectionHost::Rfc => false,
+            #[cfg(feature = "host-linux")]
+            ConnectionHost::Linux(linux) => linux.tunes,
+            #[cfg(feature = "host-mptcp-org")]
+            ConnectionHost::MptcpOrg(_) => true,
+        }
+    }
+
     /// The send buffer in force, of at most `max` bytes. `subflows`: what their own are in sum.
     pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
         match self {

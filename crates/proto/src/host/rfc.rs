@@ -56,11 +56,13 @@ impl RfcSubflow {
 /// A window moves by at least this, bytes: a full segment as the peer sends them, or half of a small buffer.
 //= RFC 9293 §3.8.6.2.2: "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
 //= tests: zero_window::the_right_edge_moves_by_whole_segments
+#[inline]
 fn least_step(buffer: u64, largest_segment: u64) -> u64 {
     largest_segment.min(buffer / 2).max(1)
 }
 
 /// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
+#[inline]
 pub(crate) fn window(room: &Room) -> u64 {
     let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
     // Less than one step of the window scale reads as no window. Where nothing is left to be read, nothing else would open it.

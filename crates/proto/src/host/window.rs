@@ -113,16 +113,21 @@ impl WindowHost {
         }
     }
 
-    /// The window that could be offered.
+    /// The window that could be offered. Asked several times for each segment.
+    #[inline]
     pub(crate) fn possible(&self, room: &Room) -> u64 {
         match self {
             WindowHost::Rfc => rfc::window(room),
             #[cfg(feature = "host-linux")]
-            _ => {
-                let free = self.offered_of(room.buffer.saturating_sub(room.occupied));
-                window::possible(room, self.offered_of(room.buffer), free)
-            }
+            _ => self.possible_in_kernel(room),
         }
+    }
+
+    #[cfg(feature = "host-linux")]
+    #[inline(never)]
+    fn possible_in_kernel(&self, room: &Room) -> u64 {
+        let free = self.offered_of(room.buffer.saturating_sub(room.occupied));
+        window::possible(room, self.offered_of(room.buffer), free)
     }
 
     /// Whether acknowledging each segment at once ends where `occupied` bytes of `buffer` are taken.
@@ -135,11 +140,12 @@ impl WindowHost {
     }
 
     /// Whether the connection's window is so much more than `told`, which the peer was told last, that subflows may tell it.
-    pub(crate) fn is_news(&self, told: u64, possible: u64, mptcp: bool) -> bool {
+    #[inline]
+    pub(crate) fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
         match self {
             WindowHost::Rfc => true,
             #[cfg(feature = "host-linux")]
-            _ => window::is_news(told, possible, mptcp),
+            _ => window::is_news(told, possible(), mptcp),
         }
     }
 

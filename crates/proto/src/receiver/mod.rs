@@ -210,8 +210,8 @@ impl Receiver {
 
     /// Whether the connection has so much more room than the peer was told that subflows may tell it.
     pub(crate) fn has_news(&self, occupied: u64, mptcp: bool) -> bool {
-        let room =
-            self.window.possible(self.queue.next(), occupied, &Says { limit: u64::MAX, step: 1, largest_segment: 1 });
+        let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
+        let room = || self.window.possible(self.queue.next(), occupied, &says);
         self.window.is_news(self.last_offered, room, mptcp)
     }
 

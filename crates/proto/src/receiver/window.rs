@@ -157,6 +157,7 @@ impl ReceiveWindow {
     }
 
     /// The window that could be offered from `next` on with `occupied` bytes in the buffer, by a subflow that can say this.
+    #[inline]
     pub(crate) fn possible(&self, next: DataSeq, occupied: u64, says: &Says) -> u64 {
         let offered = self.edge.max(next).since(next);
         let (buffer, full_segment) = (self.buffer, self.full_segment);
@@ -171,7 +172,8 @@ impl ReceiveWindow {
 
     /// Whether `possible`, the window of the whole connection, is so much more than `told`, which the peer was told last, that
     /// subflows may tell it.
-    pub(crate) fn is_news(&self, told: u64, possible: u64, mptcp: bool) -> bool {
+    #[inline]
+    pub(crate) fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
         self.host.is_news(told, possible, mptcp)
     }
 

@@ -169,6 +169,7 @@ impl Tcp {
     }
 
     /// Whether the host lets the first unsent segment begin a burst. What leaves with the one before is not asked for.
+    #[inline(never)]
     fn begin_burst(&mut self, now: Instant) -> bool {
         use super::recovery::State as R;
         // What was queued beyond the window of this subflow's last acknowledgement may go: another one has offered it.

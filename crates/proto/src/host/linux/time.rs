@@ -26,6 +26,7 @@ impl MeanDeviation {
         self.round_end = nxt;
     }
 
+    #[inline(never)]
     pub(crate) fn sample(&mut self, srtt: Duration, rtt: Duration, (una, nxt): (u64, u64), least: Duration) {
         let (s, r) = (srtt.as_nanos(), rtt.as_nanos());
         let (deviation, mean) = (r.abs_diff(s), self.mean.as_nanos());
@@ -77,6 +78,7 @@ pub(crate) const SLACK: Duration = Duration::from_millis(2);
 
 /// When a timer fires that is set now for `wait`: a tick after its time, and on a coarser step, 8, 64, 512, ... ticks, from 63
 /// of those of the level before on. A `tick` of zero is an exact clock.
+#[inline(never)]
 pub(crate) fn expiry(tick: Duration, now: Instant, wait: Duration) -> Instant {
     let tick = tick.as_nanos();
     if tick == 0 {

@@ -115,6 +115,7 @@ impl Shares {
 
     /// The kernel's window of a subflow stays what it was at first until a full segment has come, and opens by two segments
     /// for each one that arrives.
+    #[inline(never)]
     pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
         if !arrived.saw_full {
             return limit;
@@ -142,6 +143,7 @@ impl Shares {
         if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
     }
 
+    #[inline(never)]
     pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
         self.buffers.insert(at, len, self.longest_buffer(buffer));
     }
@@ -151,6 +153,7 @@ impl Shares {
     }
 
     /// The kernel counts what a Multipath TCP subflow holds only on that subflow.
+    #[inline(never)]
     pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
         let memory = if mptcp { self.buffers.memory() } else { self.joined(buffer, bytes + held) };
         self.occupied_by(buffer, memory)
