@@ -1,15 +1,13 @@
 //! Applications: when each writes how much, and readers that read at once.
 
+use super::Noted;
 use super::contents::Contents;
 use super::meter::Meter;
 use super::requests::{Page, Requests};
-use super::totals::path_of_subflow;
 use super::traffic::exponential;
-use super::{Noted, Notes};
 use crate::scenario::{self, Direction, EndsWith, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::connection::Happening;
 use pathweave_proto::{Accepted, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
@@ -315,31 +313,14 @@ impl Apps {
         self.list.iter_mut().for_each(|app| app.contents = contents.clone());
     }
 
-    /// Gives what was recorded on a host to those who want it: to the meter what has arrived at measured receivers, to `noted`
-    /// what happened at measured senders.
-    pub(super) fn give_observations(
-        &self,
-        host: usize,
-        endpoint: &mut Endpoint,
-        meter: &mut Meter,
-        mut noted: Option<&mut Notes>,
-    ) {
+    /// Takes what was recorded on a host, and notes what happened at measured senders.
+    pub(super) fn note(&self, host: usize, endpoint: &mut Endpoint, noted: &mut VecDeque<Noted>) {
         while let Some((handle, observation)) = endpoint.poll_observation() {
             let is_at = |end: &End| end.host == host && end.handle == Some(handle);
-            if let Happening::Received { subflow, new_bytes, .. } = observation.what {
-                let receiver = self.list.iter().find(|a| a.measured && is_at(a.receiver()));
-                let path = receiver.and_then(|app| path_of_subflow(app, endpoint.connection(handle)?, subflow));
-                if let Some(path) = path {
-                    meter.arrived(observation.at, path, new_bytes);
-                }
-            }
-            let Some(noted) = noted.as_deref_mut().filter(|n| n.kinds.intersects(observation.what.kind())) else {
-                continue;
-            };
             let Some(connection) = self.list.iter().position(|a| a.measured && is_at(a.sender())) else { continue };
             let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
             let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
-            noted.all.push_back(Noted { connection, paths, observation });
+            noted.push_back(Noted { connection, paths, observation });
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn build(
             }
         }
     }
-    let mut routes = vec![Routes::new(); endpoints.len()];
+    let mut routes = vec![Routes::default(); endpoints.len()];
     let mut sources = Sources::default();
     for (i, path) in scenario.paths.iter().enumerate() {
         let (client, server) = addresses(i);
@@ -98,14 +98,14 @@ pub(super) fn build(
             }
         }
         if let Some(h) = host_of_node[path.client] {
-            routes[h].insert((client, server), up);
+            routes[h].add(i, (client, server), up);
         }
         if let Some(h) = host_of_node[path.server] {
-            routes[h].insert((server, client), down);
+            routes[h].add(i, (server, client), down);
         }
     }
     for (endpoint, routes) in endpoints.iter_mut().zip(&routes) {
-        endpoint.set_routes(routes.keys().copied());
+        endpoint.set_routes(routes.addresses());
     }
     let mut apps = Vec::new();
     let mut maker = AppMaker { scenario, seed, registry, host_of_node: &host_of_node, pages: Pages::default() };

@@ -18,14 +18,13 @@ pub(super) struct Digest {
 
 impl Digest {
     pub(super) fn record(&mut self, tap: &Tap, segment: &Segment, ecn: Ecn) {
-        self.number(tap.at.as_nanos());
-        self.number(u64::from(tap.link.0) << 32 | tap.fate as u64);
-        self.number(tap.sequence << 8 | ecn as u64);
+        let fate = u64::from(tap.link.0) << 32 | tap.fate as u64;
+        self.numbers([tap.at.as_nanos(), fate, tap.sequence << 8 | ecn as u64]);
         self.address(segment.src);
         self.address(segment.dst);
-        self.number(u64::from(segment.seq) << 32 | u64::from(segment.ack));
         let flags = u64::from(segment.flags.bits());
-        self.number(flags << 48 | u64::from(segment.window) << 32 | u64::from(segment.payload.len()));
+        let rest = flags << 48 | u64::from(segment.window) << 32 | u64::from(segment.payload.len());
+        self.numbers([u64::from(segment.seq) << 32 | u64::from(segment.ack), rest]);
         let o = &segment.options;
         if let Some(t) = o.timestamps {
             self.number(u64::from(t.value) << 32 | u64::from(t.echo));
@@ -51,15 +50,28 @@ impl Digest {
     }
 
     fn number(&mut self, n: u64) {
-        self.line.extend_from_slice(&n.to_le_bytes());
+        self.numbers([n]);
     }
 
+    /// Together they cost little more than one.
+    #[inline]
+    fn numbers<const N: usize>(&mut self, numbers: [u64; N]) {
+        self.line.extend_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
+    }
+
+    #[inline]
     fn address(&mut self, a: SocketAddr) {
+        let port = a.port().to_le_bytes();
         match a.ip() {
-            IpAddr::V4(ip) => self.line.extend_from_slice(&ip.octets()),
-            IpAddr::V6(ip) => self.line.extend_from_slice(&ip.octets()),
+            IpAddr::V4(ip) => {
+                let [a, b, c, d] = ip.octets();
+                self.line.extend_from_slice(&[a, b, c, d, port[0], port[1]]);
+            }
+            IpAddr::V6(ip) => {
+                self.line.extend_from_slice(&ip.octets());
+                self.line.extend_from_slice(&port);
+            }
         }
-        self.line.extend_from_slice(&a.port().to_le_bytes());
     }
 
     fn data_number(&mut self, n: DataNumber) {

@@ -1,13 +1,13 @@
 //! What a run measures, at the receiver of the measured connections.
 
 use super::app::{App, Apps};
-use super::totals::Totals;
+use super::totals::{Totals, path_of_subflow};
 use crate::results::{
     ConnectionResult, Delays, Intervals, Metrics, OutOfOrder, PathMetrics, Series, Status, TrafficResult,
 };
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
-use pathweave_proto::Endpoint;
+use pathweave_proto::{Connection, Endpoint};
 use pathweave_units::{Duration, Instant};
 
 /// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
@@ -131,6 +131,8 @@ pub(super) struct Meter {
     before: Option<Totals>,
     delivered_steps: Vec<u64>,
     path_steps: Vec<Vec<u64>>,
+    /// By connection of the scenario, and by subflow.
+    brought: Vec<Vec<Brought>>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
     out_of_order_looks: Looks,
@@ -141,6 +143,14 @@ pub(super) struct Meter {
     /// How long each message was on its way.
     messages: Vec<Duration>,
     deliveries: Deliveries,
+}
+
+/// What a subflow of a measured connection has brought so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Brought {
+    /// Data bytes that arrived on it first.
+    bytes: u64,
+    path: Option<usize>,
 }
 
 /// The times at which in-order data was delivered.
@@ -184,6 +194,7 @@ impl Meter {
                 .then(|| Totals::nothing(scenario.connections.len(), paths)),
             delivered_steps: Vec::new(),
             path_steps: vec![Vec::new(); paths],
+            brought: vec![Vec::new(); scenario.connections.len()],
             out_of_order: MaxSteps::new(SAMPLE.max(scenario.duration.div(MAX_STEPS))),
             out_of_order_series: MaxSteps::new(step),
             out_of_order_looks: Looks::new(Instant::ZERO + scenario.measure_from),
@@ -234,10 +245,11 @@ impl Meter {
     pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
-        for app in apps.list.iter().filter(|a| a.measured && a.receiver().host == host) {
+        for (index, app) in apps.list.iter().enumerate().filter(|(_, a)| a.measured && a.receiver().host == host) {
             let Some(connection) = app.receiver().handle.and_then(|h| endpoint.connection(h)) else { continue };
             seen = true;
-            let receiving = connection.snapshot().receiving;
+            self.note_arrivals(now, index, app, connection);
+            let receiving = connection.receiving();
             received += receiving.in_order_bytes;
             out_of_order += receiving.out_of_order_bytes;
             held += receiving.held_bytes;
@@ -262,10 +274,25 @@ impl Meter {
         }
     }
 
-    /// New data of a measured connection has arrived over a path.
-    pub(super) fn arrived(&mut self, now: Instant, path: usize, bytes: u64) {
-        if let Some(steps) = self.path_steps.get_mut(path) {
-            Self::add(steps, now, self.step, bytes);
+    /// Counts new data of a measured connection, the scenario's number `index`, on the paths that it has come over.
+    fn note_arrivals(&mut self, now: Instant, index: usize, app: &App, connection: &Connection) {
+        let seen = &mut self.brought[index];
+        for (id, bytes) in connection.first_bytes() {
+            if seen.len() <= id.index() {
+                seen.resize(id.index() + 1, Brought::default());
+            }
+            let subflow = &mut seen[id.index()];
+            if bytes == subflow.bytes {
+                continue;
+            }
+            // These are its first bytes, or its name was another subflow's before.
+            if subflow.bytes == 0 || bytes < subflow.bytes {
+                *subflow = Brought { bytes: 0, path: path_of_subflow(app, connection, id) };
+            }
+            let new = bytes - core::mem::replace(&mut subflow.bytes, bytes);
+            if let Some(steps) = subflow.path.and_then(|path| self.path_steps.get_mut(path)) {
+                Self::add(steps, now, self.step, new);
+            }
         }
     }
 

@@ -30,9 +30,6 @@ pub use build::{BuildError, Ways, network};
 pub use meter::Measured;
 pub use wires::{Capture, HostCapture, HostPacket};
 
-/// What is recorded where measured connections receive: the meter takes from it what arrives on which path.
-const METERED: Kinds = Kinds::SEGMENTS;
-
 /// One run under way.
 pub struct Simulation {
     now: Instant,
@@ -67,10 +64,6 @@ impl Simulation {
     ) -> Result<Self, BuildError> {
         let World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic } =
             build::build(scenario, seed, registry, files)?;
-        let mut endpoints = endpoints;
-        for receiver in apps.list.iter().filter(|a| a.measured).map(|a| a.receiver().host) {
-            endpoints[receiver].observe_all(METERED);
-        }
         let meter = Meter::new(scenario);
         let watch = watch::Watch::new(scenario, meter.step());
         let wires = Wires::new(network, routes, host_of_node, middleboxes, traffic);
@@ -116,7 +109,15 @@ impl Simulation {
     }
 
     /// Takes the looks that come before `time`, at which nothing has happened yet; at the end of the run the last one too.
+    #[inline]
     fn look_until(&mut self, time: Instant) {
+        if self.watch.next() <= time {
+            self.take_looks(time);
+        }
+    }
+
+    #[inline(never)]
+    fn take_looks(&mut self, time: Instant) {
         let Driver { endpoints, io, applications, .. } = &mut self.driver;
         while self.watch.next() < time || (time == self.end && self.watch.next() == time) {
             self.watch.look(endpoints, &applications.apps, &mut io.device.network);
@@ -185,13 +186,13 @@ impl Simulation {
     /// Records these kinds of what happens at the measured connections' senders from now on, for
     /// [`Simulation::poll_observation`].
     pub fn observe(&mut self, kinds: Kinds) {
-        self.driver.endpoints.iter_mut().for_each(|endpoint| endpoint.observe_all(kinds.and(METERED)));
-        self.driver.applications.noted.get_or_insert_default().kinds = kinds;
+        self.driver.endpoints.iter_mut().for_each(|endpoint| endpoint.observe_all(kinds));
+        self.driver.applications.noted.get_or_insert_default();
     }
 
     /// The next thing that was recorded, in the order of time.
     pub fn poll_observation(&mut self) -> Option<Noted> {
-        self.driver.applications.noted.as_mut()?.all.pop_front()
+        self.driver.applications.noted.as_mut()?.pop_front()
     }
 
     /// Shows every packet that the sender of the first measured connection sends or receives to `capture` from now on.
@@ -238,15 +239,7 @@ struct Processes {
     apps: Apps,
     meter: Meter,
     /// What somebody wants to know of the measured senders.
-    noted: Option<Notes>,
-}
-
-/// What was recorded at the measured senders.
-#[derive(Default)]
-struct Notes {
-    /// Of these kinds; the meter needs others.
-    kinds: Kinds,
-    all: VecDeque<Noted>,
+    noted: Option<VecDeque<Noted>>,
 }
 
 impl Applications for Processes {
@@ -258,7 +251,9 @@ impl Applications for Processes {
     #[inline]
     fn quiet(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) {
         self.meter.observe(now, host, endpoint, &self.apps);
-        self.apps.give_observations(host, endpoint, &mut self.meter, self.noted.as_mut());
+        if let Some(noted) = &mut self.noted {
+            self.apps.note(host, endpoint, noted);
+        }
     }
 
     #[inline]

@@ -2,7 +2,9 @@
 //! end of the measured time, show what was sent and what arrived in between.
 
 use super::app::{App, Apps};
+use super::build;
 use crate::results::Metrics;
+use core::net::SocketAddr;
 use pathweave_proto::connection::{ConnectionCounters, SubflowSnapshot};
 use pathweave_proto::{Connection, ConnectionHandle, Endpoint, SubflowId};
 
@@ -63,7 +65,7 @@ impl Totals {
     fn add_receiver(&mut self, app: &App, endpoints: &[Endpoint]) {
         let receiver = app.receiver();
         let found = connection(endpoints, receiver.host, receiver.handle);
-        let waiting = found.map_or(0, |c| c.snapshot().receiving.waiting_bytes());
+        let waiting = found.map_or(0, |c| c.receiving().waiting_bytes());
         self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
         let Some(connection) = found.filter(|_| app.measured) else { return };
         for subflow in connection.subflows() {
@@ -137,19 +139,22 @@ fn connection(endpoints: &[Endpoint], host: usize, handle: Option<ConnectionHand
     endpoints[host].connection(handle?)
 }
 
-/// The path of a scenario that a subflow runs over: that of its client's address.
+/// The path of a scenario that a subflow runs over.
 pub(super) fn path_of(app: &App, subflow: &SubflowSnapshot) -> Option<usize> {
-    let ends = [subflow.local.ip(), subflow.remote.ip()];
-    app.paths.iter().copied().find(|p| ends.contains(&super::build::addresses(*p).0))
+    path_between(app, subflow.local, subflow.remote)
 }
 
 /// The path of the subflow with this name.
 pub(super) fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
-    // `find` would copy every snapshot on its way.
-    for subflow in connection.subflows() {
-        if subflow.id == id {
-            return path_of(app, &subflow);
-        }
-    }
-    None
+    let (local, remote) = connection.addresses(id)?;
+    path_between(app, local, remote)
+}
+
+/// The path that has its client at one of these ends.
+fn path_between(app: &App, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
+    let is_of_client = |end: SocketAddr| {
+        let path = build::path_of(end.ip()).filter(|p| app.paths.contains(p))?;
+        (build::addresses(path).0 == end.ip()).then_some(path)
+    };
+    is_of_client(local).or_else(|| is_of_client(remote))
 }

@@ -187,7 +187,7 @@ impl Watch {
                     }
                 }
             }
-            let receiving = end(app.receiver()).map(|c| c.snapshot().receiving).filter(|r| r.waiting_bytes() > 0);
+            let receiving = end(app.receiver()).map(|c| c.receiving()).filter(|r| r.waiting_bytes() > 0);
             if let Some(path) = receiving.and_then(|r| path_of_holder(DataSeq(r.in_order_bytes))) {
                 self.time.blocked_by_path_s[path] += seconds;
             }

@@ -15,7 +15,6 @@ use pathweave_netsim::{NetEvent, Network, RouteId, Tagged, Tap};
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Payload, Segment, codec};
-use std::collections::BTreeMap;
 
 /// Sees every packet at every link, as a capture would.
 pub type Capture = Box<dyn FnMut(&Tap, &Segment)>;
@@ -54,8 +53,32 @@ impl Observer for OneHost {
     }
 }
 
-/// A host's routes, by source and destination address.
-pub(super) type Routes = BTreeMap<(IpAddr, IpAddr), RouteId>;
+/// A host's routes, one for each path that it is on: from one of the path's addresses to the other.
+#[derive(Clone, Default)]
+pub(super) struct Routes {
+    /// By path.
+    list: Vec<Option<((IpAddr, IpAddr), RouteId)>>,
+}
+
+impl Routes {
+    pub(super) fn add(&mut self, path: usize, addresses: (IpAddr, IpAddr), route: RouteId) {
+        if self.list.len() <= path {
+            self.list.resize(path + 1, None);
+        }
+        self.list[path] = Some((addresses, route));
+    }
+
+    /// The pairs of source and destination that have one.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> + '_ {
+        self.list.iter().flatten().map(|(addresses, _)| *addresses)
+    }
+
+    #[inline]
+    fn get(&self, source: IpAddr, destination: IpAddr) -> Option<RouteId> {
+        let (addresses, route) = (*self.list.get(build::path_of(source)?)?)?;
+        (addresses == (source, destination)).then_some(route)
+    }
+}
 
 /// The network with all that is on the way between it and the hosts' engines.
 pub(super) struct Wires {
@@ -119,8 +142,8 @@ impl Wires {
     /// Sends on what has left middleboxes towards a server.
     fn send_past_middleboxes(&mut self, now: Instant) {
         while let Some(Passing { segment, ecn, .. }) = self.middleboxes.as_mut().and_then(Middleboxes::poll_up) {
-            let addresses = (segment.src.ip(), segment.dst.ip());
-            let Some(route) = self.routes.iter().find_map(|r| r.get(&addresses).copied()) else { continue };
+            let (source, destination) = (segment.src.ip(), segment.dst.ip());
+            let Some(route) = self.routes.iter().find_map(|r| r.get(source, destination)) else { continue };
             let (slot, place) = self.pool.next();
             *place = segment;
             let handle = self.pool.fill(slot, ecn);
@@ -128,12 +151,16 @@ impl Wires {
         }
     }
 
+    /// The host that has the first of these addresses, if it can reach the other from there.
+    fn host_between(&self, own: IpAddr, remote: IpAddr) -> Option<usize> {
+        self.routes.iter().position(|routes| routes.get(own, remote).is_some())
+    }
+
     /// The next segment that has left middleboxes towards its host.
     fn receive_past_middleboxes(&mut self) -> Option<(usize, Ecn)> {
         loop {
             let Passing { segment, ecn, .. } = self.middleboxes.as_mut()?.poll_down()?;
-            let addresses = (segment.dst.ip(), segment.src.ip());
-            if let Some(host) = self.routes.iter().position(|r| r.contains_key(&addresses)) {
+            if let Some(host) = self.host_between(segment.dst.ip(), segment.src.ip()) {
                 self.from_middlebox = segment;
                 return Some((host, ecn));
             }
@@ -213,8 +240,7 @@ impl PacketIo for Wires {
     fn receive_packet_too_big(&mut self, _now: Instant) -> Option<(usize, PacketTooBig)> {
         loop {
             let message = self.middleboxes.as_mut()?.poll_message()?;
-            let addresses = (message.local.ip(), message.remote.ip());
-            if let Some(host) = self.routes.iter().position(|r| r.contains_key(&addresses)) {
+            if let Some(host) = self.host_between(message.local.ip(), message.remote.ip()) {
                 return Some((host, message));
             }
         }
@@ -230,7 +256,7 @@ impl PacketIo for Wires {
         let routes = &self.routes[host];
         let (slot, segment) = self.pool.next();
         let Some(ecn) = fill(segment) else { return Ok(false) };
-        let Some(&route) = routes.get(&(segment.src.ip(), segment.dst.ip())) else { return Ok(true) };
+        let Some(route) = routes.get(segment.src.ip(), segment.dst.ip()) else { return Ok(true) };
         if let Some(codec) = &mut self.through_bytes {
             codec.pass(segment, ecn);
         }
