@@ -62,6 +62,8 @@ const ROWS: [&str; 36] = [
 struct Requirement {
     rfc: u32,
     section: Section,
+    /// The RFC's own names of it (`MUST-13`), where it has some.
+    labels: String,
     quote: String,
     place: String,
     tests: Vec<String>,
@@ -168,21 +170,29 @@ fn read_requirements(file: &str, text: &str) -> Result<Vec<Requirement>, String>
             }
         }
         let (place, quote) = quote.split_once(": ").ok_or_else(|| wrong("no colon after the section"))?;
-        let (rfc, section) = spec(place).ok_or_else(|| wrong("it does not start with `RFC n §n.n: `"))?;
+        let (rfc, section, labels) = spec(place).ok_or_else(|| wrong("it does not start with `RFC n §n.n: `"))?;
         let quote = quote.strip_prefix('"').and_then(|q| q.strip_suffix('"'));
         let quote = quote.ok_or_else(|| wrong("the sentence is not in quotation marks"))?.to_owned();
         let tests = tests.ok_or_else(|| wrong("no `tests: ` at the end"))?;
         let next = lines.peek().and_then(|(_, l)| item(l)).unwrap_or(enclosing);
-        out.push(Requirement { rfc, section, quote, place: format!("{file} `{next}`"), tests });
+        out.push(Requirement { rfc, section, labels, quote, place: format!("{file} `{next}`"), tests });
     }
     Ok(out)
 }
 
-/// `RFC 8684 §3.3.1`.
-fn spec(text: &str) -> Option<(u32, Section)> {
+/// `RFC 8684 §3.3.1`, or with labels: `RFC 9293 §3.6.1 (MUST-13)`.
+fn spec(text: &str) -> Option<(u32, Section, String)> {
     let (rfc, section) = text.strip_prefix("RFC ")?.split_once(" §")?;
+    let (section, labels) = section.split_once(" (").unwrap_or((section, ")"));
     let section: Option<Vec<u32>> = section.split('.').map(|part| part.parse().ok()).collect();
-    Some((rfc.parse().ok()?, Section(section?)))
+    Some((rfc.parse().ok()?, Section(section?), labels.strip_suffix(')')?.to_owned()))
+}
+
+/// The labels of RFC 9293 that no row names.
+fn unnamed(named: &str) -> Vec<String> {
+    let named: BTreeSet<&str> = named.split(", ").collect();
+    let all = (1..=69).map(|n| format!("MUST-{n}")).chain((1..=31).map(|n| format!("SHLD-{n}")));
+    all.filter(|label| !named.contains(label.as_str())).collect()
 }
 
 /// Names of tests as `file::name`, and which rows of bad input each is for.
@@ -223,18 +233,28 @@ fn requirements_table(requirements: &[Requirement]) -> Result<String, String> {
             rfc = r.rfc;
             let _ = write!(out, "\n## RFC {rfc}\n\n| section | requirement | place | tests |\n|---|---|---|---|\n");
         }
-        let _ = writeln!(out, "| {} | {} | {} | {} |", r.section, r.quote, r.place, r.tests.join(", "));
+        let labels = if r.labels.is_empty() { String::new() } else { format!(" ({})", r.labels) };
+        let _ = writeln!(out, "| {}{labels} | {} | {} | {} |", r.section, r.quote, r.place, r.tests.join(", "));
     }
+    let mut labels: Vec<String> = requirements.iter().map(|r| r.labels.clone()).collect();
     let path = root().join("specs/not-implemented.txt");
     let missing = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     out.push_str("\n## Not implemented\n\n| where | requirement | reason |\n|---|---|---|\n");
     for entry in missing.split("\n\n").map(str::trim).filter(|e| !e.is_empty()) {
         let (requirement, reason) = entry.split_once('\n').ok_or_else(|| format!("no reason for: {entry}"))?;
         let (place, quote) = requirement.split_once(": ").ok_or_else(|| format!("no section: {requirement}"))?;
-        spec(place).ok_or_else(|| format!("no section: {requirement}"))?;
+        labels.push(spec(place).ok_or_else(|| format!("no section: {requirement}"))?.2);
         let reason: Vec<&str> = reason.lines().map(str::trim).collect();
         let _ = writeln!(out, "| {place} | {} | {} |", quote.trim_matches('"'), reason.join(" "));
     }
+    let rest = unnamed(&labels.join(", "));
+    let _ = write!(
+        out,
+        "\n## Without a row\n\nOf the 100 labelled requirements of RFC 9293 (69 MUST, 31 SHOULD) {} are named above, and these {} are not yet: {}.\n",
+        100 - rest.len(),
+        rest.len(),
+        rest.join(", ")
+    );
     Ok(out)
 }
 
@@ -259,8 +279,14 @@ mod tests {
         let found = read_requirements("x.rs", text).expect("it is in the form");
         let section = Section(vec![3, 3, 1]);
         let tests = vec!["a::b".into(), "c::d".into()];
-        let expected =
-            Requirement { rfc: 8684, section, quote: "a long sentence".into(), place: "x.rs `obeys`".into(), tests };
+        let expected = Requirement {
+            rfc: 8684,
+            section,
+            labels: String::new(),
+            quote: "a long sentence".into(),
+            place: "x.rs `obeys`".into(),
+            tests,
+        };
         assert_eq!(found, [expected]);
         for wrong in ["//= RFC 8684: \"x\"\n//= tests: a", "//= RFC 1 §2: x\n//= tests: a", "//= RFC 1 §2: \"x\""] {
             assert!(read_requirements("x.rs", wrong).is_err(), "{wrong}");
@@ -274,6 +300,14 @@ mod tests {
         read_tests("crates/x/tests/it/m.rs", text, &mut tests, &mut rows);
         assert_eq!(tests, BTreeSet::from(["m::first".into()]));
         assert_eq!(rows.keys().copied().collect::<Vec<_>>(), [5, 6]);
+    }
+
+    #[test]
+    fn labels_follow_the_section() {
+        let found = spec("RFC 9293 §3.4.1 (MUST-9, SHLD-1)").expect("it is in the form");
+        assert_eq!(found, (9293, Section(vec![3, 4, 1]), "MUST-9, SHLD-1".to_owned()));
+        assert_eq!(unnamed("MUST-9, SHLD-1").len(), 98);
+        assert!(spec("RFC 9293 §3.4.1 (MUST-9").is_none());
     }
 
     #[test]

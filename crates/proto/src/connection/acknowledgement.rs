@@ -93,12 +93,14 @@ impl Connection {
     }
 
     /// A peer that speaks plain TCP has taken back a part of its window, and more than rounding explains.
-    //= RFC 9293 §3.8.6: "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
+    //= RFC 9293 §3.8.6 (MUST-34): "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
     //= (see Section 3.8.6.2.1) to become negative"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
-    //= RFC 9293 §3.8.6: "If this happens, the sender SHOULD NOT send new data"
+    //= RFC 9293 §3.8.6 (SHLD-15): "If this happens, the sender SHOULD NOT send new data"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     #[cold]
+    //= RFC 9293 §3.8.6 (MUST-35): "If the window shrinks to zero, the TCP implementation MUST probe it in the standard way"
+    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
     fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
         self.sender.peer.end = edge;
         let Some(subflow) = self.subflows.get_mut(id) else { return };

@@ -112,7 +112,7 @@ impl Connection {
     /// The application goes: it neither writes nor reads any more. Where data has come that it has not read, or comes later, the
     /// peer is told that it is lost: the connection is aborted. Otherwise it ends as by [`Connection::close`], and gives up where the
     /// peer does not end its direction within `close_timeout`.
-    //= RFC 9293 §3.6.1: "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
+    //= RFC 9293 §3.6.1 (SHLD-3): "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
     //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
     pub fn leave(&mut self, now: Instant) {
@@ -404,6 +404,8 @@ impl Connection {
     }
 
     #[cold]
+    //= RFC 9293 §3.6 (MUST-12): "the local application MUST be informed whether it closed normally or was aborted"
+    //= tests: close::a_plain_connection_that_is_reset_before_its_own_end_has_failed, close::either_side_first_or_both_at_once
     pub(super) fn fail(&mut self, now: Instant, error: ConnectionError) {
         if self.life.error().is_none() {
             let was_connected = self.life.is_connected();

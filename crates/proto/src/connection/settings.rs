@@ -52,6 +52,9 @@ impl Connection {
 
     /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. When it is switched off, data that it has held back leaves at
     /// once.
+    //= RFC 9293 §3.7.4 (MUST-17): "there MUST be a way for an application to disable the Nagle algorithm on an individual
+    //= connection"
+    //= tests: settings::without_nagles_rule_the_tail_that_it_held_leaves_at_once
     pub fn set_nagle(&mut self, now: Instant, on: bool) {
         self.config_mut().nagle = on;
         // After `close` plain TCP's tail waits for nothing, whatever is set.
@@ -65,6 +68,8 @@ impl Connection {
 
     /// Probes a subflow on which nothing has arrived for this long (RFC 9293 §3.8.4); zero: never. A subflow that has
     /// been quiet for longer is probed at once.
+    //= RFC 9293 §3.8.4 (MUST-24, MUST-27): "the application MUST be able to turn them on or off for each TCP connection"
+    //= tests: settings::keep_alive_begins_and_ends_on_a_living_connection
     pub fn set_keep_alive(&mut self, interval: Duration) {
         self.config_mut().keep_alive = interval;
     }
@@ -103,6 +108,8 @@ impl Connection {
     /// # Errors
     /// For zero, and for more than the window scale of every living subflow can express, unless the buffer was as large
     /// before.
+    //= RFC 9293 §3.8.6 (SHLD-14): "A TCP receiver SHOULD NOT shrink the window, i.e., move the right window edge to the left"
+    //= tests: settings::a_smaller_receive_buffer_takes_back_nothing_that_was_offered
     pub fn set_receive_buffer(&mut self, buffer: ReceiveBuffer) -> Result<(), SettingError> {
         let (least, max) = match buffer {
             ReceiveBuffer::Fixed(bytes) => (bytes, bytes),

@@ -162,10 +162,10 @@ impl Backlog {
 
 /// Whether a segment for no connection may be answered: not one from or to an address that is nobody's alone, from this host to itself on
 /// the same port (LAND), from a loopback address to another, or one that begins and ends at once.
-//= RFC 9293 §3.9.2.3: "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to a broadcast or multicast
+//= RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to a broadcast or multicast
 //= address"
 //= tests: strangers::what_nobody_can_have_sent_is_not_answered
-//= RFC 9293 §3.9.2.3: "An incoming SYN with an invalid source address MUST be ignored either by TCP or by the IP layer"
+//= RFC 9293 §3.9.2.3 (MUST-63): "An incoming SYN with an invalid source address MUST be ignored either by TCP or by the IP layer"
 //= tests: strangers::what_nobody_can_have_sent_is_not_answered
 fn is_believable(segment: &Segment) -> bool {
     let (from, to) = (segment.src.ip().to_canonical(), segment.dst.ip().to_canonical());

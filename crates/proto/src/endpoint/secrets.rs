@@ -56,6 +56,11 @@ impl Secrets {
     //= tests: secrets::numbers_between_the_same_ports_only_grow, secrets::numbers_between_other_ports_tell_nothing
     //= RFC 7323 §7.1: "adding a random offset to the timestamp clock"
     //= tests: secrets::numbers_between_other_ports_tell_nothing
+    //= RFC 9293 §3.4.1 (MUST-8): "A TCP implementation MUST use the above type of "clock" for clock-driven selection of initial
+    //= sequence numbers"
+    //= tests: secrets::numbers_between_the_same_ports_only_grow
+    //= RFC 9293 §3.4.1 (MUST-9, SHLD-1): "F() MUST NOT be computable from the outside"
+    //= tests: secrets::numbers_between_other_ports_tell_nothing
     fn origin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Origin {
         let drawn = self.random.next_u32();
         let Some(secret) = self.numbers else { return Origin { sequence: drawn, timestamp: 0 } };

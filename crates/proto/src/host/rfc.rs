@@ -54,7 +54,7 @@ impl RfcSubflow {
 }
 
 /// A window moves by at least this, bytes: a full segment as the peer sends them, or half of a small buffer.
-//= RFC 9293 §3.8.6.2.2: "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
+//= RFC 9293 §3.8.6.2.2 (MUST-39): "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
 //= tests: zero_window::the_right_edge_moves_by_whole_segments
 #[inline]
 fn least_step(buffer: u64, largest_segment: u64) -> u64 {

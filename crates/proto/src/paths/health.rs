@@ -168,7 +168,7 @@ impl Subflow {
     }
 
     /// When the next probe goes out.
-    //= RFC 9293 §3.8.4: "they MUST default to off"
+    //= RFC 9293 §3.8.4 (MUST-25): "they MUST default to off"
     //= tests: keep_alive::off_there_is_no_probe, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
     #[inline]
     pub(crate) fn next_probe(&self, interval: Duration) -> Option<Instant> {

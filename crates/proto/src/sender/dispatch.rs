@@ -126,7 +126,7 @@ impl Sender {
             // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
             // full segment of the same burst and Nagle's rule lets them go. What is queued beyond the
             // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
-            //= RFC 9293 §3.8.6.2.1: "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
+            //= RFC 9293 §3.8.6.2.1 (MUST-38): "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
             //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments
             let respects = assign.window == WindowUse::Respect;
             let window_edge = piece.end == self.peer.end && piece.end < self.map.written_end();

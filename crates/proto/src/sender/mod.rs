@@ -91,6 +91,9 @@ impl Sender {
     /// Plans a probe of the peer's window if data is waiting and nothing is in flight: no acknowledgement would come then. A closed
     /// window would stay closed if its update were lost, and a piece that is too small to be worth sending would never go out.
     /// Returns whether a probe was planned that was not planned before. `waits`: the scheduler has named a time to wait until.
+    //= RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the probe
+    //= segments, the sending TCP peer MUST allow the connection to stay open"
+    //= tests: zero_window::a_closed_window_may_last_for_hours
     pub(crate) fn arm_window_probe(&mut self, now: Instant, subflows: &SubflowTable, waits: bool) -> bool {
         let needed = self.map.unassigned_bytes() > 0
             && self.map.assigned_bytes() == 0
@@ -108,7 +111,7 @@ impl Sender {
     }
 
     /// Probes the peer's closed window on every subflow.
-    //= RFC 9293 §3.8.6.1: "Probing of zero (offered) windows MUST be supported"
+    //= RFC 9293 §3.8.6.1 (MUST-36): "Probing of zero (offered) windows MUST be supported"
     //= tests: zero_window::a_closed_window_may_last_for_hours, zero_window::a_lost_window_update_is_probed_for
     #[cold]
     pub(crate) fn probe_window(&mut self, now: Instant, subflows: &mut SubflowTable, times: u32) {

@@ -107,9 +107,14 @@ impl Receiver {
     }
 
     /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer.
-    //= RFC 9293 §3.8.6.3: "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
+    //= RFC 9293 §3.8.6.3 (MUST-40): "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
     //= seconds"
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
+    //= RFC 9293 §3.8.6.3 (SHLD-18): "A TCP endpoint SHOULD implement a delayed ACK"
+    //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
+    //= RFC 9293 §3.8.6.3 (SHLD-19): "An ACK SHOULD be generated for at least every second full-sized segment or 2*RMSS bytes of
+    //= new data"
+    //= tests: delayed_ack::every_second_full_segment_is_acknowledged
     pub(crate) fn decide_ack(
         &mut self,
         now: Instant,

@@ -177,7 +177,7 @@ impl Tcp {
         self.opening.peer_synced = true;
         self.opening.peer_isn = syn.seq;
         self.receiver.start();
-        //= RFC 9293 §3.7.1: "If an MSS Option is not received at connection setup, TCP implementations MUST assume a
+        //= RFC 9293 §3.7.1 (MUST-15): "If an MSS Option is not received at connection setup, TCP implementations MUST assume a
         //= default send MSS of 536 (576 - 40) for IPv4"
         //= tests: handshake::a_peer_that_names_no_segment_size_gets_536_bytes
         // A smaller one is not believed: every host takes IP packets of 576 bytes (RFC 791 §3.1), and a peer could make us send mostly
@@ -209,6 +209,9 @@ impl Tcp {
     }
 
     #[cold]
+    //= RFC 9293 §3.7.1 (SHLD-5): "TCP implementations SHOULD send an MSS Option in every SYN segment when its receive MSS differs
+    //= from the default"
+    //= tests: handshake::options_are_offered_and_agreed
     pub(super) fn syn_header(&self, segment: &mut Segment, window: u64) {
         segment.flags |= Flags::SYN;
         let answering = self.opening.peer_synced;
@@ -266,7 +269,7 @@ impl Tcp {
             if segment.flags.contains(Flags::SYN) {
                 // Both sides opened at once, or somebody who sees nothing pretends it. Only what acknowledges our SYN tells which, so
                 // nothing is taken from this one: the state stays, and with it what a SYN/ACK and a reset must be.
-                //= RFC 9293 §3.5: "A TCP implementation MUST support simultaneous open attempts"
+                //= RFC 9293 §3.5 (MUST-10): "A TCP implementation MUST support simultaneous open attempts"
                 //= tests: handshake::both_ends_may_open_at_once, handshake::a_crossing_syn_whose_answer_is_lost
                 self.opening.crossing = Some(Box::new(segment.clone()));
                 changes.verdict = Verdict::Crossing;

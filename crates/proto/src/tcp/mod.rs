@@ -156,6 +156,8 @@ impl Tcp {
     pub(crate) fn mss(&self) -> u32 {
         self.agreed.mss
     }
+    //= RFC 9293 §3.7.4 (SHLD-7): "A TCP implementation SHOULD implement the Nagle algorithm to coalesce short segments"
+    //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
     pub(crate) fn set_nagle(&mut self, on: bool) {
         self.send.nagle = on;
     }

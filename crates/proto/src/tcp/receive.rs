@@ -138,6 +138,8 @@ impl Receiver {
     }
 
     /// Takes a segment's data (`ssn` is its first byte), appends what is in order now to `out`.
+    //= RFC 9293 §3.10.7.4 (SHLD-31): "Segments with higher beginning sequence numbers SHOULD be held for later processing"
+    //= tests: loss_recovery::any_one_segment_is_repaired_without_a_timeout
     pub(crate) fn receive(&mut self, mut arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) -> Received {
         let (start, len) = (arrival.ssn, u64::from(arrival.payload.len()));
         let end = start + len + u64::from(fin);

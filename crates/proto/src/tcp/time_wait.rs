@@ -35,6 +35,8 @@ pub(crate) enum Waited {
 /// Whether a SYN is newer than all that came before: by its timestamp, or by its number (RFC 6191).
 //= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
 //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not, time_wait::records_do_what_connections_do
+//= RFC 9293 §3.6.1 (SHLD-4): "This algorithm for reducing TIME-WAIT is a Best Current Practice that SHOULD be implemented"
+//= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not, time_wait::records_do_what_connections_do
 fn is_newer(syn: &Segment, next: u32, recent: Option<u32>) -> bool {
     let ahead = syn.seq.wrapping_sub(next) as i32 > 0;
     match syn.options.timestamps.zip(recent) {

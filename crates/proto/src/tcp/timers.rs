@@ -153,7 +153,7 @@ impl Tcp {
         }
     }
 
-    //= RFC 9293 §3.6.1: "When a connection is closed actively, it MUST linger in the TIME-WAIT state for a time 2xMSL"
+    //= RFC 9293 §3.6.1 (MUST-13): "When a connection is closed actively, it MUST linger in the TIME-WAIT state for a time 2xMSL"
     //= tests: close::either_side_first_or_both_at_once
     #[cold]
     pub(super) fn start_time_wait(&mut self, now: Instant) {
@@ -215,6 +215,9 @@ impl Tcp {
         }
     }
 
+    //= RFC 9293 §3.8.2 (MUST-19): "A TCP endpoint MUST implement the basic congestion control algorithms slow start, congestion
+    //= avoidance, and exponential backoff of RTO"
+    //= tests: loss_recovery::a_loss_halves_the_window, loss_recovery::timeouts_double
     fn retransmission_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         if self.queue.packets_out() == 0 {
             return;

@@ -386,6 +386,8 @@ impl Tcp {
     }
 
     /// The ECN codepoint of a segment (RFC 3168 §6.1): only new data is ECN-capable.
+    //= RFC 9293 §3.8.2 (SHLD-8): "A TCP endpoint SHOULD implement ECN as described in RFC 3168"
+    //= tests: ecn::it_is_asked_for_and_agreed_on_in_the_handshake, ecn::a_mark_is_echoed_until_answered_and_halves_the_window_once
     pub(crate) fn ecn_of(&self, out: &Outgoing) -> Ecn {
         match out {
             Outgoing::Data { data, again: false, .. } if self.agreed.ecn && data.start < data.end => Ecn::Ect0,

@@ -68,6 +68,11 @@ pub fn decode_options(bytes: &[u8]) -> Options {
 }
 
 /// [`decode_options`] into options that exist, in place of what they were.
+//= RFC 9293 §3.1 (MUST-6): "ignore without error any TCP Option it does not implement, assuming that the option has a length
+//= field"
+//= tests: codec::an_unknown_option_is_passed_over
+//= RFC 9293 §3.1 (MUST-7): "TCP implementations MUST be prepared to handle an illegal option length (e.g., zero)"
+//= tests: codec::a_length_that_leads_nowhere_ends_the_options
 pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
     options.clear();
     // The form that nearly every segment has (RFC 7323 appendix A).
