@@ -110,6 +110,9 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
     let page = arena::page(&scores, seeds);
     let path = options.out.join("arena.txt");
     fs::write(&path, &page).map_err(Failure::writing(path.display()))?;
+    let path = options.out.join("arena.html");
+    let html = arena::html_page(&scores, seeds, env!("CARGO_PKG_VERSION"));
+    fs::write(&path, html).map_err(Failure::writing(path.display()))?;
     io::stdout().lock().write_all(page.as_bytes()).map_err(Failure::writing("standard output"))?;
     Ok(ExitCode::from(u8::from(failures > 0)))
 }

@@ -35,11 +35,18 @@ const METRICS: &[About] = &[
         "ms",
         "from a message's writing, or an object's request, to the delivery of its last byte: mean",
     ),
+    ("message_delay_p50_ms", "ms", "its median"),
     ("message_delay_p95_ms", "ms", "its 95th percentile"),
+    ("message_delay_p99_ms", "ms", "its 99th percentile"),
     ("arrival_interval_ms", "ms", "time between two deliveries of in-order data: mean (CP §4.2)"),
     ("retransmitted_segments", "segments", "sent again on the same subflow"),
     ("reinjected_segments", "segments", "sent on another subflow after a timeout or on a dead path"),
     ("opportunistic_retransmissions", "segments", "sent by opportunistic retransmission (pr)"),
+    (
+        "duplicate_share",
+        "",
+        "data sent on one more path, as a part of what was delivered, where all that was written was delivered",
+    ),
     ("penalisations", "", "windows halved by penalisation (pr)"),
     ("timeouts", "", "retransmission timeouts"),
     ("head_of_line_blocked_s", "s", "time in which later data had arrived and earlier data was missing"),
@@ -139,7 +146,9 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("competitors_completion_s", competitors);
     put("completion_lead_s", competitors.zip(flows).map(|(theirs, ours)| theirs - ours));
     put("message_delay_ms", m.message_delay_ms.map(|d| d.mean));
+    put("message_delay_p50_ms", m.message_delay_ms.map(|d| d.p50));
     put("message_delay_p95_ms", m.message_delay_ms.map(|d| d.p95));
+    put("message_delay_p99_ms", m.message_delay_ms.map(|d| d.p99));
     put("arrival_interval_ms", Some(m.arrival_interval_ms.mean));
     put("in_flight_segments", Some(m.unacknowledged_segments));
     put("rtt_difference_ms", rtt_difference(run));
@@ -149,6 +158,7 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("lambda_end", lambda.as_ref().and_then(|v| v.last().copied()));
     put("lambda", lambda.and_then(|v| mean(v.into_iter())));
     let sent: u64 = m.per_path.iter().map(|p| p.sent_bytes).sum();
+    put("duplicate_share", duplicate_share(run, scenario, sent));
     for (i, path) in m.per_path.iter().enumerate().take(PATHS) {
         put(&format!("path{i}_goodput_mbps"), Some(path.goodput_mbps));
         put(&format!("path{i}_share"), (sent > 0).then(|| path.sent_bytes as f64 / sent as f64));
@@ -166,6 +176,14 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
 fn segment_data(scenario: &Scenario) -> Option<f64> {
     let connection = scenario.connections.iter().find(|c| c.measured)?;
     Some(data_per_frame(connection))
+}
+
+/// What was sent beyond what was delivered and what was sent again on the same subflow, which counts with full segments.
+fn duplicate_share(run: &RunResult, scenario: &Scenario, sent: u64) -> Option<f64> {
+    run.metrics.completion_s?;
+    let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
+    let again = run.metrics.retransmitted_segments as f64 * segment_data(scenario)?;
+    (delivered > 0).then(|| ((sent as f64 - again) / delivered as f64 - 1.0).max(0.0))
 }
 
 /// The mean; `None` of nothing.

@@ -1,5 +1,9 @@
 //! The arena: schedulers over many plans, each point scored against the best single path of the same connection.
 
+mod html;
+
+pub use html::html_page;
+
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::Estimate;
@@ -20,7 +24,20 @@ pub struct Scores {
     pub points: Vec<(String, Option<f64>)>,
     /// The shares of the bound, where that is known and goodput is compared.
     pub bound_shares: Vec<f64>,
+    /// How long transfers took, as a part of what they take on the best single path.
+    pub completion: Vec<f64>,
+    /// The same of the 50th, 95th and 99th percentile of messages' delays.
+    pub delays: [Vec<f64>; 3],
+    /// Which part of what was delivered went out on a second path too, of transfers over paths without random losses.
+    pub duplicates: Vec<f64>,
+    /// What competitors have beside a coupled controller, as a part of what they have beside the best single path.
+    pub competitors: Vec<f64>,
 }
+
+/// The percentiles of delays that are scored.
+const DELAYS: [&str; 3] = ["message_delay_p50_ms", "message_delay_p95_ms", "message_delay_p99_ms"];
+/// Controllers that share their increase between subflows.
+const COUPLED: [&str; 3] = ["lia", "olia", "balia"];
 
 impl Scores {
     fn known(&self) -> Vec<f64> {
@@ -34,6 +51,33 @@ impl Scores {
         let of = self.points.iter().filter(|(plan, _)| family.is_none_or(|f| f == plan));
         let logs: Vec<f64> = of.filter_map(|(_, score)| Some(libm::log((*score)?))).collect();
         (!logs.is_empty()).then(|| libm::exp(logs.iter().sum::<f64>() / logs.len() as f64))
+    }
+
+    /// What goodput does not show, of the scenario, point and variant of `cell`.
+    fn add_costs(&mut self, sweep: &Sweep, results: &Results, cell: (usize, usize, usize), references: usize) {
+        let (scenario, point, own) = cell;
+        let value = |variant, metric: &str| Some(results.estimate(scenario, point, variant, metric)?.mean);
+        let shortest = |metric: &str| {
+            let times = (0..references).filter_map(|v| value(v, metric)).filter(|time| *time > 0.0);
+            times.reduce(f64::min)
+        };
+        let part = |metric: &str| Some(value(own, metric)? / shortest(metric)?);
+        if sweep.plan.metrics.first().is_some_and(|m| m == "completion_s") {
+            self.completion.extend(part("completion_s"));
+        }
+        for (delays, metric) in self.delays.iter_mut().zip(DELAYS) {
+            delays.extend(part(metric));
+        }
+        let settings = || sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(sweep.plan.values(point));
+        if settings().all(|(name, value)| !name.starts_with("loss") || value == "0") {
+            self.duplicates.extend(value(own, "duplicate_share"));
+        }
+        if settings().any(|(name, value)| name == "congestion" && COUPLED.contains(&value)) {
+            let goodput = |variant| value(variant, "goodput_mbps");
+            let best = (0..references).max_by(|a, b| goodput(*a).unwrap_or(0.0).total_cmp(&goodput(*b).unwrap_or(0.0)));
+            let beside = |variant| value(variant, "competitors_mbps").filter(|mbps| *mbps > 0.0);
+            self.competitors.extend(best.and_then(|best| Some(beside(own)? / beside(best)?)));
+        }
     }
 
     /// Points at which it is worse than the best single path.
@@ -62,6 +106,9 @@ pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: 
                 scores.points.push((sweep.plan.name.clone(), score));
                 let share = results.estimate(scenario, point, references + i, "bound_share").filter(|_| rate);
                 scores.bound_shares.extend(share.map(|s| s.mean));
+            }
+            for (i, scores) in all.iter_mut().enumerate() {
+                scores.add_costs(sweep, results, (scenario, point, references + i), references);
             }
         }
     }
@@ -98,13 +145,7 @@ pub fn page(scores: &[Scores], seeds: u64) -> String {
             known.len()
         ));
     }
-    let mut families: Vec<&str> = Vec::new();
-    for (plan, _) in scores.iter().flat_map(|s| &s.points) {
-        if !families.contains(&plan.as_str()) {
-            families.push(plan);
-        }
-    }
-    for family in families {
+    for family in families(scores) {
         put(format_args!("\n{family}: "));
         let of = |s: &&Scores| s.mean(Some(family)).unwrap_or(0.0);
         let mut ranked = ranked.clone();
@@ -125,13 +166,35 @@ pub fn page(scores: &[Scores], seeds: u64) -> String {
     text
 }
 
+/// The plans, in the order of their runs.
+fn families(scores: &[Scores]) -> Vec<&str> {
+    let mut families: Vec<&str> = Vec::new();
+    for (plan, _) in scores.iter().flat_map(|s| &s.points) {
+        if !families.contains(&plan.as_str()) {
+            families.push(plan);
+        }
+    }
+    families
+}
+
+/// How much better the first is, point by point where both have a score.
+fn ratios(first: &Scores, other: &Scores) -> Vec<f64> {
+    first.points.iter().zip(&other.points).filter_map(|(a, b)| Some(a.1? / b.1?)).collect()
+}
+
+/// By how many percent the first is better in the geometric mean.
+fn difference(ratios: &[f64]) -> Option<Estimate> {
+    Estimate::of(&ratios.iter().map(|r| libm::log(*r)).collect::<Vec<f64>>())
+}
+
+fn percent(log: f64) -> f64 {
+    100.0 * (libm::exp(log) - 1.0)
+}
+
 /// A line on two schedulers.
 fn pair(first: &Scores, other: &Scores) -> String {
-    let both = first.points.iter().zip(&other.points).filter_map(|(a, b)| Some(a.1? / b.1?));
-    let ratios: Vec<f64> = both.collect();
-    let logs: Vec<f64> = ratios.iter().map(|r| libm::log(*r)).collect();
-    let percent = |log: f64| 100.0 * (libm::exp(log) - 1.0);
-    let Some(estimate) = Estimate::of(&logs) else { return format!("{:<28} nothing in common", other.scheduler) };
+    let ratios = ratios(first, other);
+    let Some(estimate) = difference(&ratios) else { return format!("{:<28} nothing in common", other.scheduler) };
     let interval = estimate
         .interval
         .map_or(String::new(), |(low, high)| format!(" ({:+.1} to {:+.1})", percent(low), percent(high)));
@@ -151,7 +214,7 @@ mod tests {
 
     fn scores(scheduler: &str, values: &[f64]) -> Scores {
         let points = values.iter().map(|v| ("plan".to_owned(), Some(*v))).collect();
-        Scores { scheduler: scheduler.into(), points, bound_shares: Vec::new() }
+        Scores { scheduler: scheduler.into(), points, ..Scores::default() }
     }
 
     #[test]
