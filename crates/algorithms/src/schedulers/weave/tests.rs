@@ -96,6 +96,24 @@ fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
 }
 
 #[test]
+fn what_a_wrong_path_holds_up_costs_one_copy_a_round_trip_after_it_was_due() {
+    for held in [1, 4, 8] {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(held);
+        bench.map.assign(seg(0)..seg(held), SubflowId(1));
+        bench.sub(1).window.unacked = held as u32;
+        bench.sub(1).queue.bytes = held * 1000;
+        let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
+        weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(held), bench.now);
+        bench.now += Duration::from_millis(101);
+        for n in 0..held {
+            assert_eq!(bench.step(&mut weave), Some((0, n..n + 1)), "of {held}");
+        }
+        assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "{held}: once");
+    }
+}
+
+#[test]
 fn a_dearer_path_waits_for_its_need() {
     let dear = |segments| {
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(20).cwnd(50)]).write(segments);
@@ -108,6 +126,25 @@ fn a_dearer_path_waits_for_its_need() {
     // 1 MB/s: a second's worth is 1000 segments.
     assert!(!dear(900));
     assert!(dear(1200));
+}
+
+#[test]
+fn a_path_of_later_priority_waits_for_its_need_and_one_without_quota_for_the_others_end() {
+    let used = |segments, change: &dyn Fn(&mut Bench)| {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(20).cwnd(50)]).write(segments);
+        change(&mut bench);
+        let mut weave = weave(Objective::Cost);
+        learn(&mut weave, &mut bench, 0, 8.0, 0);
+        learn(&mut weave, &mut bench, 1, 8.0, 0);
+        bench.run(&mut weave).iter().any(|g| g.0 == 1)
+    };
+    let later = |bench: &mut Bench| bench.sub(1).path.priority = bench.sub(0).path.priority + 1;
+    assert!(!used(900, &later));
+    assert!(used(1200, &later));
+    let spent = |bench: &mut Bench| bench.sub(1).path.quota_left = Some(0);
+    assert!(!used(1200, &spent), "the other one has quota");
+    let both = |bench: &mut Bench| [0, 1].iter().for_each(|id| bench.sub(*id).path.quota_left = Some(0));
+    assert!(used(1200, &both), "there is no other one");
 }
 
 #[test]
