@@ -106,6 +106,12 @@ fn turned(at: &str, small: &Effect, full: &Effect) -> Option<String> {
         .then(|| format!("{at}: {:+.1} % in small runs, {:+.1} % in full ones", small.part * 100.0, full.part * 100.0))
 }
 
+/// A place without the number of points at its end.
+fn whatever_the_points(place: &str) -> String {
+    let number = |text: &str| text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
+    place.strip_suffix(" points").map_or(place.to_owned(), |rest| format!("{}all points", &rest[..number(rest)]))
+}
+
 /// The effects of all comparisons by their places. A comparison over all points has the same place for any number of them.
 fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
     let mut all = BTreeMap::new();
@@ -117,7 +123,7 @@ fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
             let interval = [&atom["interval"][0], &atom["interval"][1]].map(Value::as_f64);
             let certain = matches!(interval, [Some(low), Some(high)] if low > 0.0 || high < 0.0);
             let place = text(atom, "at");
-            let place = if place.ends_with(" points") { "all points".to_owned() } else { place };
+            let place = whatever_the_points(&place);
             let names = ["paper", "id", "claim_id"].map(|key| text(&claim, key)).join("/");
             let at = format!("{names} {place}: {}", text(atom, "compare"));
             let part = (left - right) / left.abs().max(right.abs()).max(f64::MIN_POSITIVE);
@@ -167,5 +173,14 @@ mod tests {
     #[test]
     fn so_many_points_are_all_points() {
         assert_eq!(turns(&line(12.0, "[1.0,3.0]", "16 points"), &line(8.0, "[-3.0,-1.0]", "60 points")), 1);
+        let both = |first: &str, second: &str, points: &str| {
+            line(12.0, first, &format!("buffer 1MB, {points}"))
+                + "\n"
+                + &line(8.0, second, &format!("buffer 2MB, {points}"))
+        };
+        let (small, full) =
+            (both("[1.0,3.0]", "[-3.0,-1.0]", "16 points"), both("[1.0,3.0]", "[-3.0,-1.0]", "60 points"));
+        assert_eq!(effects(&full).expect("it is JSON").len(), 2, "of each buffer");
+        assert_eq!(turns(&small, &full), 0);
     }
 }
