@@ -2,7 +2,7 @@
 
 use super::{ALIKE, Scores, difference, families, percent, ratios};
 use core::fmt::Write as _;
-use pathweave_report::{Estimate, figure_page, html};
+use pathweave_report::{Estimate, figure_page, html, quantile_of};
 
 /// One HTML file that needs nothing from outside.
 pub fn html_page(scores: &[Scores], seeds: u64, version: &str) -> String {
@@ -54,12 +54,9 @@ fn fine(value: Option<f64>) -> String {
     value.map_or("–".into(), |v| format!("{v:.3}"))
 }
 
-/// The value that this part of all values does not exceed.
-fn percentile(values: &[f64], part: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    sorted.get((last as f64 * part).round() as usize).copied()
+/// A quantile, where there are values.
+pub(super) fn percentile(values: &[f64], part: f64) -> Option<f64> {
+    (!values.is_empty()).then(|| quantile_of(values, part))
 }
 
 fn ranking(out: &mut String, ranked: &[&Scores]) {
@@ -157,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_one_of_the_values() {
+    fn there_is_no_percentile_of_nothing() {
         let values = [3.0, 1.0, 2.0];
-        assert_eq!([0.0, 0.5, 1.0].map(|p| percentile(&values, p)), [Some(1.0), Some(2.0), Some(3.0)]);
+        assert_eq!([0.0, 0.25, 1.0].map(|p| percentile(&values, p)), [Some(1.0), Some(1.5), Some(3.0)]);
         assert_eq!(percentile(&[], 0.5), None);
     }
 

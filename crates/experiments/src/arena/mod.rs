@@ -123,7 +123,8 @@ pub fn page(scores: &[Scores], seeds: u64) -> String {
     let mut put = |line: std::fmt::Arguments<'_>| text.write_fmt(line).expect("a text takes all");
     let points = scores.first().map_or(0, |s| s.points.len());
     put(format_args!(
-        "{points} comparisons, {seeds} seeds. 1 is the best single path of the same connection at each point; more is better.\n\n"
+        "{points} comparisons, {seeds} {}. 1 is the best single path of the same connection at each point; more is better.\n\n",
+        if seeds == 1 { "seed" } else { "seeds" }
     ));
     put(format_args!(
         "{:<28}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}\n",
@@ -138,7 +139,7 @@ pub fn page(scores: &[Scores], seeds: u64) -> String {
             "{:<28}{:>8.3}{:>8.3}{:>8.3}{:>8}{:>10.3}{:>8}\n",
             of.scheduler,
             of.mean(None).unwrap_or(f64::NAN),
-            known.get(known.len() / 10).copied().unwrap_or(f64::NAN),
+            html::percentile(&known, 0.1).unwrap_or(f64::NAN),
             known.first().copied().unwrap_or(f64::NAN),
             of.below(),
             shares,
