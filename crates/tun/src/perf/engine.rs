@@ -22,6 +22,8 @@ const HOST: usize = 0;
 const LONGEST_CLOSE: Duration = Duration::from_secs(5);
 /// So long it answers after the end: its last acknowledgement may be lost, and then the peer repeats what it was for.
 const AFTER_THE_END: Duration = Duration::from_millis(500);
+/// Or so many round trips of its slowest subflow, if that is longer: a repetition may be lost too, and the next one comes after twice the time.
+const ROUND_TRIPS_AFTER_THE_END: u64 = 20;
 /// Pieces that are read with one call.
 const READ_PIECES: usize = 64;
 
@@ -260,6 +262,7 @@ pub fn client(
     let processor = Processor::now();
     let mut used = Duration::ZERO;
     let (mut ended_at, mut finished_at) = (None, None);
+    let mut after_the_end = AFTER_THE_END;
     let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
         if let Some(following) = &mut following {
@@ -273,11 +276,12 @@ pub fn client(
         let client = &driver.applications;
         if client.flow.peer_has_ended && ended_at.is_none() {
             ended_at = Some(now);
+            after_the_end = answers_for(endpoint, connection);
             used = Duration::from_nanos(Processor::now().nanoseconds - processor.nanoseconds);
             meter.measure(now, endpoint, connection);
         }
         let waits = ended_at.is_none_or(|ended| now.since(ended) < LONGEST_CLOSE);
-        let answers = !client.finished || now.since(*finished_at.get_or_insert(now)) < AFTER_THE_END;
+        let answers = !client.finished || now.since(*finished_at.get_or_insert(now)) < after_the_end;
         answers && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
     })?;
     failed?;
@@ -321,6 +325,8 @@ struct Session {
 struct Server<'a> {
     sessions: BTreeMap<ConnectionHandle, Session>,
     served: u64,
+    /// How long it goes on after the last one.
+    answers_for: Duration,
     on_served: &'a mut dyn FnMut(&Totals, Option<&str>),
 }
 
@@ -404,11 +410,19 @@ impl Applications for Server<'_> {
             };
             if ended && let Some(session) = self.sessions.remove(&connection) {
                 self.served += 1;
+                self.answers_for = answers_for(endpoint, connection);
                 (self.on_served)(&session.totals(), session.flow.error.as_deref());
             }
         }
         acted
     }
+}
+
+/// How long the end of a connection is answered.
+fn answers_for(endpoint: &Endpoint, connection: ConnectionHandle) -> Duration {
+    let subflows = endpoint.connection(connection).into_iter().flat_map(|c| c.subflows());
+    let slowest = subflows.map(|s| s.rtt.smoothed_or_zero()).max().unwrap_or_default();
+    AFTER_THE_END.max(slowest.saturating_mul(ROUND_TRIPS_AFTER_THE_END))
 }
 
 /// Serves clients on `port` at all addresses, until so many were served; `on_served` is told of each, with what went wrong.
@@ -422,7 +436,11 @@ pub fn server(
     on_served: &mut dyn FnMut(&Totals, Option<&str>),
     on_ready: &mut dyn FnMut(),
 ) -> io::Result<()> {
-    let mut driver = host(options, &options.interfaces, Server { sessions: BTreeMap::new(), served: 0, on_served })?;
+    let mut driver = host(
+        options,
+        &options.interfaces,
+        Server { sessions: BTreeMap::new(), served: 0, answers_for: AFTER_THE_END, on_served },
+    )?;
     let any: IpAddr = match options.interfaces.iter().all(|i| i.ours.is_ipv4()) {
         true => Ipv4Addr::UNSPECIFIED.into(),
         false => Ipv6Addr::UNSPECIFIED.into(),
@@ -439,7 +457,7 @@ pub fn server(
         if most.is_some_and(|most| driver.applications.served >= most) {
             all_served_at.get_or_insert(now);
         }
-        all_served_at.is_none_or(|at| now.since(at) < AFTER_THE_END)
+        all_served_at.is_none_or(|at| now.since(at) < driver.applications.answers_for)
     })?;
     finish_capture(&mut driver.io)
 }
