@@ -5,7 +5,7 @@
 //! with different counts; the difference is what one time costs, without start and warm-up. Such a number is the same
 //! in every run of one build; it depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the machine.
 
-use crate::run::{COUNTED, capture, cargo, root};
+use crate::run::{COUNTED, capture, cargo, in_parallel, root, target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -115,8 +115,9 @@ fn count() -> Result<Counts, String> {
     let mut counts = Counts::new();
     for program in PROGRAMS {
         let names = String::from_utf8_lossy(&capture(&mut bench(program, None))?).into_owned();
-        for work in names.lines() {
-            let [few, many] = program.counts.map(|count| callgrind(program, work, count));
+        let works: Vec<&str> = names.lines().collect();
+        let twice = in_parallel(&works, |work| program.counts.map(|count| callgrind(program, work, count)));
+        for (work, [few, many]) in works.into_iter().zip(twice) {
             let ((few_times, few), (many_times, many)) = (few?, many?);
             if many_times <= few_times {
                 return Err(format!("{work}: {many_times} times is not more than {few_times}"));
@@ -139,7 +140,7 @@ fn bench(program: &Program, runner: Option<&str>) -> std::process::Command {
 
 /// How often the work was done, and the instructions of the whole program.
 fn callgrind(program: &Program, work: &str, count: u64) -> Result<(u64, u64), String> {
-    let log = crate::run::target().join("callgrind.log");
+    let log = target().join(format!("callgrind-{work}.log"));
     let _ = std::fs::remove_file(&log);
     let words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"].map(String::from);
     let words = words.into_iter().chain([format!("--log-file={}", log.display())]);
