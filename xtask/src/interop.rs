@@ -24,7 +24,7 @@ use std::fmt::Display;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trial::Trial;
 
 /// Says that this process is inside of the namespace.
@@ -32,6 +32,15 @@ const INSIDE: &str = "interop-inside";
 
 /// So many rows over emulated links run at the same time: their links are slow, and so the processors have time for all of them.
 const AT_A_TIME: usize = 8;
+
+/// What `timeout` says where it had to end the command.
+const TIMED_OUT: i32 = 124;
+/// The quick rows take two minutes, all of them and the deadlines of one sender a quarter of an hour. What takes so much longer hangs, and is
+/// ended, seconds.
+const QUICK_LIMIT: u32 = 600;
+const LIMIT: u32 = 3600;
+/// A server whose client is done may take so long to end.
+const SERVER_END: Duration = Duration::from_secs(30);
 
 /// Runs the rows in a new namespace; where that is not possible, says so and does nothing.
 ///
@@ -84,11 +93,17 @@ pub(crate) fn deadline(sender: &str) -> Result<(), String> {
 fn in_namespace(arguments: &[&str]) -> Result<(), String> {
     // A test run may have built this program anew: what is there now has the same name.
     let this = target().join("debug/xtask");
-    let mut command = program("unshare", "--net --pid --fork --kill-child --mount-proc --");
+    let limit = if arguments.contains(&"--quick") { QUICK_LIMIT } else { LIMIT };
+    // With `unshare` all that runs in the namespace ends.
+    let mut command = program("timeout", &format!("{limit} unshare --net --pid --fork --kill-child --mount-proc --"));
     command.arg(this).arg(INSIDE).args(arguments);
     println!("$ unshare --net ... xtask {INSIDE} {}", arguments.join(" "));
-    let status = command.status().map_err(|e| format!("unshare: {e}"))?;
-    if status.success() { Ok(()) } else { Err("something failed; it is listed above".into()) }
+    let status = command.status().map_err(|e| format!("timeout: {e}"))?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(TIMED_OUT) => Err(format!("it was not done after {limit} s")),
+        _ => Err("something failed; it is listed above".into()),
+    }
 }
 
 /// What is done inside of the namespace.
@@ -201,8 +216,15 @@ impl Running {
 impl Running {
     /// Waits until it has ended by itself.
     fn wait(&mut self) -> Result<(), String> {
-        let status = self.0.wait().map_err(|e| e.to_string())?;
-        if status.success() { Ok(()) } else { Err(format!("the server's end: {status}")) }
+        let start = now();
+        loop {
+            match self.0.try_wait().map_err(|e| e.to_string())? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("the server's end: {status}")),
+                None if start.elapsed() > SERVER_END => return Err("the server has not ended".into()),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
     }
 }
 

@@ -27,10 +27,12 @@ mod throughput;
 mod transients;
 mod uplinks;
 mod validation;
+mod watchdog;
 
 use run::{cargo, count_tests, root, run, target};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 use steps::Steps;
 
 const USAGE: &str = "\
@@ -273,7 +275,11 @@ fn mutants(arguments: &str) -> Result<(), String> {
 /// Cargo compiles shared crates again if another selection of packages needs other features of them. So there are few
 /// selections: the whole workspace with all features in the profile dev, [`results::build`] in release, and
 /// [`run::COUNTED`] for what Callgrind counts.
+/// All checks take about half an hour on two processors. After so long something hangs.
+const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
+
 fn test(steps: &mut Steps) {
+    watchdog::end_after(TEST_LIMIT);
     if !steps.step("what the checks need", |_| setup::install()) {
         return;
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A connection takes so long at most, seconds.
-const SECONDS: &str = "20";
+const SECONDS: &str = "--kill-after=5 20";
 /// Schedulers of the quick rows.
 const QUICK: [&str; 6] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf"];
 /// Data each way, bytes: none, one, less than a segment, and windows of different fullness.
@@ -158,10 +158,10 @@ impl Row {
             let mut client = pathweave();
             client.args(["perf", "--kernel", "--port", ENGINE_PORT]);
             self.as_client(&mut client, &self.addresses(0).0)?;
-            line.clear();
-            said.read_line(&mut line).map_err(|e| e.to_string())?;
             // It answers for some time after its last client, and then completes its capture.
             server.wait()?;
+            line.clear();
+            said.read_line(&mut line).map_err(|e| e.to_string())?;
             if !line.ends_with(&format!("sent {} bytes\n", self.bytes)) {
                 return Err(format!("the engine as server: {}", line.trim()));
             }

@@ -2,7 +2,7 @@
 
 use super::kernel::Counters;
 use crate::results::pathweave;
-use crate::run::target;
+use crate::run::{program, target};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -38,6 +38,9 @@ pub(super) struct Found {
     /// What the server printed.
     pub(super) server: String,
 }
+
+/// What is done before and after the client's program takes so long at most, seconds.
+const BESIDE_SECONDS: u32 = 60;
 
 /// Waits up to five seconds until a shell's condition holds.
 fn until(condition: &str) -> String {
@@ -119,8 +122,9 @@ impl Trial {
         fs::write(folder.join("scenario.toml"), self.scenario()).map_err(in_folder)?;
         fs::write(folder.join("server.sh"), self.server()).map_err(in_folder)?;
         fs::write(folder.join("client.sh"), self.client()).map_err(in_folder)?;
-        let mut emulate = pathweave();
-        emulate.current_dir(&folder).args(["emulate", "scenario.toml", "--seed", &self.seed.to_string()]);
+        let mut emulate = program("timeout", &format!("--kill-after=10 {}", self.seconds + BESIDE_SECONDS));
+        emulate.arg(pathweave().get_program()).current_dir(&folder);
+        emulate.args(["emulate", "scenario.toml", "--seed", &self.seed.to_string()]);
         emulate.args(["--server", "exec sh server.sh", "--json", "paths.json", "--", "sh", "client.sh"]);
         let output = emulate.output().map_err(|e| e.to_string())?;
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
@@ -177,7 +181,7 @@ impl Trial {
 
     fn client(&self) -> String {
         let mut text = until("[ -s server.out ]") + "\n";
-        let limited = |program: &str| format!("timeout {} {program}", self.seconds);
+        let limited = |program: &str| format!("timeout --kill-after=5 {} {program}", self.seconds);
         text += &match self.engine_is_client {
             true => format!("{} >client.out 2>client.err\nstatus=$?\n", limited(&self.engine)),
             false => self.kernels(&limited(&self.kernel), "client"),
