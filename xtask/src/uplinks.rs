@@ -10,39 +10,67 @@ use std::path::Path;
 /// Two paths that are easily told apart.
 const SCENARIO: &str = "format = 1\nname = \"uplinks\"\nduration = \"1s\"\n[[path]]\nname = \"one\"\nrate = \"8Mbps\"\ndelay = \"10ms\"\n\
     [[path]]\nname = \"two\"\nrate = \"4Mbps\"\ndelay = \"20ms\"\n[[connection]]\nname = \"none\"\n";
-/// What happens to the machine while the engine sends: seconds of rest before it, and the commands.
+/// An IP version: how its addresses look, and which setting lets the machine forward it.
+struct Version {
+    name: &'static str,
+    /// Addresses of path P begin with it, with P in the place of `P`.
+    machines: &'static str,
+    prefix_bits: u8,
+    /// Those of the engine, with the path's number in the place of `P`.
+    engines: &'static str,
+    forwarding: &'static str,
+}
+
+const VERSIONS: [Version; 2] = [
+    Version {
+        name: "IPv4",
+        machines: "10.0.P.",
+        prefix_bits: 24,
+        engines: "198.18.P.2:",
+        forwarding: "net.ipv4.ip_forward",
+    },
+    Version {
+        name: "IPv6",
+        machines: "fd00:0:0:P::",
+        prefix_bits: 64,
+        engines: "[fdb4:6c1e:8d57:P::2]:",
+        forwarding: "net.ipv6.conf.all.forwarding",
+    },
+];
+
+/// What happens to the machine while the engine sends: seconds of rest before it, and the commands. `TWO` begins the addresses of the second path.
 const STEPS: [(u32, &str); 5] = [
-    (0, "ip address del 10.0.2.1/24 dev two2"),
-    (3, "ip address add 10.0.2.1/24 dev two2; ip route replace default dev two2 table 101"),
-    (3, "ip address del 10.0.2.1/24 dev two2"),
-    (3, "ip address add 10.0.2.3/24 dev two2; ip route replace default dev two2 table 101"),
+    (0, "ip address del TWO1 dev two2"),
+    (3, "ip address add TWO1 dev two2; ip route replace default dev two2 table 101"),
+    (3, "ip address del TWO1 dev two2"),
+    (3, "ip address add TWO3 dev two2; ip route replace default dev two2 table 101"),
     (3, "ip link set one1 down"),
 ];
 const SECONDS: f64 = 15.0;
 /// What the engine says of its paths meanwhile.
-const TOLD: [&str; 5] = [
-    "10.0.1.1 on one1 comes",
-    "10.0.2.1 on two2 comes",
-    "10.0.2.1 on two2 goes",
-    "10.0.2.3 on two2 comes",
-    "10.0.1.1 on one1 goes",
-];
-/// The addresses of the engine, and the whole seconds in which each must carry data, and may not.
+const TOLD: [&str; 5] =
+    ["ONE1 on one1 comes", "TWO1 on two2 comes", "TWO1 on two2 goes", "TWO3 on two2 comes", "ONE1 on one1 goes"];
+/// The engine's paths, and the whole seconds in which each must carry data, and may not.
 const USED: [(&str, &[usize], &[usize]); 3] = [
-    ("198.18.1.2", &[1, 2, 4, 5, 7, 8, 10, 11], &[14]),
-    ("198.18.2.2", &[4, 5], &[1, 2, 8, 11, 14]),
-    ("198.18.3.2", &[10, 11, 13, 14], &[1, 2, 4, 5, 7, 8]),
+    ("1", &[1, 2, 4, 5, 7, 8, 10, 11], &[14]),
+    ("2", &[4, 5], &[1, 2, 8, 11, 14]),
+    ("3", &[10, 11, 13, 14], &[1, 2, 4, 5, 7, 8]),
 ];
 /// A path carries data in a second if it carries so many bit/s.
 const CARRIES: f64 = 1e6;
 
-/// Runs a transfer while addresses come, go and change, and a link goes down.
+/// Runs a transfer of each IP version while addresses come, go and change, and a link goes down.
 ///
 /// # Errors
 /// What was not followed.
 pub(crate) fn check() -> Result<(), String> {
     setup::nft()?;
     build()?;
+    VERSIONS.iter().try_for_each(|version| follow(version).map_err(|error| format!("{}: {error}", version.name)))
+}
+
+fn follow(version: &Version) -> Result<(), String> {
+    let (one, two) = (version.machines.replace('P', "1"), version.machines.replace('P', "2"));
     let folder = target().join("uplinks");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let file = |name: &str| folder.join(name);
@@ -50,14 +78,21 @@ pub(crate) fn check() -> Result<(), String> {
     fs::write(&scenario, SCENARIO).map_err(|e| format!("{}: {e}", scenario.display()))?;
     let program = pathweave().get_program().to_owned();
     let perf = format!("{} perf", Path::new(&program).display());
+    let ip = if version.name == "IPv6" { "ip -6 " } else { "ip " };
+    let command = |change: &str| {
+        let bits = version.prefix_bits;
+        let change = change.replace("TWO1", &format!("{two}1/{bits}")).replace("TWO3", &format!("{two}3/{bits}"));
+        change.replace("ip route", &format!("{ip}route")).replace("dev two2;", &nodad(version))
+    };
     // The first change comes before the engine starts.
-    let mut steps = STEPS.iter().map(|(rest, change)| format!("sleep {rest}; {change}\n"));
+    let mut steps = STEPS.iter().map(|(rest, change)| format!("sleep {rest}; {}\n", command(change)));
     let first = steps.next().unwrap_or_default();
     let changes: String = steps.collect();
     let client = format!(
-        "{first}{perf} --client $PATHWEAVE_SERVER --auto --time {SECONDS} --json --set send_buffer=256KiB 2>{} &\n\
-         {changes}wait $! && test -z \"$(nft list ruleset)\" && ! ip rule | grep 7000 >&2",
-        told.display()
+        "sysctl -qw {forwarding}=0\n{first}timeout 60 {perf} --client {one}2 --auto --time {SECONDS} --json --set send_buffer=256KiB 2>{} &\n\
+         {changes}wait $! && test -z \"$(nft list ruleset)\" && ! {ip}rule | grep -E '^7:' >&2 && test $(sysctl -n {forwarding}) = 0",
+        told.display(),
+        forwarding = version.forwarding,
     );
     let mut run = pathweave();
     run.arg("emulate").arg(&scenario).args(["--server", &format!("exec {perf} --server --kernel >/dev/null")]);
@@ -65,29 +100,34 @@ pub(crate) fn check() -> Result<(), String> {
     let document: Value = serde_json::from_slice(&capture(&mut run)?).map_err(|e| e.to_string())?;
     let told = fs::read_to_string(&told).map_err(|e| format!("{}: {e}", told.display()))?;
     let changes: Vec<&str> = told.lines().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
-    if changes != TOLD {
+    if changes != TOLD.map(|change| change.replace("ONE", &one).replace("TWO", &two)) {
         return Err(format!("the engine saw other changes:\n{told}"));
     }
-    for (address, used, unused) in USED {
-        let carries = |second: &&usize| carried(&document, address, **second) > CARRIES;
+    for (path, used, unused) in USED {
+        let address = version.engines.replace('P', path);
+        let carries = |second: &&usize| carried(&document, &address, **second) > CARRIES;
         if let Some(second) = used.iter().find(|second| !carries(second)) {
-            return Err(format!("{address} carries nothing in second {second}"));
+            return Err(format!("path {path} carries nothing in second {second}"));
         }
         if let Some(second) = unused.iter().find(carries) {
-            return Err(format!("{address} carries data in second {second}"));
+            return Err(format!("path {path} carries data in second {second}"));
         }
     }
     Ok(())
 }
 
-/// Bit/s of the subflow from an address in the interval that begins nearest to this second.
+/// An address of IPv6 is in use at once without duplicate address detection.
+fn nodad(version: &Version) -> String {
+    format!("dev two2{};", if version.name == "IPv6" { " nodad" } else { "" })
+}
+
+/// Bit/s of the subflow from an address, which begins so, in the interval that begins nearest to this second.
 fn carried(document: &Value, address: &str, second: usize) -> f64 {
     let start = |interval: &&Value| {
         ((interval["sum"]["start"].as_f64().unwrap_or(f64::MAX) - second as f64).abs() * 1e3) as u64
     };
     let interval = document["intervals"].as_array().into_iter().flatten().min_by_key(start);
     let streams = interval.and_then(|interval| interval["streams"].as_array()).into_iter().flatten();
-    let of_address = streams
-        .filter(|stream| stream["local"].as_str().is_some_and(|local| local.starts_with(&format!("{address}:"))));
+    let of_address = streams.filter(|stream| stream["local"].as_str().is_some_and(|local| local.starts_with(address)));
     of_address.filter_map(|stream| stream["bits_per_second"].as_f64()).sum()
 }

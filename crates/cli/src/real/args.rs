@@ -32,7 +32,8 @@ pub(crate) struct PerfOptions {
 
     /// Follows the machine's addresses and routes instead: a path for each address from which the server can be reached, as long as it can.
     ///
-    /// Packets leave the machine under its own addresses (nftables). Of clients, to servers of IPv4, one at a time on a machine.
+    /// Packets leave the machine under its own addresses (nftables). Of clients only; one to servers of IPv4
+    /// and one to servers of IPv6 at a time on a machine.
     #[arg(long, requires = "client", conflicts_with_all = ["paths", "kernel"])]
     pub(crate) auto: bool,
 

@@ -2,33 +2,30 @@
 //! it can.
 //!
 //! A path is a TUN device between the engine at 198.18.N.2 and the machine at 198.18.N.1, from a range that no network uses (RFC 2544,
-//! RFC 6890). The machine forwards what comes from the engine's end over the uplink, under the uplink's address: a rule, a routing table
-//! and an entry of an nftables map for each path. All of it is removed at the end, and what an earlier run left behind at the start.
-//! IPv4 only: a machine that forwards IPv6 takes no more router advertisements, and would lose its own addresses for us.
+//! RFC 6890), or between such addresses of a local prefix of IPv6 that was drawn by chance (RFC 4193). The machine forwards what comes from
+//! the engine's end over the uplink, under the uplink's address: a rule, a routing table and an entry of an nftables map for each path. All of
+//! it is removed at the end, and what an earlier run left behind at the start.
 
 mod endpoint;
+mod forwarding;
 mod machine;
+mod version;
 
 pub use endpoint::{Endpoint, Flags};
 pub use machine::Uplink;
 
-use crate::{Interface, ip};
+use crate::Interface;
+use forwarding::Forwarding;
 use machine::Netlink;
-use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::io;
+use std::net::IpAddr;
 use std::ops::Range;
-use std::process::{Command, Stdio};
+use version::Version;
 
 /// Path number N has the routing table 7000 + N.
 const FIRST_TABLE: u32 = 7000;
 const MOST_NUMBER: u8 = 250;
 const TABLES: Range<u32> = FIRST_TABLE..FIRST_TABLE + 1 + MOST_NUMBER as u32;
-/// Of every path's addresses.
-const ENGINES: &str = "198.18.0.0/16";
-/// Of all rules that send packets to these tables, and back.
-const RULE_PRIORITY: u32 = 7000;
-/// The table of nftables.
-const NFT_TABLE: &str = "ip pathweave";
 
 /// Which paths there are to be.
 #[derive(Clone, Debug)]
@@ -68,6 +65,8 @@ pub struct Path {
 pub struct Follower {
     options: Options,
     remote: IpAddr,
+    version: Version,
+    _forwarding: Forwarding,
     netlink: Netlink,
     paths: Vec<Path>,
     /// The number of the path that came last.
@@ -78,26 +77,13 @@ impl Follower {
     /// Prepares the machine; there is no path yet.
     ///
     /// # Errors
-    /// Where the machine does not allow it, `nft` (of nftables) is missing, or `remote` is an address of IPv6.
+    /// Where the machine does not allow it, or `nft` (of nftables) is missing.
     pub fn open(options: Options, remote: IpAddr) -> io::Result<Self> {
-        if !remote.is_ipv4() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the machine's paths are followed for servers of IPv4 only",
-            ));
-        }
-        remove_rules();
-        // A table has to be there to be deleted.
-        nft(&format!(
-            "add table {NFT_TABLE}\ndelete table {NFT_TABLE}\nadd table {NFT_TABLE}\n\
-             add map {NFT_TABLE} uplinks {{ type ipv4_addr : ipv4_addr ; }}\n\
-             add chain {NFT_TABLE} leaving {{ type nat hook postrouting priority 100 ; }}\n\
-             add rule {NFT_TABLE} leaving snat to ip saddr map @uplinks\n"
-        ))?;
-        // Before any rule of the machine's own for the packets of some network.
-        ip(&format!("rule add to {ENGINES} lookup main priority {RULE_PRIORITY}"))?;
-        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
-        Ok(Follower { options, remote, netlink: Netlink::open()?, paths: Vec::new(), last: 0 })
+        let version = Version::of(remote);
+        version.prepare()?;
+        let forwarding = Forwarding::on(version)?;
+        let netlink = Netlink::open()?;
+        Ok(Follower { options, remote, version, _forwarding: forwarding, netlink, paths: Vec::new(), last: 0 })
     }
 
     /// The paths of now, for a start: those that are no backup first, and the preferred ones of them.
@@ -164,8 +150,8 @@ impl Follower {
         self.last = number;
         let interface = Interface {
             name: format!("{}{number}", self.options.device),
-            ours: Ipv4Addr::new(198, 18, number, 2).into(),
-            machines: Ipv4Addr::new(198, 18, number, 1).into(),
+            ours: self.version.address(number, 2),
+            machines: self.version.address(number, 1),
             mtu: self.options.mtu,
         };
         Some(Path { uplink, interface, flags, number })
@@ -174,8 +160,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        remove_rules();
-        let _ = nft(&format!("delete table {NFT_TABLE}\n"));
+        self.version.clean_up();
     }
 }
 
@@ -186,42 +171,14 @@ impl Path {
 
     fn connect(&self) -> io::Result<()> {
         self.route()?;
-        ip(&format!("rule add from {} lookup {} priority {RULE_PRIORITY}", self.interface.ours, self.table()))?;
-        nft(&format!("add element {NFT_TABLE} uplinks {{ {} : {} }}\n", self.interface.ours, self.uplink.address))
+        Version::of(self.uplink.address).connect(self.interface.ours, self.uplink.address, self.table())
     }
 
     fn route(&self) -> io::Result<()> {
-        let via = self.uplink.gateway.map_or(String::new(), |gateway| format!("via {gateway}"));
-        ip(&format!("route replace default {via} dev {} table {}", self.uplink.device, self.table()))
+        Version::of(self.uplink.address).route(self.uplink.gateway, &self.uplink.device, self.table())
     }
 
-    /// What is not there any more is no mistake.
     fn disconnect(&self) {
-        let _ = ip(&format!("rule del from {} lookup {} priority {RULE_PRIORITY}", self.interface.ours, self.table()));
-        let _ = ip(&format!("route flush table {}", self.table()));
-        let _ = nft(&format!("delete element {NFT_TABLE} uplinks {{ {} }}\n", self.interface.ours));
-    }
-}
-
-fn remove_rules() {
-    for _ in 0..MOST_NUMBER {
-        if ip(&format!("rule del priority {RULE_PRIORITY}")).is_err() {
-            return;
-        }
-    }
-}
-
-/// Gives commands to `nft`, all or nothing of them.
-fn nft(commands: &str) -> io::Result<()> {
-    let mut nft = Command::new("nft");
-    let nft = nft.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut nft = nft.spawn().map_err(|e| io::Error::new(e.kind(), format!("nft (of nftables): {e}")))?;
-    if let Some(mut input) = nft.stdin.take() {
-        input.write_all(commands.as_bytes())?;
-    }
-    let output = nft.wait_with_output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim()))),
+        Version::of(self.uplink.address).disconnect(self.interface.ours, self.table());
     }
 }
