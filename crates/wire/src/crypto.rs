@@ -7,12 +7,21 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 /// The token of a key: the first 32 bits of its SHA-256.
+//= RFC 8684 §3.1: "the token MUST be a truncated (most significant 32 bits) SHA-256 hash [RFC6234] of the key"
+//= tests: crypto::tokens_and_initial_numbers
+//= RFC 8684 §3.1: "Note that the key MUST be hashed in network byte order"
+//= tests: crypto::tokens_and_initial_numbers
 pub fn token(key: Key) -> Token {
     let digest = Sha256::digest(key.0.to_be_bytes());
     Token(u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]))
 }
 
 /// The initial data sequence number of a key: the last 64 bits of its SHA-256.
+//= RFC 8684 §3.1: "A different, 64-bit truncation (the least significant 64 bits) of the SHA-256 hash of the key MUST be used as
+//= the IDSN"
+//= tests: crypto::tokens_and_initial_numbers
+//= RFC 8684 §3.1: "the "least significant" bits MUST be the rightmost bits of the SHA-256 digest"
+//= tests: crypto::tokens_and_initial_numbers
 pub fn initial_data_sequence(key: Key) -> u64 {
     let digest = Sha256::digest(key.0.to_be_bytes());
     let mut last = [0; 8];

@@ -77,6 +77,10 @@ impl DataNumber {
     //= RFC 8684 §3.3.1: "Implementations MUST accept a 32-bit DSN and implicitly promote it to a 64-bit quantity by
     //= incrementing the upper 32 bits of the sequence number each time the lower 32 bits wrap"
     //= tests: mappings::numbers_of_32_bits_are_taken_by_their_nearest_place, mappings::a_number_half_of_32_bits_away_is_dropped, mptcp::short_numbers_expand_to_the_nearest
+    //= RFC 8684 §3.3.1: "An implementation MUST be able to receive and process both 64-bit and 32-bit sequence number values"
+    //= tests: mappings::numbers_of_32_bits_are_taken_by_their_nearest_place, mptcp::short_numbers_expand_to_the_nearest
+    //= RFC 8684 §3.3.1: "A sanity check MUST be implemented to ensure that a wrap occurs at an expected time"
+    //= tests: mappings::a_number_half_of_32_bits_away_is_dropped, mptcp::short_numbers_expand_to_the_nearest
     pub const fn expand(self, near: u64) -> u64 {
         match self {
             DataNumber::Long(n) => n,

@@ -21,6 +21,8 @@ const PACKET_TOO_BIG: u8 = 2;
 ///
 /// # Errors
 /// If it is no such message, or a checksum is wrong.
+//= RFC 9293 §3.9.2.2 (MUST-55): "TCP implementations MUST silently discard any received ICMP Source Quench messages"
+//= tests: icmp::other_messages_are_not_meant
 pub fn decode_packet_too_big(bytes: &[u8]) -> Result<PacketTooBig, DecodeError> {
     let is_ipv6 = bytes.first().is_some_and(|first| first >> 4 == 6);
     let number = if is_ipv6 { IpNumber::IPV6_ICMP } else { IpNumber::ICMP };

@@ -49,6 +49,8 @@ fn bit(set: bool, mask: u8) -> u8 {
     if set { mask } else { 0 }
 }
 
+//= RFC 8684 §3.3: "The remaining reserved bits MUST be set to 0 by an implementation of this specification"
+//= tests: codec::data_sequence_signals
 pub(super) fn encode_dss(dss: &Dss, w: &mut Writer<'_>) {
     let ack = dss.data_ack.map_or(0, |n| DATA_ACK | bit(matches!(n, DataNumber::Long(_)), LONG_ACK));
     let mapping = dss.mapping.map_or(0, |m| MAPPING | bit(matches!(m.dsn, DataNumber::Long(_)), LONG_DSN));
@@ -108,6 +110,8 @@ pub(super) fn encode(option: &MptcpOption, w: &mut Writer<'_>) {
             w.put(&receiver.0.to_be_bytes());
         }
         MptcpOption::Reset { transient, reason } => {
+            //= RFC 8684 §3.6: "An implementation of this specification MUST set these flags to 0, and a receiver MUST ignore them"
+            //= tests: codec::priorities_failures_and_ends
             start(w, len, TCPRST, bit(*transient, LAST));
             w.put(&[reason.code()]);
         }
@@ -137,6 +141,10 @@ fn encode_capable(c: &MpCapable, len: usize, w: &mut Writer<'_>) {
     }
 }
 
+//= RFC 8684 §3.2: "3 of which are currently reserved and MUST be set to 0 by the sender"
+//= tests: codec::mp_join_in_its_three_forms
+//= RFC 8684 §3.2: "The reserved bits in this option MUST be set to 0 by the sender"
+//= tests: codec::mp_join_in_its_three_forms
 fn encode_join(join: &MpJoin, len: usize, w: &mut Writer<'_>) {
     match join {
         MpJoin::Syn { backup, address_id, token, nonce } => {
@@ -251,6 +259,9 @@ fn decode_dss(mut r: Reader<'_>) -> Option<Dss> {
 
 /// The IP version follows from the length: the option has no field for it since RFC 8684. An echo has no HMAC, everything else
 /// has one.
+//= RFC 8684 §3.4.1: "The other bits are currently unassigned; they MUST be set to 0 by a sender and MUST be ignored by the
+//= receiver"
+//= tests: codec::address_announcements
 fn decode_add_address(echo: bool, mut r: Reader<'_>) -> Option<MptcpOption> {
     let id = AddressId(r.u8()?);
     let rest = r.0.len().checked_sub(if echo { 0 } else { 8 })?;

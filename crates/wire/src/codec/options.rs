@@ -16,6 +16,9 @@ const TIMESTAMPS: u8 = 8;
 ///
 /// # Errors
 /// [`EncodeError::Options`] where they need more than 40 bytes: nothing is ever cut off.
+//= RFC 9293 §3.1 (MUST-68): "All TCP Options except End of Option List Option (EOL) and No-Operation (NOP) MUST have length fields,
+//= including all future options"
+//= tests: codec::options_of_tcp, codec::every_option_is_as_long_as_it_says
 pub fn encode_options(options: &Options, out: &mut [u8; MAX_OPTION_BYTES]) -> Result<usize, EncodeError> {
     let len = options.wire_len();
     if len > MAX_OPTION_BYTES {
@@ -73,6 +76,8 @@ pub fn decode_options(bytes: &[u8]) -> Options {
 //= tests: codec::an_unknown_option_is_passed_over
 //= RFC 9293 §3.1 (MUST-7): "TCP implementations MUST be prepared to handle an illegal option length (e.g., zero)"
 //= tests: codec::a_length_that_leads_nowhere_ends_the_options
+//= RFC 9293 §3.2 (MUST-64): "receivers MUST be prepared to process options even if they do not begin on a word boundary"
+//= tests: codec::options_may_begin_anywhere_in_a_word
 pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
     options.clear();
     // The form that nearly every segment has (RFC 7323 appendix A).
@@ -98,6 +103,9 @@ pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
 }
 
 /// Takes one option, `content` being what follows kind and length; `None` if it is malformed.
+//= RFC 9293 §3.1 (MUST-4): "A given TCP implementation can support any currently defined options, but the following options MUST be
+//= supported"
+//= tests: codec::options_of_tcp, codec::options_may_begin_anywhere_in_a_word
 fn take(kind: u8, content: &[u8], options: &mut Options) -> Option<()> {
     let mut r = Reader(content);
     match kind {

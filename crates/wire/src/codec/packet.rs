@@ -176,6 +176,8 @@ fn write_header<const COMPLETE: bool>(
         [(header_len / 4) as u8 * 16, segment.flags.bits(), w0, w1],
         [0; 4],
     ];
+    //= RFC 9293 §3.1 (MUST-2): "The sender MUST generate it"
+    //= tests: codec::whole_packets
     let [c0, c1] = if COMPLETE {
         sum += swapped_sum_of_words(&words) + swapped_sum_of_words(options.as_chunks().0);
         !fold(sum + payload_sum(&segment.payload))
@@ -261,6 +263,8 @@ fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Resul
     let options = header.get(TCP_BYTES..).ok_or(DecodeError::Tcp)?;
     // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
     let len = u16::try_from(content.len()).map_err(|_| DecodeError::Ip)?;
+    //= RFC 9293 §3.1 (MUST-3): "the receiver MUST check it"
+    //= tests: codec::a_changed_bit_is_noticed_or_is_outside_of_what_is_summed
     if VERIFY && fold(addresses_sum(src, dst) + pseudo_sum(PROTOCOL_TCP, len) + swapped_sum(content)) != 0xffff {
         return Err(DecodeError::Checksum);
     }
@@ -271,6 +275,8 @@ fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Resul
     segment.flags = Flags::from_bits(flags);
     segment.window = u16::from_be_bytes([w0, w1]);
     segment.segment_size = None;
+    //= RFC 9293 §3.1 (MUST-5): "A TCP implementation MUST be able to receive a TCP Option in any segment"
+    //= tests: codec::values_come_back
     read_options(options, &mut segment.options);
     Ok((ecn, payload))
 }
@@ -302,6 +308,9 @@ pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
 
 /// Any IP header, with its extensions, before this protocol.
 pub(super) fn read_any_ip(bytes: &[u8], protocol: IpNumber) -> Result<Ip<'_>, DecodeError> {
+    //= RFC 9293 §3.9.2 (MUST-50): "When received options are passed up to TCP from the IP layer, a TCP implementation MUST ignore
+    //= options that it does not understand"
+    //= tests: ip_options::options_of_the_ip_header_are_passed_over
     let ip = IpSlice::from_slice(bytes).map_err(|_| DecodeError::Ip)?;
     let content = ip.payload();
     if content.fragmented {

@@ -12,6 +12,7 @@ use etherparse::IpNumber;
 use proptest::prelude::*;
 
 mod icmp;
+mod ip_options;
 mod partial;
 
 fn bytes_of(options: &Options) -> Vec<u8> {
@@ -177,6 +178,17 @@ fn an_unknown_option_is_passed_over() {
     for unknown in [&[30, 4, 0x90, 0][..], &[30, 3, 0xf0], &[30, 2], &[254, 5, 1, 2, 3], &[19, 2]] {
         let bytes = [unknown, &prio].concat();
         assert_eq!(decode_options(&bytes), only(MptcpOption::Priority { backup: true }), "{unknown:?}");
+    }
+}
+
+/// "receivers MUST be prepared to process options even if they do not begin on a word boundary" (RFC 9293 §3.2).
+#[test]
+fn options_may_begin_anywhere_in_a_word() {
+    let (mss, shift) = (&[2, 4, 0x05, 0xb4][..], &[3, 3, 7][..]);
+    let both = Options { mss: Some(1460), window_scale: Some(7), ..Options::default() };
+    for before in 0..4 {
+        let bytes = [&[1, 1, 1][..before], shift, mss, &[0]].concat();
+        assert_eq!(decode_options(&bytes), both, "{before}");
     }
 }
 

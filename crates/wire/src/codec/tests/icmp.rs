@@ -88,10 +88,12 @@ fn a_quoted_header_may_be_longer() {
     assert_eq!(decode_packet_too_big(&packet), decode_packet_too_big(&bytes(V4)));
 }
 
-/// The code of an IPv6 message means nothing (RFC 4443 §3.2).
+/// The code of an IPv6 message means nothing (RFC 4443 §3.2). A source quench, type 4, is among those that nobody heeds any more.
 #[test]
 fn other_messages_are_not_meant() {
     assert_eq!(error(&changed(V4, &[(20, 11)])), DecodeError::OtherMessage);
+    assert_eq!(error(&changed(V4, &[(20, 4)])), DecodeError::OtherMessage);
+    assert_eq!(error(&changed(V4, &[(20, 4), (21, 0)])), DecodeError::OtherMessage);
     assert_eq!(error(&changed(V4, &[(21, 1)])), DecodeError::OtherMessage);
     assert_eq!(error(&changed(V4, &[(20, 2), (21, 0)])), DecodeError::OtherMessage);
     assert_eq!(error(&changed(V6, &[(40, 3)])), DecodeError::OtherMessage);
