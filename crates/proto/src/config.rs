@@ -181,6 +181,9 @@ impl TcpConfig {
 }
 
 /// Data and option bytes of the largest segment on a path whose largest IP packet has `mtu` bytes: at least 64.
+//= RFC 9293 §3.7.1 (MUST-67): "where MMS_R is the maximum size for a transport-layer message that can be received (and reassembled
+//= at the IP layer)"
+//= tests: handshake::options_are_offered_and_agreed, handshake::addresses_of_version_6_take_20_bytes_more
 pub(crate) fn largest_segment(mtu: u32, ipv4: bool) -> u32 {
     let ip_header = if ipv4 { 20 } else { 40 };
     mtu.saturating_sub(ip_header + TCP_HEADER).max(64)

@@ -5,6 +5,8 @@ use pathweave_wire::crypto;
 use pathweave_wire::mptcp::{DataNumber, Key, Token};
 
 /// Keys and numbers of a Multipath TCP connection.
+//= RFC 8684 §3.3.1: "Data sequence numbers are always 64-bit quantities and MUST be maintained as such in implementations"
+//= tests: sequence_numbers::more_than_4_gib_on_one_subflow_and_on_two
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     pub(crate) local: Key,
@@ -22,6 +24,9 @@ impl Keys {
         Keys {
             local,
             remote,
+            //= RFC 8684 §3.1: "the IDSN of a host MUST be the least significant 64 bits of the SHA-256 hash of its key, i.e.,
+            //= IDSN-A = Hash(Key-A) and IDSN-B = Hash(Key-B)"
+            //= tests: dss::each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number
             local_idsn: crypto::initial_data_sequence(local),
             remote_idsn: crypto::initial_data_sequence(remote),
             remote_token: crypto::token(remote),

@@ -135,6 +135,18 @@ impl<T> Ordered<T> {
         Some(thing)
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        match &mut self.0 {
+            Some(list) if list.len > 0 => {
+                list.rings.iter_mut().for_each(VecDeque::shrink_to_fit);
+                list.rings.shrink_to_fit();
+                list.spare = Vec::new();
+            }
+            _ => self.0 = None,
+        }
+    }
+
     /// The rings, each in order.
     fn rings(&self) -> impl DoubleEndedIterator<Item = &VecDeque<T>> {
         self.0.iter().flat_map(|list| &list.rings)
@@ -195,6 +207,11 @@ impl Ranges {
 
     pub(crate) fn clear(&mut self) {
         self.forget_before(u64::MAX);
+    }
+
+    /// See [`Ordered::shrink`].
+    pub(crate) fn shrink(&mut self) {
+        self.0.shrink();
     }
 }
 

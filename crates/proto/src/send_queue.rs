@@ -147,6 +147,14 @@ impl SendQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.segments.shrink_to_fit();
+        self.payloads.shrink_to_fit();
+        self.sacked.shrink();
+        self.by_time.shrink_to_fit();
+        self.declared.shrink_to_fit();
+    }
     /// Segments sent and not cumulatively acknowledged.
     pub(crate) fn packets_out(&self) -> u32 {
         self.sent as u32
@@ -360,6 +368,15 @@ impl SendQueue {
     }
 
     /// Removes the first segment when it ends at or before `una`; one that `una` divides is cut.
+    //= RFC 8684 §3.3.2: "An MPTCP sender MUST NOT free data from the send buffer until it has been acknowledged by both a Data ACK
+    //= received on any subflow and at the subflow level by all subflows on which the data was sent"
+    //= tests: reinjection::a_dark_path_is_probed_every_second_and_used_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
+    //= RFC 8684 §3.3.6: "The sender MUST keep data in its send buffer as long as the data has not been acknowledged both (1) at the
+    //= connection level and (2) on all subflows on which it has been sent"
+    //= tests: reinjection::a_dark_path_is_probed_every_second_and_used_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
+    //= RFC 8684 §3.3.6: "a host MUST still retransmit the original data on the original subflow, in order to preserve the subflow's
+    //= integrity"
+    //= tests: reinjection::a_dark_path_is_probed_every_second_and_used_again
     pub(crate) fn pop_acked(&mut self, una: u64) -> Option<SentSegment> {
         let front = self.segments.front_mut().filter(|_| self.sent > 0)?;
         if front.end() > una {

@@ -2,10 +2,10 @@
 
 use core::net::{IpAddr, SocketAddr};
 use pathweave_algorithms::Registry;
-use pathweave_alloc_check::{Counting, allocated_bytes};
+use pathweave_alloc_check::{Counting, allocated_bytes, allocations};
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{ConnectionHandle, Endpoint, EndpointLimits, Secrets};
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{CapableContent, CapableFlags, DataNumber, Dss, Key, MpCapable, MptcpOption};
 use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
 
@@ -15,8 +15,6 @@ static ALLOCATOR: Counting = Counting;
 const CONNECTIONS: u32 = 5_000;
 /// What an open connection may take, bytes: 100,000 in 400 MB.
 const MOST_IDLE: i64 = 4_000;
-/// The same of one that has sent something: the lists of what it sends stay for what it sends next.
-const MOST_ANSWERED: i64 = 5_150;
 /// What is left of one that waits for old segments, bytes.
 const MOST_WAITING: i64 = 400;
 
@@ -71,41 +69,107 @@ fn open(server: &mut Endpoint, now: Instant, number: u32) -> (ConnectionHandle, 
     (handle, segment)
 }
 
-/// The same, and the server's answer is acknowledged.
-fn open_and_answer(server: &mut Endpoint, now: Instant, number: u32) {
-    let (handle, mut segment) = open(server, now, number);
-    server.write(now, handle, Payload::Bytes(vec![2; 1000].into())).expect("there is room");
-    let sent = drain(server, now);
-    let answer = sent.iter().find(|s| !s.payload.is_empty()).expect("the answer");
-    let mapping = answer.options.dss.and_then(|dss| dss.mapping).expect("it is mapped");
-    let end = mapping.dsn.expand(0).wrapping_add(1000);
-    segment.ack = segment.ack.wrapping_add(1000);
-    segment.options.dss = Some(Dss { data_ack: Some(DataNumber::Long(end)), mapping: None, data_fin: false });
-    server.handle_segment(now, Ecn::NotEct, &segment);
+/// The server answers with so many bytes, each burst of which is acknowledged.
+fn answer(server: &mut Endpoint, now: Instant, handle: ConnectionHandle, segment: &mut Segment, bytes: u32) {
+    let acked = |server: &Endpoint| server.connection(handle).expect("it lives").snapshot().sending.acked_bytes;
+    let end = acked(server) + u64::from(bytes);
+    server.write(now, handle, Payload::Bytes(vec![2; bytes as usize].into())).expect("there is room");
+    while acked(server) < end {
+        let sent = drain(server, now);
+        let last = sent.iter().rfind(|s| !s.payload.is_empty()).expect("a part of the answer");
+        let mapping = last.options.dss.and_then(|dss| dss.mapping).expect("it is mapped");
+        let data_ack = mapping.dsn.expand(0).wrapping_add(u64::from(mapping.len));
+        segment.ack = last.seq.wrapping_add(last.payload.len());
+        segment.options.dss = Some(Dss { data_ack: Some(DataNumber::Long(data_ack)), mapping: None, data_fin: false });
+        server.handle_segment(now, Ecn::NotEct, segment);
+    }
     drain(server, now);
-    let sending = server.connection(handle).expect("it lives").snapshot().sending;
-    assert_eq!(sending.acked_bytes, 1000, "{segment:?}");
+}
+
+/// Lets the endpoint do all that it wants to. The result says when it has last wanted something.
+fn rest(server: &mut Endpoint, mut now: Instant) -> Instant {
+    while let Some(next) = server.poll_timeout() {
+        assert!(next >= now, "it has missed {next:?}");
+        now = next;
+        server.handle_timeout(now);
+        assert_eq!(drain(server, now), []);
+    }
+    now
 }
 
 fn bytes_for_each(open: impl Fn(&mut Endpoint, Instant, u32)) -> i64 {
     let (mut server, now) = (server(true), Instant::from_secs(1));
     open(&mut server, now, 0);
+    rest(&mut server, now);
     let before = allocated_bytes();
+    let now = Instant::from_secs(10);
     (1..=CONNECTIONS).for_each(|number| open(&mut server, now, number));
+    assert!(rest(&mut server, now) <= now + Duration::from_secs(2), "a connection that rests wants nothing");
     assert_eq!(server.connections(), CONNECTIONS as usize + 1);
     (allocated_bytes() - before) / i64::from(CONNECTIONS)
 }
 
 #[test]
 fn an_idle_connection_takes_at_most_four_kilobytes() {
-    let each = bytes_for_each(|server, now, number| {
-        open(server, now, number);
-    });
-    println!("{each} bytes for each idle connection: {} MB for 100,000", each / 10);
-    assert!(each <= MOST_IDLE, "{each} bytes for each idle connection");
-    let each = bytes_for_each(open_and_answer);
-    println!("{each} bytes for each that has answered: {} MB for 100,000", each / 10);
-    assert!(each <= MOST_ANSWERED, "{each} bytes for each connection that has answered");
+    for bytes in [0, 10, 1000, 8000] {
+        let each = bytes_for_each(|server, now, number| {
+            let (handle, mut segment) = open(server, now, number);
+            if bytes > 0 {
+                answer(server, now, handle, &mut segment, bytes);
+            }
+        });
+        println!("{each} bytes for each idle connection after an answer of {bytes}: {} MB for 100,000", each / 10);
+        assert!(each <= MOST_IDLE, "{each} bytes for each idle connection after an answer of {bytes}");
+    }
+}
+
+/// Allocations while one connection answers six times, so far from each other.
+fn allocations_of_answers(apart: Duration) -> u64 {
+    let (mut server, mut now) = (server(true), Instant::from_secs(1));
+    let (handle, mut segment) = open(&mut server, now, 0);
+    let mut answer_next = |times: u32| {
+        let before = allocations();
+        for _ in 0..times {
+            answer(&mut server, now, handle, &mut segment, 1000);
+            let end = now + apart;
+            while let Some(next) = server.poll_timeout().filter(|next| *next <= end) {
+                server.handle_timeout(next);
+                drain(&mut server, next);
+            }
+            now = end;
+        }
+        allocations() - before
+    };
+    answer_next(3);
+    answer_next(6)
+}
+
+#[test]
+fn one_that_is_used_every_few_seconds_does_not_rest() {
+    let dense = allocations_of_answers(Duration::from_millis(100));
+    for (seconds, rests) in [(2, false), (3, false), (10, true)] {
+        let sparse = allocations_of_answers(Duration::from_secs(seconds));
+        println!("{sparse} allocations with {seconds} s between answers, {dense} with a tenth of one");
+        assert_eq!(sparse > dense, rests, "{sparse} allocations with {seconds} s between answers, {dense} without");
+    }
+}
+
+#[test]
+fn nobody_is_woken_for_one_that_is_gone() {
+    let (mut server, now) = (server(true), Instant::from_secs(1));
+    let clients: Vec<_> = (0..3).map(|number| open(&mut server, now, number)).collect();
+    let now = rest(&mut server, now);
+    for (_, segment) in &clients {
+        server.handle_segment(now, Ecn::NotEct, segment);
+        drain(&mut server, now);
+    }
+    // The second and the third go first.
+    for (handle, _) in clients.into_iter().rev() {
+        assert_eq!(server.poll_timeout(), Some(now + Duration::from_secs(1)), "then one may come to rest");
+        server.abort(now, handle).expect("it lives");
+        drain(&mut server, now);
+    }
+    assert_eq!((server.connections(), server.poll_timeout()), (0, None));
 }
 
 /// Opens a connection of plain TCP, which the server closes first.

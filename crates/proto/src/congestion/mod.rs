@@ -122,6 +122,9 @@ pub struct Ack {
 }
 
 /// The rules of one congestion controller, for one subflow.
+//= RFC 9293 §3.8.2 (MAY-18): "An endpoint MAY implement such alternative algorithms provided that the algorithms are conformant
+//= with the TCP specifications from the IETF Standards Track"
+//= tests: cubic::the_window_follows_the_curve, lia::two_equal_paths_grow_by_a_quarter_each
 pub trait Controller: Send {
     /// Grows the window. Called for acknowledgements outside of recovery while the window is (or was) filled; the
     /// segments of the acknowledgement that arrive in slow start are to be handled by [`slow_start`] first.

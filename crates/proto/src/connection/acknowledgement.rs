@@ -6,8 +6,9 @@ use super::{Connection, ConnectionError, Happening, Kinds, Role};
 use crate::congestion::LossKind;
 use crate::paths::subflow::Join;
 use crate::scheduler::Event;
+use crate::sender::longest_probe_interval;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::{Changes, Ended, Told};
+use crate::tcp::{Changes, Ended, Told, Verdict};
 use pathweave_units::Instant;
 use pathweave_wire::{Flags, Segment};
 
@@ -21,6 +22,9 @@ impl Connection {
         let (window, step) = (subflow.tcp.peer_window(), subflow.tcp.peer_window_step());
         let (ack, edge) = match self.mode {
             Mode::Plain | Mode::Negotiating { .. } => {
+                //= RFC 8684 §3.7: "After a sender signals an infinite mapping, it MUST only use subflow ACKs to clear its send
+                //= buffer"
+                //= tests: fallback::options_lost_on_the_way_back_only, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
                 let ack = DataSeq(subflow.tcp.acked_offset());
                 (ack, ack + window)
             }
@@ -28,6 +32,13 @@ impl Connection {
             //= level if it does not also carry a DSS option with a Data ACK field"
             //= tests: zero_window::no_byte_beyond_the_window_is_sent_and_a_read_opens_it
             Mode::Agreed(keys) | Mode::Confirmed(keys) => {
+                //= RFC 8684 §3.3.2: "an implementation MUST accept either in this situation"
+                //= tests: mappings::numbers_of_32_bits_are_taken_by_their_nearest_place
+                //= RFC 8684 §3.3.2: "optimizations SHOULD be considered in more advanced implementations, where the Data ACK is
+                //= present in segments only when the Data ACK value advances, and this behavior MUST be treated as valid"
+                //= tests: dss::a_data_ack_need_not_be_on_every_segment
+                //= RFC 8684 §4: "Implementations SHOULD NOT attempt to infer a data-level acknowledgment from the subflow ACKs"
+                //= tests: middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again, dss::a_data_ack_need_not_be_on_every_segment
                 let number = segment.options.dss.and_then(|d| d.data_ack);
                 let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
                     return;
@@ -49,14 +60,29 @@ impl Connection {
             self.life.progress_at = now;
         }
         self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
-        if self.sender.peer.probe.is_some()
-            || (!self.is_mptcp() && self.sender.peer.end < self.sender.map.assigned_end())
+        // Where the subflow has nothing out, nothing comes again by itself: what has vanished since does not wait for a window.
+        let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
+        let into_closed = window == 0 && out && self.sender.map.assigned_bytes() > 0;
+        if changes.verdict == Verdict::Current
+            && (self.sender.peer.probe.is_some()
+                || into_closed
+                || (!self.is_mptcp() && self.sender.peer.end < self.sender.map.assigned_end()))
         {
-            // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk.
+            // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk. One that somebody
+            // repeats says nothing.
             (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+        }
+        if into_closed {
+            self.repeat_in_time(now, id);
         }
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
         //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
+        //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+        //= RFC 8684 §3.3.5: "if receive window sizes differ on multiple subflows, when sending data MPTCP SHOULD take the largest
+        //= of the most recent window sizes as the one to use in calculations"
+        //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+        //= RFC 8684 §4: "a host SHOULD use the maximum value of those recently seen on the constituent subflows for the
+        //= connection-level receive window and also needs to maintain a subflow-level window for subflow-level processing"
         //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
         if edge > self.sender.peer.end {
             self.sender.peer.end = edge;
@@ -92,8 +118,18 @@ impl Connection {
         self.report_writable();
     }
 
+    /// What is repeated into a closed window is answered, which keeps the connection alive: it is repeated as often as the window would be
+    /// probed at least.
+    #[cold]
+    fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
+        let longest = longest_probe_interval(self.config.close_timeout);
+        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.rto() > longest) {
+            subflow.tcp.answered_again(now);
+        }
+    }
+
     /// A peer that speaks plain TCP has taken back a part of its window, and more than rounding explains.
-    //= RFC 9293 §3.8.6 (MUST-34): "A sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
+    //= RFC 9293 §3.8.6 (MUST-34): "a sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
     //= (see Section 3.8.6.2.1) to become negative"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     //= RFC 9293 §3.8.6 (SHLD-15): "If this happens, the sender SHOULD NOT send new data"
@@ -101,6 +137,13 @@ impl Connection {
     #[cold]
     //= RFC 9293 §3.8.6 (MUST-35): "If the window shrinks to zero, the TCP implementation MUST probe it in the standard way"
     //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+    //= RFC 9293 §3.8.6 (SHLD-16): "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND"
+    //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks, window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
+    //= RFC 9293 §3.8.6 (MAY-7): "The sender MAY also retransmit old data beyond SND.UNA+SND.WND"
+    //= tests: window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
+    //= RFC 7323 §2.4: "Implementations MUST ensure that they handle a shrinking window, as specified in Section 4.2.2.16 of
+    //= [RFC1122]"
+    //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
         self.sender.peer.end = edge;
         let Some(subflow) = self.subflows.get_mut(id) else { return };

@@ -65,14 +65,14 @@ impl Connection {
         }
     }
 
-    /// This host has a further address from now on: a server announces it, a client joins from it.
-    pub fn add_address(&mut self, address: IpAddr, meta: PathMeta) {
+    /// This host has a further address from now on: a server announces it, a client joins from it at once.
+    pub fn add_address(&mut self, now: Instant, address: IpAddr, meta: PathMeta) {
         let Some(id) = self.addresses.add_local(address, meta) else { return };
         match (self.mode, self.role) {
             (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => {
                 self.addresses.announce(&keys, id, address, None);
             }
-            _ => self.joins.request(),
+            _ => self.joins.request_at(now),
         }
     }
 
@@ -113,6 +113,9 @@ impl Connection {
     ///
     /// # Errors
     /// When there is no such subflow, or it is over.
+    //= RFC 8684 §3.4.2: "Before the address is removed, the requesting host MAY also use MP_PRIO (Section 3.3.8) to request that a
+    //= path no longer be used"
+    //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again
     pub fn set_backup(&mut self, now: Instant, id: SubflowId, backup: bool) -> Result<(), SettingError> {
         let mptcp = self.is_mptcp();
         let subflow = self.subflows.get_mut(id).filter(|s| !s.tcp.is_closed()).ok_or(SettingError::UnknownSubflow)?;
@@ -146,6 +149,9 @@ impl Connection {
             if subflow.tcp.is_closed() || subflow.next_probe(self.config.keep_alive).is_none_or(|t| t > now) {
                 continue;
             }
+            //= RFC 8684 §3.4.2: "The sending and receipt (if no keepalive response was received) of this message SHOULD trigger the
+            //= sending of RSTs by both hosts on the affected subflow(s) (if possible)"
+            //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
             if subflow.is_removed_for_certain() {
                 // "SHOULD trigger the sending of RSTs by both hosts on the affected subflow(s)".
                 let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified };

@@ -115,6 +115,9 @@ impl Connection {
     //= RFC 9293 §3.6.1 (SHLD-3): "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
     //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
+    //= RFC 9293 §3.6.1 (MAY-1): "A host MAY implement a "half-duplex" TCP close sequence, so that an application that has called
+    //= CLOSE cannot continue to read data from the connection"
+    //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
     pub fn leave(&mut self, now: Instant) {
         self.life.left = true;
         if self.receiver.ready_bytes() > 0 {
@@ -244,7 +247,7 @@ impl Connection {
     }
 
     /// A subflow that only waits for old segments ends, where this SYN opens a new connection between its addresses.
-    //= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
+    //= RFC 9293 §3.6.1 (MAY-2): "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
     //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not
     #[cold]
     pub(crate) fn gives_way(&mut self, now: Instant, id: SubflowId, syn: &Segment) -> bool {
@@ -268,6 +271,9 @@ impl Connection {
         //= RFC 8684 §3.3.3: "Once a DATA_FIN has been acknowledged, all remaining subflows MUST be closed with standard
         //= FIN exchanges"
         //= tests: dss::the_data_fin_takes_the_number_after_the_data_and_is_acknowledged_before_any_fin
+        //= RFC 8684 §3.3.3: "a host MUST NOT close all functioning subflows unless it is safe to do so, i.e., until all outstanding
+        //= data has been DATA_ACKed or until the segment with the DATA_FIN flag set is the only outstanding segment"
+        //= tests: close::a_half_closed_connection_still_carries_the_other_direction, close::a_data_fin_that_overtakes_data_waits_for_it
         if self.is_mptcp() && self.is_over() {
             self.close_subflows(now);
         }
@@ -335,6 +341,9 @@ impl Connection {
     }
 
     /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
+    //= RFC 8684 §3.3.3: "Both hosts SHOULD send FINs on all subflows, as a courtesy, to allow middleboxes to clean up state even if
+    //= an individual subflow has failed"
+    //= tests: close::either_side_first_or_both_at_once
     #[cold]
     fn close_subflows(&mut self, now: Instant) {
         self.addresses.stop_repeating();

@@ -94,12 +94,16 @@ impl Connection {
         match self.mode {
             Mode::Negotiating { .. } | Mode::Agreed(_) => false,
             Mode::Confirmed(_) => self.fallback.data_ack_seen || self.sender.map.written_end() == DataSeq(0),
+            //= RFC 8684 §3.7: "Once MPTCP falls back to regular TCP, it MUST NOT revert to MPTCP later in the connection"
+            //= tests: fallback::what_has_fallen_back_stays_plain_tcp
             Mode::Plain => true,
         }
     }
 
     /// Whether data without a mapping, from place `ssn` of subflow `id` on, is plain TCP's: nothing has shown yet that the
     /// peer's data is Multipath TCP's, or it is the first data of all.
+    //= RFC 8684 §3.1: "If this option is not present, the connection SHOULD fall back to regular TCP"
+    //= tests: fallback::options_lost_on_the_first_data_after_an_announcement
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
         let first_data = ssn == 1 && self.receiver.next() == DataSeq(0) && self.receiver.held_bytes() == 0;
         (self.is_unconfirmed() || first_data) && !self.fallback.peer_may_use_joins && self.only_first_lives(id)
@@ -118,6 +122,9 @@ impl Connection {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
         //= tests: fallback::options_lost_on_the_way_back_only, fallback::options_lost_on_the_first_data_after_an_announcement, middleboxes::proactive_acknowledgements_from_the_start_are_plain_tcp
+        //= RFC 8684 §3.7: "In the case of such an ACK being received on the first subflow (i.e., that started with MP_CAPABLE),
+        //= before any additional subflows are added, the implementation MUST drop out of MPTCP mode and fall back to regular TCP"
+        //= tests: fallback::options_lost_on_the_way_back_only
         let settled = self.fallback.data_ack_seen || self.fallback.peer_may_use_joins || !self.is_mptcp();
         if settled || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
@@ -131,7 +138,9 @@ impl Connection {
         // Where mappings have come and then stayed away, the same data may have come twice: what waits does not tell where it
         // belongs.
         let unclear = self.receiver.next() > DataSeq(0) && subflow.mappings.has_waiting();
-        plain && (data || subflow.tcp.acknowledges_data(segment)) && !unclear && self.only_first_lives(id)
+        // Nor does an acknowledgement without a signal where there has been one: the peer may repeat its data under another mapping.
+        let answered = !subflow.data_signal_seen && subflow.tcp.acknowledges_data(segment);
+        plain && (data || answered) && !unclear && self.only_first_lives(id)
     }
 
     /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST
@@ -243,6 +252,8 @@ impl Connection {
     pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, error: MappingError) {
         match error {
             MappingError::Reset(reason) => self.refuse_subflow(now, id, reason),
+            //= RFC 8684 §3.7: "Failed data MUST NOT be DATA_ACKed and so will be retransmitted on other subflows"
+            //= tests: checksums::a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered
             MappingError::Checksum { dsn, ssn } => {
                 let place = match self.mode {
                     Mode::Agreed(keys) | Mode::Confirmed(keys) => {
@@ -296,6 +307,10 @@ impl Connection {
         let next = keys.wire_data_ack(self.receiver.next().0);
         // Data without mappings in the midst of Multipath TCP may have come twice: nothing tells where it belongs.
         let unclear = subflow.mappings.has_waiting() && !subflow.mappings.failed;
+        //= RFC 8684 §3.7: "In the rare case that the data is not contiguous (which could happen when there is only one subflow but
+        //= it is retransmitting data from a subflow that has recently been uncleanly closed), the receiver MUST close the subflow
+        //= with a RST with MP_FAIL"
+        //= tests: checksums::an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow, checksums::a_wrong_one_where_data_has_come_again_resets_the_subflow
         if unclear || !self.only_first_lives(id) || !self.sends_in_order(id) {
             // "In the rare case that the data is not contiguous ... MUST close the subflow with a RST with MP_FAIL"
             // (RFC 8684 §3.7).

@@ -43,18 +43,21 @@ impl Mode {
 //= RFC 8684 §3.1: "It is expected that a sender will eventually fall back to single-path TCP (i.e., without the MP_CAPABLE
 //= option) in order to work around middleboxes that may drop packets with unknown options"
 //= tests: mp_capable::a_syn_that_is_dropped_twice_goes_out_as_plain_tcps
+//= RFC 8684 §3.1: "an implementation MAY choose to attempt sending MPTCP options more than one time before making this decision to
+//= operate as regular TCP"
+//= tests: mp_capable::a_syn_that_is_dropped_twice_goes_out_as_plain_tcps
+//= RFC 8684 §3.9.3: "a host SHOULD fall back to trying regular TCP SYNs after one or more failures of MPTCP SYNs for a connection"
+//= tests: mp_capable::a_syn_that_is_dropped_twice_goes_out_as_plain_tcps
 const CAPABLE_TRIES: u32 = 2;
 
 /// The protocol version that we speak.
 const VERSION: u8 = 1;
 
 /// Bytes of the data sequence signal on a data segment: 4-byte DATA_ACK, 8-byte DSN (4 + 4 + 8 + 4 + 2, padded).
-pub(super) const DSS_BYTES: u32 = 24;
+const DSS_BYTES: u32 = 24;
 
-/// A DATA_ACK: 8 bytes, which leave no doubt after a long silence; 4 beside data, whose number has 8 and which needs the room.
-pub(super) fn data_ack_number(full: u64, beside_data: bool) -> DataNumber {
-    if beside_data { DataNumber::Short(full as u32) } else { DataNumber::Long(full) }
-}
+/// Bytes more where the DATA_ACK has 8.
+const LONG_DATA_ACK: u32 = 4;
 
 /// The least time between repetitions of a third ACK.
 pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
@@ -73,6 +76,11 @@ pub(super) enum HandshakeStep {
 }
 
 /// "MPTCP-specific error" (RFC 8684 §3.6): a join that does not prove what it claims.
+//= RFC 8684 §3.2: "the sender SHOULD send an MP_TCPRST option (Section 3.6) on this RST packet with the reason code for an "MPTCP-
+//= specific error""
+//= tests: mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
+//= RFC 8684 §3.9.3: "an incorrect handshake MUST lead to the subflow being closed with a RST"
+//= tests: mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
 pub(super) const REFUSED: HandshakeStep = HandshakeStep::Reset(ResetReason::MptcpError);
 
 /// Finds an MP_CAPABLE option that RFC 8684 §3.1 lets us accept.
@@ -90,6 +98,12 @@ pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
     let version = if found.content == CapableContent::Syn { f.version >= VERSION } else { f.version == VERSION };
     //= RFC 8684 §3.1: "If flag bits "D" through "H" are all 0, the MP_CAPABLE option MUST be treated as invalid and
     //= ignored"
+    //= tests: mp_capable::the_extensibility_flag_or_no_algorithm_is_plain_tcp
+    //= RFC 8684 §3.1: "If receiving a message with the "B" flag set to 1 and this is not understood, then the MP_CAPABLE in this
+    //= SYN MUST be silently ignored, which triggers a fallback to regular TCP"
+    //= tests: mp_capable::the_extensibility_flag_or_no_algorithm_is_plain_tcp
+    //= RFC 8684 §3.1: "If a responder does not support (or does not want to support) any of the initiator's proposals, it MUST
+    //= respond without an MP_CAPABLE option, thus forcing a fallback to regular TCP"
     //= tests: mp_capable::the_extensibility_flag_or_no_algorithm_is_plain_tcp
     (!join && version && f.hmac_sha256 && !f.extensibility).then_some(found)
 }
@@ -186,6 +200,11 @@ impl Connection {
     //= RFC 8684 §3.1: "If the third packet (the ACK) does not contain the MP_CAPABLE option, then the session MUST fall
     //= back to operating as a regular, single-path TCP session"
     //= tests: fallback::options_lost_on_one_segment_of_the_handshake, fallback::options_lost_on_a_syn
+    //= RFC 8684 §3.7: "The handshake as described in Section 3.1 SHOULD fall back to regular TCP if either of the SYN messages does
+    //= not have the MPTCP options"
+    //= tests: fallback::options_lost_on_a_syn
+    //= RFC 8684 §6: "If this is dropped, MPTCP SHOULD fall back to regular TCP"
+    //= tests: middleboxes::options_stripped_on_a_syn_are_plain_tcp
     fn take_capable(&mut self, state: State, segment: &Segment) -> HandshakeStep {
         let found = capable(segment).copied();
         match (self.mode, state, self.role) {
@@ -194,6 +213,12 @@ impl Connection {
                     return HandshakeStep::GoOn;
                 }
                 self.mode = match found {
+                    //= RFC 8684 §3.1: "If a SYN contains an MP_CAPABLE option but the SYN/ACK does not, it is assumed that the
+                    //= sender of the SYN/ACK is not multipath capable; thus, the MPTCP session MUST operate as a regular,
+                    //= single-path TCP session"
+                    //= tests: mp_capable::a_server_that_does_not_speak_it_gets_plain_tcp
+                    //= RFC 8684 §3.1: "The initiator MAY choose to immediately fall back to TCP"
+                    //= tests: mp_capable::an_answer_of_another_version_or_without_the_algorithm_is_plain_tcp
                     Some(MpCapable { content: CapableContent::SynAck { sender }, flags }) => {
                         //= RFC 8684 §3.1: "if either host requires the use of checksums, checksums MUST be used"
                         //= tests: checksums::they_are_used_if_either_side_asks
@@ -213,6 +238,9 @@ impl Connection {
                 }
                 self.mode = match found {
                     Some(MpCapable { content: CapableContent::Ack { sender, receiver, .. }, flags })
+                        //= RFC 8684 §3.1: "the host MUST stop using MPTCP and no longer include MPTCP options in future TCP
+                        //= packets"
+                        //= tests: mp_capable::an_echoed_key_that_is_not_the_servers_is_plain_tcp_and_its_token_is_forgotten
                         if receiver == local =>
                     {
                         let keys = Keys::new(local, sender, flags.no_join_to_initial_address);
@@ -245,8 +273,16 @@ impl Connection {
     }
 
     /// The flags of our MP_CAPABLE: a SYN asks for checksums where we want them, what follows says whether they are in use.
+    //= RFC 8684 §3.1: "It MUST be set to 0 for current implementations"
+    //= tests: mp_capable::keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again
+    //= RFC 8684 §3.1: "An implementation that only supports this method MUST set bit "H" to 1 and bits "D" through "G" to 0"
+    //= tests: mp_capable::keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again, codec::mp_capable_flags
+    //= RFC 8684 §3.1: "A crypto algorithm MUST be specified"
+    //= tests: mp_capable::keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again
     pub(super) fn capable_flags(&self) -> CapableFlags {
         CapableFlags {
+            //= RFC 8684 §3.1: "checksums MUST be used in both directions, and the initiator will set A=1 in the ACK"
+            //= tests: checksums::they_are_used_if_either_side_asks
             checksum_required: self.checksum || self.config.checksum,
             no_join_to_initial_address: self.config.protect_initial_address,
             ..CapableFlags::default()
@@ -268,6 +304,9 @@ impl Connection {
                 let option = if server {
                     let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
                     // What this side asks for, not what the peer has asked of us.
+                    //= RFC 8684 §3.2: "the recipient SHOULD respond with a SYN/ACK also containing an MP_JOIN option containing a
+                    //= random number and a truncated (leftmost 64 bits) HMAC"
+                    //= tests: mp_join::four_segments_join_a_subflow
                     MpJoin::SynAck {
                         backup: subflow.meta.backup,
                         address_id: subflow.local_id,
@@ -292,10 +331,10 @@ impl Connection {
     #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) = (self.is_mptcp(), self.receiver.window.first(), self.config.nagle);
+        let more = if self.receiver.peer_numbers_are_long { LONG_DATA_ACK } else { 0 };
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let timestamps = if subflow.tcp.timestamps_ok() { 12 } else { 0 };
-        let options = timestamps + if mptcp { DSS_BYTES } else { 0 };
-        subflow.tcp.reserve_options(options);
+        subflow.tcp.reserve_options(if mptcp { DSS_BYTES } else { 0 });
+        subflow.tcp.reserve_more_options(more);
         subflow.tcp.probe_at_least_every(None);
         if let Join::AwaitFourthAck { .. } = subflow.join {
             subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
@@ -321,6 +360,20 @@ impl Connection {
             subflow.shown_health = PathHealth::Working;
             self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
             self.tell(now, |_| Event::SubflowUp(id));
+        }
+    }
+
+    /// Data came with a number of this length. A DATA_ACK is as long, as in the kernel: a peer whose numbers have 8 bytes may look
+    /// at all of them, and one whose numbers have 4 needs no more.
+    pub(super) fn note_length_of(&mut self, number: DataNumber) {
+        let long = matches!(number, DataNumber::Long(_));
+        if long == self.receiver.peer_numbers_are_long {
+            return;
+        }
+        self.receiver.peer_numbers_are_long = long;
+        let more = if long { LONG_DATA_ACK } else { 0 };
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established()) {
+            subflow.tcp.reserve_more_options(more);
         }
     }
 

@@ -31,10 +31,19 @@ impl Connection {
         own
     }
 
-    /// Takes a segment that belongs to subflow `id`.
-    pub(crate) fn handle_segment(&mut self, now: Instant, id: SubflowId, ecn: Ecn, segment: &Segment) {
+    /// Takes a segment that belongs to subflow `id`. `no_memory`: there is none for its data, which is left. Returns whether the peer
+    /// hears of that.
+    pub(crate) fn handle_segment(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        ecn: Ecn,
+        segment: &Segment,
+        no_memory: bool,
+    ) -> bool {
         if self.subflows.get_mut(id).is_none_or(|s| s.tcp.is_closed()) {
-            return self.refuse_segment(segment);
+            self.refuse_segment(segment);
+            return false;
         }
         let acceptable = self.receiver.acceptable(self.is_mptcp());
         let of_capable;
@@ -44,11 +53,21 @@ impl Connection {
                 of_capable = dss;
                 Some(&of_capable)
             }
-            HandshakeStep::Ignore => return,
+            HandshakeStep::Ignore => return false,
             HandshakeStep::Reset(reason) => {
                 self.refuse_subflow(now, id, reason);
-                return self.schedule(now);
+                self.schedule(now);
+                return false;
             }
+        };
+        let without_data;
+        let dss = match dss {
+            Some(dss) if no_memory => {
+                // The mapping comes again with the data.
+                without_data = Dss { mapping: None, data_fin: false, ..*dss };
+                Some(&without_data)
+            }
+            _ => dss,
         };
         let own = self.fill_paths(id);
         let paths = core::mem::take(&mut self.paths);
@@ -56,7 +75,8 @@ impl Connection {
         changes.clear();
         if let Some(subflow) = self.subflows.get_mut(id) {
             let peers = Peers { paths: &paths, own };
-            let input = Input { segment, ecn, dss, full: self.receiver.is_full() };
+            let (full, copies) = (self.receiver.is_full(), self.receiver.copies());
+            let input = Input { segment, ecn, dss, full, copies, no_memory };
             subflow.tcp.handle_segment(now, input, acceptable, peers, &mut changes);
         }
         self.paths = paths;
@@ -81,6 +101,7 @@ impl Connection {
         {
             subflow.tcp.ack_now();
         }
+        let tells = changes.no_memory && self.tell_that_there_is_no_room(now, id);
         if changes.established {
             self.subflow_established(now, id);
         }
@@ -90,7 +111,10 @@ impl Connection {
         }
         if changes.verdict.is_acceptable() {
             if let Some(subflow) = self.subflows.get_mut(id) {
-                subflow.heard(now);
+                if changes.verdict == Verdict::Current {
+                    // Anybody who has seen old segments can repeat them.
+                    subflow.heard(now);
+                }
                 if changes.una_advanced() {
                     // Not where an older acknowledgement comes late.
                     subflow.answered_plainly = dss.is_none() && subflow.tcp.acknowledges_data(segment);
@@ -122,6 +146,27 @@ impl Connection {
         self.schedule(now);
         self.host.end_acknowledgement();
         self.record_health(now);
+        tells
+    }
+
+    /// The data of an acceptable segment found no memory: the peer hears of it at once, and probes from then on until there is room. Data
+    /// may be forged, so the answers count as challenges. Returns whether there is one.
+    #[cold]
+    fn tell_that_there_is_no_room(&mut self, now: Instant, id: SubflowId) -> bool {
+        let tells = self.challenges.allows(now);
+        if tells && let Some(subflow) = self.subflows.get_mut(id) {
+            self.receiver.close();
+            subflow.tcp.ack_now();
+        }
+        tells
+    }
+
+    /// There is memory again: a peer that has heard that there is no room is told at once.
+    #[cold]
+    pub(crate) fn tell_of_room(&mut self) {
+        if self.receiver.reopen() {
+            self.subflows.established_mut().for_each(|s| s.tcp.ack_now());
+        }
     }
 
     /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
@@ -144,6 +189,12 @@ impl Connection {
         }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
         //= per [RFC5961], before acting upon it"
+        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
+        //= RFC 8684 §3: "standard TCP validity checks (such as ensuring that the sequence number and acknowledgment number are
+        //= within the window) MUST be undertaken before processing any MPTCP signals"
+        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
+        //= RFC 8684 §3.4.2: "Typical TCP validity tests on the subflow (e.g., ensuring that sequence and ACK numbers are correct)
+        //= MUST also be undertaken"
         //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
         if current && !segment.options.mptcp.is_empty() {
             for option in &segment.options.mptcp {
@@ -170,7 +221,13 @@ impl Connection {
         //= RFC 8684 §3.3: "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake,
         //= the receiver MUST close the subflow with a RST, as it is not behaving as negotiated"
         //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
+        //= RFC 8684 §3.3: "If a checksum is not present when its use has been negotiated, the receiver MUST close the subflow with
+        //= a RST, as it is considered broken"
+        //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
         if mapping.checksum.is_some() != self.checksum {
+            //= RFC 8684 §3.3: "this RST SHOULD be accompanied by an MP_TCPRST option (Section 3.6) with the reason code for an
+            //= "MPTCP- specific error""
+            //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
             return Err(MappingError::Reset(ResetReason::MptcpError));
         }
         if dss.data_fin && (mapping.len == 1 || !self.checksum) {
@@ -241,6 +298,9 @@ impl Connection {
         let Some(keys) = self.mode.keys() else {
             return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         };
+        if let Some(mapping) = &arrival.mapping {
+            self.note_length_of(mapping.dsn);
+        }
         let Some(subflow) = self.subflows.get(id) else { return Ok(0) };
         match self.receiver.place(&keys, self.checksum, &subflow.mappings, arrival) {
             Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
@@ -323,6 +383,9 @@ impl Connection {
     }
 
     /// Resets a subflow for a violation and tells the peer why.
+    //= RFC 8684 §3.6: "In order to let the receiving host know why a subflow is being closed or rejected, the TCP RST packet MAY
+    //= include the MP_TCPRST option"
+    //= tests: mp_join::a_wrong_hmac_is_refused, checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
     #[cold]
     pub(super) fn refuse_subflow(&mut self, now: Instant, id: SubflowId, reason: ResetReason) {
         self.reset_subflow(now, id, &[MptcpOption::Reset { transient: false, reason }]);
@@ -341,6 +404,11 @@ impl Connection {
     }
 
     /// The peer has reset a subflow, and may have said that it will not have another one there.
+    //= RFC 8684 §3.6: "The host MAY use this information to decide, for example, whether it tries to re-establish the subflow
+    //= immediately, later, or never"
+    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
+    //= RFC 8684 §3.6: "the recipient of this segment MAY try to re-establish a subflow for this connection over the failed path"
+    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
     #[cold]
     fn note_reset(&mut self, id: SubflowId, reset: &Segment) {
         let for_good = |o: &MptcpOption| matches!(o, MptcpOption::Reset { transient: false, .. });

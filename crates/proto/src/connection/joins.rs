@@ -117,6 +117,9 @@ impl Connection {
         let protected = self.config.protect_initial_address && syn.dst == self.addresses.initial_local();
         let taken = self.subflows.iter().filter(|s| !s.has_ended() && !s.is_unproved()).count();
         let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
+        //= RFC 8684 §3.2: "If the token received at Host B is unknown or local policy prohibits the acceptance of the new subflow,
+        //= the recipient MUST respond with a TCP RST for the subflow"
+        //= tests: mp_join::an_unknown_token_is_refused, mp_join::a_join_over_the_limit_is_refused, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
         if protected || !self.addresses.takes_joins(&syn.dst) {
             return Err(refused(ResetReason::Prohibited, false));
         }
@@ -241,6 +244,8 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return HandshakeStep::GoOn;
         }
+        //= RFC 8684 §3.2: "then the subflow is unusable and Host A MUST close it with a RST"
+        //= tests: mp_join::an_answer_without_mp_join_is_refused
         let (Some(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
             (self.mode.keys(), join(segment).copied())
         else {
@@ -249,6 +254,9 @@ impl Connection {
         //= RFC 8684 §3.2: "If the SYN/ACK as received at Host A does not have an MP_JOIN option, Host A MUST
         //= close the subflow with a TCP RST"
         //= tests: mp_join::an_answer_without_mp_join_is_refused
+        //= RFC 8684 §3.2: "If the token is accepted at Host B but the HMAC returned to Host A does not match the one expected, Host
+        //= A MUST close the subflow with a TCP RST"
+        //= tests: mp_join::a_wrong_hmac_is_refused
         let expected = crypto::join_hmac(keys.remote, keys.local, nonce, local_nonce);
         if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
             return REFUSED;
@@ -287,6 +295,8 @@ impl Connection {
         subflow.join = Join::Done { carried: false };
         // The fourth ACK: the client may send data from it on.
         subflow.tcp.ack_now();
+        //= RFC 8684 §3.2: "receipt of this packet MUST trigger a regular TCP ACK in response"
+        //= tests: mp_join::four_segments_join_a_subflow
         (self.fallback.peer_may_use_joins, self.fallback.ever_joined) = (true, true);
         HandshakeStep::GoOn
     }

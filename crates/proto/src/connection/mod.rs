@@ -9,6 +9,7 @@
 //! * `schedule`: asking the scheduler; `repair`: paths that do not answer; `output`: the next segment, or several that leave as one;
 //! * `path_mtu`: how large a packet a path takes;
 //! * `fallback`: back to plain TCP; `close`: the end;
+//! * `rest`: nothing happens for a while;
 //! * `settings`: what a living connection can change, its scheduler too;
 //! * `observation` and `snapshot`: for people and programs that want to know.
 
@@ -27,6 +28,7 @@ mod output;
 mod path_mtu;
 mod penalisation;
 mod repair;
+mod rest;
 mod schedule;
 mod settings;
 mod snapshot;
@@ -58,7 +60,7 @@ use crate::receiver::Receiver;
 use crate::scheduler::Event;
 use crate::sender::Sender;
 use crate::seq::SubflowId;
-use crate::tcp::{Changes, TimeWait};
+use crate::tcp::{Changes, TimeWait, Waiting};
 use close::{DataFin, Lifecycle, Phase};
 use core::net::SocketAddr;
 use fallback::Fallback;
@@ -222,17 +224,17 @@ impl Connection {
     /// more than the connection may have, only what fills a hole is taken from now on.
     #[inline]
     pub(crate) fn count_waiting(&mut self) -> u64 {
-        let of_subflows = self.subflows.iter().map(|s| s.tcp.waiting_memory() + s.mappings.memory());
-        let waiting = self.receiver.memory() + of_subflows.sum::<u64>();
+        let of_subflows = self.subflows.iter().flat_map(|s| [s.tcp.waiting_memory(), s.mappings.memory()]);
+        let waiting: Waiting = of_subflows.chain([self.receiver.memory()]).sum();
         self.receiver.limit_memory(waiting);
-        waiting
+        waiting.total()
     }
 
     /// Where nothing waits for the reader, only what fills a hole is taken of the next segment. Returns whether that is so.
     pub(crate) fn takes_only_what_is_missing(&mut self) -> bool {
         let hole = self.receiver.ready_bytes() == 0;
         if hole {
-            self.receiver.limit_memory(u64::MAX);
+            self.receiver.take_only_what_is_missing();
         }
         hole
     }

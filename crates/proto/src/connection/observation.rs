@@ -275,6 +275,12 @@ impl News {
         }
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(super) fn shrink(&mut self) {
+        self.events.shrink_to_fit();
+        self.observations.shrink_to_fit();
+    }
+
     #[cold]
     fn keep(&mut self, at: Instant, kind: Kinds, what: Happening) {
         debug_assert_eq!(what.kind(), kind, "it is recorded as what it is");

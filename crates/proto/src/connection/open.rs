@@ -103,6 +103,8 @@ impl Connection {
         syn: &Segment,
         local: &[LocalAddress],
     ) -> Result<Self, ParameterError> {
+        //= RFC 8684 §3.1: "If a SYN does not contain an MP_CAPABLE option, the SYN/ACK MUST NOT contain one in response"
+        //= tests: mp_capable::a_client_that_does_not_speak_it_gets_plain_tcp
         let mptcp = config.mptcp && capable(syn).is_some_and(|c| c.content == CapableContent::Syn);
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, syn.dst, syn.src, config.accepted_addresses);

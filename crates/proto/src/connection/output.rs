@@ -5,7 +5,6 @@
 //! leaves as one is a run of new data of one subflow, in which nothing but place, PSH and FIN tells the segments apart. So their
 //! mappings are one mapping.
 
-use super::handshake::data_ack_number;
 use super::{Connection, DataFin, Happening, Kinds, Role};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
@@ -134,11 +133,25 @@ impl Connection {
         if first && !ends_now && self.add_capable(subflow, out, segment) {
             return;
         }
-        let data_ack = Some(data_ack_number(keys.wire_data_ack(self.receiver.acknowledged_position()), carries_data));
+        let acknowledged = keys.wire_data_ack(self.receiver.acknowledged_position());
+        //= RFC 8684 §3.3.2: "If data is received with a 64-bit DSN, it MUST be acknowledged with a 64-bit Data ACK"
+        //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
+        //= RFC 8684 §3.3.1: "an implementation MAY include just the lower 32 bits of the data sequence number in the Data Sequence
+        //= Mapping and/or Data ACK as an optimization"
+        //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
+        // What was cut before the peer's numbers were long has no room for a long one.
+        let long = self.receiver.peer_numbers_are_long && segment.payload.len() <= subflow.tcp.mss();
+        let data_ack = Some(if long { DataNumber::Long(acknowledged) } else { DataNumber::Short(acknowledged as u32) });
+        //= RFC 8684 §3.7: "A sender MUST include a DSS option with Data Sequence Mapping in every segment until one of the sent
+        //= segments has been acknowledged with a DSS option containing a Data ACK"
+        //= tests: dss::each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number
         let mapped = mapped(subflow, out, &segment.payload).filter(|_| carries_data);
         let mapping = mapped.map(|Mapped { ssn, start, len, payload }| {
             let (ssn, dsn) = (ssn as u32, keys.wire_dsn(start));
             let checksum = self.checksum_of(payload, dsn, ssn);
+            //= RFC 8684 §3.3.1: "An implementation MUST send the full 64-bit data sequence number if it is transmitting at a
+            //= sufficiently high rate that the 32-bit value could wrap within the Maximum Segment Lifetime (MSL)"
+            //= tests: dss::each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number
             Mapping { dsn: DataNumber::Long(dsn), ssn, len: len as u16, checksum }
         });
         let mut dss = Dss { data_ack, mapping, data_fin: false };
@@ -177,6 +190,9 @@ impl Connection {
             Some(Mapped { len, payload, .. }) => {
                 (Some(len as u16), self.checksum_of(payload, keys.wire_dsn(DataSeq(0)), 1))
             }
+            //= RFC 8684 §3.1: "If A does not immediately have data to send, it MUST include the MP_CAPABLE on the first ACK, but
+            //= without the additional data parameters"
+            //= tests: mp_capable::keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again
             None => (None, None),
         };
         let content = CapableContent::Ack { sender: keys.local, receiver: keys.remote, data_len, checksum };
@@ -208,6 +224,8 @@ struct Mapped<'a> {
 }
 
 /// A segment that was sent declares again what it declared then, also if it has been cut since, or left with others as one.
+//= RFC 8684 §3.3.1: "A sender MUST NOT change this mapping after it has been declared"
+//= tests: dss::a_mapping_never_changes, super_segments::each_byte_of_a_subflow_has_one_mapping_however_often_it_is_sent
 fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Option<Mapped<'a>> {
     let Outgoing::Data { ssn, data, again, .. } = out else { return None };
     let declared = if *again { subflow.tcp.queue().declared_at(*ssn) } else { None };

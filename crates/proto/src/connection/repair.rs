@@ -25,10 +25,7 @@ impl Connection {
             now.since(self.sender.moved_at) >= self.sender.timeout_of_holders(&self.subflows, self.config.tcp.min_rto);
         let found = stands && (self.repair_vanished(now) || self.pass_by_holders(now));
         if found {
-            // What goes out again is no sign of life.
-            let (progress_at, stream_moved_at) = (self.life.progress_at, self.life.stream_moved_at);
             self.schedule(now);
-            (self.life.progress_at, self.life.stream_moved_at) = (progress_at, stream_moved_at);
             self.record_health(now);
         } else {
             self.arm_data_timer(now);

@@ -79,7 +79,7 @@ impl Connection {
             self.set_backlog(false);
             return self.after_assigning(now);
         }
-        let idle = self.sender.map.assigned_bytes() == 0;
+        let (idle, unassigned) = (!self.sender.map.is_waiting(), self.sender.map.assigned_bytes() == 0);
         if self.may_assign() || self.blocked_now() != self.sender.blocked {
             let mut views = core::mem::take(&mut self.scheduling.views);
             self.fill_views(&mut views);
@@ -104,9 +104,12 @@ impl Connection {
             }
             self.count_window_limited(now);
         }
-        if idle && self.sender.map.assigned_bytes() > 0 {
-            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+        if unassigned && self.sender.map.assigned_bytes() > 0 {
             self.sender.moved_at = now;
+            // What was taken back from a subflow and goes out again is no sign of life.
+            if idle {
+                (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+            }
         }
         self.arm_data_timer(now);
         self.set_backlog(self.sender.map.unassigned_bytes() > 0);
@@ -296,7 +299,8 @@ impl Connection {
             self.counters.window_limited += now.since(*since);
             *since = now;
         }
-        if self.sender.arm_window_probe(now, &self.subflows, self.scheduling.wake.is_some()) {
+        let begins = self.sender.arm_window_probe(now, &self.subflows, self.scheduling.wake.is_some());
+        if begins && !self.sender.map.is_waiting() {
             self.life.progress_at = now;
         }
     }

@@ -79,6 +79,8 @@ impl Connection {
     ///
     /// # Errors
     /// For zero.
+    //= RFC 9293 §3.8.3 (MUST-21): "An application MUST be able to set the value for R2 for a particular connection"
+    //= tests: settings::another_close_timeout_counts_from_the_last_sign_of_life
     pub fn set_close_timeout(&mut self, timeout: Duration) -> Result<(), SettingError> {
         if timeout.is_zero() {
             return Err(SettingError::Zero);

@@ -43,7 +43,7 @@ impl Connection {
     /// A subflow has shown that it is alive, which usually means that the connection is. But if the stream stands still meanwhile,
     /// that does not count for ever: a middlebox may let everything through except what gives it a meaning.
     pub(super) fn note_living_subflow(&mut self, now: Instant) {
-        let waits = self.sender.map.assigned_bytes() > 0;
+        let waits = self.sender.map.is_waiting();
         if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
             self.life.progress_at = now;
         }
@@ -54,13 +54,26 @@ impl Connection {
     fn death_deadline(&self) -> Option<Instant> {
         let waiting = self.life.is_connected()
             && self.life.error().is_none()
-            && (self.sender.map.assigned_bytes() > 0
+            && (self.sender.map.is_waiting()
                 || matches!(self.life.data_fin, DataFin::Sent { .. })
                 || self.sender.peer.probe.is_some()
+                || self.finds_only_dark_paths()
+                || self.nothing_is_answered()
                 || self.is_orphaned()
                 || (self.life.left && self.life.phase == super::close::Phase::Connected)
                 || self.is_closing());
         waiting.then(|| self.life.progress_at + self.config.close_timeout)
+    }
+
+    /// No subflow carries any of the data that there is, and none answers: a scheduler that waits does not wait for itself.
+    fn finds_only_dark_paths(&self) -> bool {
+        self.sender.peer.stuck && self.subflows.usable().all(|s| s.health.is_stale())
+    }
+
+    /// Each subflow repeats something, though another may have delivered it: a peer that is gone answers none of them (RFC 9293 §3.8.3, R2).
+    fn nothing_is_answered(&self) -> bool {
+        let mut usable = self.subflows.usable().peekable();
+        usable.peek().is_some() && usable.all(|s| s.tcp.queue().packets_out() > 0)
     }
 
     /// Runs every timer that is due.
@@ -92,6 +105,8 @@ impl Connection {
         self.end_waiting_for_mappings(now);
         self.run_probes(now);
         for subflow in self.subflows.iter_mut() {
+            //= RFC 8684 §3.2: "the packet MUST be retransmitted if this ACK is not received"
+            //= tests: mp_join::any_one_segment_of_the_join_may_be_lost
             if subflow.third_ack_again.is_some_and(|t| t <= now) {
                 subflow.tcp.ack_now();
                 let again = now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL);
@@ -110,9 +125,10 @@ impl Connection {
             if self.sender.peer.end > self.sender.map.first_unacked() {
                 // RFC 9293 §3.8.6.2.1: the override timeout.
                 self.sender.peer.overridden = true;
-                self.sender.peer.probe = None;
+                self.sender.override_again(now, &self.subflows);
             } else {
-                self.sender.probe_window(now, &mut self.subflows, times);
+                let close_timeout = self.config.close_timeout;
+                self.sender.probe_window(now, &mut self.subflows, times, close_timeout);
             }
         }
         if let DataFin::Sent { again, .. } = self.life.data_fin

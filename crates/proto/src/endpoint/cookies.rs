@@ -125,6 +125,9 @@ impl Endpoint {
         let clock = timestamp(now).wrapping_add(new.origin.timestamp);
         let behind = clock.wrapping_sub(option_bits(syn)) & OPTIONS_MASK;
         new.origin = Origin { sequence, timestamp: new.origin.timestamp.wrapping_sub(behind) };
+        //= RFC 8684 §3.1: "if uniqueness is not met and there is no way to generate an alternative verifiable key, then the
+        //= connection MUST fall back to using regular TCP by not sending an MP_CAPABLE in the SYN/ACK"
+        //= tests: syn_cookies::a_key_whose_token_is_in_use_is_plain_tcp
         if self.by_token.contains_key(&crypto::token(key)) {
             Arc::make_mut(&mut config).mptcp = false;
         }

@@ -160,6 +160,12 @@ impl Backlog {
     }
 }
 
+/// Not the address of one host.
+pub(super) fn is_nobodys(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
 /// Whether a segment for no connection may be answered: not one from or to an address that is nobody's alone, from this host to itself on
 /// the same port (LAND), from a loopback address to another, or one that begins and ends at once.
 //= RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to a broadcast or multicast
@@ -169,11 +175,15 @@ impl Backlog {
 //= tests: strangers::what_nobody_can_have_sent_is_not_answered
 fn is_believable(segment: &Segment) -> bool {
     let (from, to) = (segment.src.ip().to_canonical(), segment.dst.ip().to_canonical());
-    let nobody = |ip: IpAddr| ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
     let contradicts =
         segment.flags.contains(Flags::SYN | Flags::FIN) || segment.flags.contains(Flags::SYN | Flags::RST);
     let strays = from.is_loopback() && !to.is_loopback();
-    !nobody(from) && !nobody(to) && !strays && segment.src != segment.dst && segment.src.port() != 0 && !contradicts
+    !is_nobodys(from)
+        && !is_nobodys(to)
+        && !strays
+        && segment.src != segment.dst
+        && segment.src.port() != 0
+        && !contradicts
 }
 
 impl Endpoint {
@@ -242,6 +252,17 @@ impl Endpoint {
         } else if !self.open_by_cookie(now, ecn, segment) {
             self.refuse_segment(segment, None);
         }
+    }
+
+    /// Whether somebody listens for this SYN, or it joins a connection that there is. Without that it would be refused, and what it comes
+    /// to in its addresses' place ends for nothing.
+    #[cold]
+    pub(super) fn has_use_for(&self, syn: &Segment) -> bool {
+        let joins = match join(syn) {
+            Some(MpJoin::Syn { token, .. }) => self.by_token.contains_key(token),
+            _ => false,
+        };
+        joins || self.listeners.at(syn.dst).is_some()
     }
 
     fn handle_syn(&mut self, now: Instant, syn: &Segment) {

@@ -55,7 +55,7 @@ impl Endpoint {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         match connection.take_late_join(now, segment) {
             Some(id) => {
-                connection.handle_segment(now, id, ecn, segment);
+                connection.handle_segment(now, id, ecn, segment, false);
                 self.register(index, addresses, id);
                 self.use_learned_path_mtu(now, index, (addresses.0.ip(), addresses.1.ip()));
                 self.after_input(now, index);

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use crate::connection::Connection;
 use pathweave_wire::Segment;
+use std::collections::BTreeSet;
 
 /// What an endpoint takes on at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +15,8 @@ pub struct EndpointLimits {
     /// same number. Handshakes that were begun before still complete.
     pub unclaimed: usize,
     /// Data that waits for a reader or for what is missing before it, of all connections, bytes of memory. Beyond it, a connection
-    /// that has more than its share of it loses the data that comes, as if the network had lost it, until it is read. Linux bounds
-    /// all TCP memory likewise (`tcp_mem`).
+    /// that has more than its share of it takes no data until there is room again, and its peer is told of a window of zero. Linux
+    /// bounds all TCP memory likewise (`tcp_mem`).
     pub waiting_bytes: u64,
 }
 
@@ -33,6 +34,8 @@ pub(super) struct Budget {
     waiting_bytes: u64,
     /// Segments whose data was dropped for want of memory.
     dropped: u64,
+    /// Connections whose peers have been told that there is no room.
+    closed: BTreeSet<u32>,
 }
 
 impl Budget {
@@ -40,6 +43,11 @@ impl Budget {
     #[inline]
     pub(super) fn count(&mut self, before: u64, now: u64) {
         self.waiting_bytes = self.waiting_bytes - before + now;
+    }
+
+    /// Connections whose peers have been told that there is no room.
+    pub(super) fn closed(&self) -> usize {
+        self.closed.len()
     }
 
     #[inline]
@@ -77,20 +85,60 @@ impl Endpoint {
     /// Whether the data of a segment finds no memory: all connections take too much together, and this one more than its share.
     #[inline]
     pub(super) fn has_no_memory_for(&mut self, index: u32, segment: &Segment) -> bool {
-        self.budget.is_exceeded() && !segment.payload.is_empty() && self.is_beyond_its_share(index)
+        self.budget.is_exceeded() && !segment.payload.is_empty() && self.drops_data(index)
     }
 
     #[cold]
-    fn is_beyond_its_share(&mut self, index: u32) -> bool {
-        let connections = (self.slots.len() - self.free.len()).max(1) as u64;
-        let slot = &mut self.slots[index as usize];
-        if slot.waiting_bytes <= self.budget.limits.waiting_bytes / connections {
+    fn drops_data(&mut self, index: u32) -> bool {
+        if !self.is_beyond_its_share(index) {
             return false;
         }
         // Where nothing can be read, what fills the hole makes room: only the rest is dropped.
-        let hole = slot.connection.as_deref_mut().is_some_and(Connection::takes_only_what_is_missing);
+        let connection = self.slots[index as usize].connection.as_deref_mut();
+        let hole = connection.is_some_and(Connection::takes_only_what_is_missing);
         self.budget.dropped += u64::from(!hole);
         !hole
+    }
+
+    fn is_beyond_its_share(&self, index: u32) -> bool {
+        let connections = (self.slots.len() - self.free.len()).max(1) as u64;
+        self.slots[index as usize].waiting_bytes > self.budget.limits.waiting_bytes / connections
+    }
+
+    /// A peer has been told that there is no room: it is told when there is.
+    #[cold]
+    pub(super) fn note_closed(&mut self, index: u32) {
+        self.budget.closed.insert(index);
+    }
+
+    pub(super) fn forget_closed(&mut self, index: u32) {
+        self.budget.closed.remove(&index);
+    }
+
+    /// A connection may take less memory than before: peers that have been told that there is no room are told if there is now. Those of
+    /// other connections only once all take less than the limit together.
+    #[inline]
+    pub(super) fn look_for_room(&mut self, index: u32) {
+        if !self.budget.closed.is_empty() {
+            self.tell_of_room(index);
+        }
+    }
+
+    #[cold]
+    fn tell_of_room(&mut self, index: u32) {
+        let told = if !self.budget.is_exceeded() {
+            core::mem::take(&mut self.budget.closed)
+        } else if !self.is_beyond_its_share(index) && self.budget.closed.remove(&index) {
+            BTreeSet::from([index])
+        } else {
+            return;
+        };
+        for index in told {
+            if let Some(connection) = self.slots[index as usize].connection.as_deref_mut() {
+                connection.tell_of_room();
+                self.touch(index);
+            }
+        }
     }
 
     /// Counts again what a connection's waiting data takes.

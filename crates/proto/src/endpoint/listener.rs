@@ -75,6 +75,13 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
+    //= RFC 9293 §3.9.1.1 (MUST-41): "Every passive OPEN call either creates a new connection record in LISTEN state, or it returns
+    //= an error; it MUST NOT affect any previously created connection record"
+    //= tests: incoming::a_port_of_a_connection_can_be_listened_at
+    //= RFC 9293 §3.9.1.1 (MUST-42): "A TCP implementation that supports multiple concurrent connections MUST provide an OPEN call
+    //= that will functionally allow an application to LISTEN on a port while a connection block with the same local port is in
+    //= SYN-SENT or SYN-RECEIVED state"
+    //= tests: incoming::a_port_of_a_connection_can_be_listened_at
     fn insert(&mut self, at: SocketAddr, policy: Policy) -> Result<ListenerHandle, ListenError> {
         // Without the scope and the flow of an IPv6 address.
         let at = SocketAddr::new(at.ip(), at.port());

@@ -2,12 +2,14 @@
 
 mod cookies;
 mod demux;
+mod errors;
 mod incoming;
 mod joins;
 mod limits;
 mod listener;
 mod observing;
 mod path_mtu;
+mod rest;
 mod secrets;
 mod slots;
 mod time_wait;
@@ -17,13 +19,13 @@ use crate::config::ConnectionConfig;
 use crate::connection::{
     Amount, Connection, ConnectionEvent, PathMeta, ReadError, Transmit, UnknownConnection, WriteError,
 };
-use crate::parameter::ParameterError;
 use crate::paths::table::LATE_JOIN;
 use bytes::Bytes;
 use cookies::Cookies;
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
+pub use errors::ConnectError;
 use incoming::Backlog;
 pub use incoming::{AcceptError, Incoming};
 use limits::Budget;
@@ -36,6 +38,7 @@ use path_mtu::PathMtus;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
+use rest::Looks;
 pub use secrets::Secrets;
 use slots::{Origin, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -56,38 +59,6 @@ pub struct LocalAddress {
     pub address: IpAddr,
     /// What is configured about the path that starts here.
     pub meta: PathMeta,
-}
-
-/// Why no connection could be opened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ConnectError {
-    /// There is a connection between these addresses.
-    AddressInUse,
-    /// Every dynamic port has a connection to this peer already.
-    NoFreePort,
-    /// There are as many connections as [`EndpointLimits::connections`] allows.
-    TooManyConnections,
-    /// The scheduler or controller rejects its parameters.
-    Parameter(ParameterError),
-}
-
-impl core::fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            ConnectError::AddressInUse => f.write_str("there is a connection between these addresses"),
-            ConnectError::NoFreePort => f.write_str("no port is free"),
-            ConnectError::TooManyConnections => f.write_str("there are too many connections"),
-            ConnectError::Parameter(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ConnectError {}
-
-impl From<ParameterError> for ConnectError {
-    fn from(error: ParameterError) -> Self {
-        ConnectError::Parameter(error)
-    }
 }
 
 /// Address identifiers are places in the list.
@@ -130,6 +101,7 @@ pub struct Endpoint {
     accepted: VecDeque<Accepted>,
     budget: Budget,
     time_waits: TimeWaits,
+    looks: Looks,
     /// Answers that belong to no connection.
     control: VecDeque<Segment>,
 }
@@ -159,6 +131,7 @@ impl Endpoint {
             accepted: VecDeque::new(),
             budget: Budget::default(),
             time_waits: TimeWaits::default(),
+            looks: Looks::default(),
             control: VecDeque::new(),
         }
     }
@@ -179,7 +152,7 @@ impl Endpoint {
     /// Opens a connection from `local` (port 0: a free one) to `remote`. `addresses` are this host's that it may use.
     ///
     /// # Errors
-    /// When there is a connection between these addresses, when no port is free, when there are too many connections, and when the
+    /// When `remote` is not the address of one host, when there is a connection between these addresses, when no port is free, when there are too many connections, and when the
     /// scheduler or controller does not take its parameters.
     pub fn connect(
         &mut self,
@@ -189,6 +162,12 @@ impl Endpoint {
         mut config: ConnectionConfig,
         addresses: &[LocalAddress],
     ) -> Result<ConnectionHandle, ConnectError> {
+        //= RFC 9293 §3.9.1.1 (MUST-46): "A TCP implementation MUST reject as an error a local OPEN call for an invalid remote IP address
+        //= (e.g., a broadcast or multicast address)"
+        //= tests: api::nobody_connects_to_an_address_that_is_not_one_hosts
+        if incoming::is_nobodys(remote.ip()) || remote.port() == 0 {
+            return Err(ConnectError::InvalidRemote);
+        }
         if self.is_full() {
             return Err(ConnectError::TooManyConnections);
         }
@@ -196,6 +175,9 @@ impl Endpoint {
             0 => self.free_port(local.ip(), remote).ok_or(ConnectError::NoFreePort)?,
             port => port,
         };
+        //= RFC 9293 §3.9.1.1 (MUST-43): "The optional "local IP address" parameter MUST be supported to allow the specification of
+        //= the local IP address"
+        //= tests: api::addresses_are_those_of_the_first_subflow
         let local = SocketAddr::new(local.ip(), port);
         if self.is_in_use(&(local, remote)) {
             return Err(ConnectError::AddressInUse);
@@ -227,6 +209,7 @@ impl Endpoint {
     ) -> Result<R, UnknownConnection> {
         let connection = self.connection_mut(handle).ok_or(UnknownConnection)?;
         let result = command(connection);
+        self.slots[handle.index as usize].rest.note_use();
         self.touch(handle.index);
         Ok(result)
     }
@@ -329,8 +312,11 @@ impl Endpoint {
         // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
         let touched = connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some();
         self.count_waiting(handle.index);
-        if touched {
-            self.touch(handle.index);
+        self.look_for_room(handle.index);
+        self.slots[handle.index as usize].rest.note_use();
+        match touched {
+            true => self.touch(handle.index),
+            false => self.list_used(now, handle.index),
         }
         Ok(out)
     }
@@ -346,27 +332,39 @@ impl Endpoint {
     /// Joined segments are what they were one by one, with one mapping or several, but for acknowledgements: as in a kernel with
     /// receive offload there is one decision for all, which is an immediate acknowledgement where there are more bytes than one full segment's, and
     /// the length of a full segment is that of a part.
+    //= RFC 9293 §3.10.7.4 (MUST-58): "In general, the processing of received segments MUST be implemented to aggregate ACK segments
+    //= whenever possible"
+    //= tests: super_segments::what_arrives_as_one_is_taken_as_several_are, delayed_ack::every_second_full_segment_is_acknowledged
     pub fn handle_segment(&mut self, now: Instant, ecn: Ecn, segment: &Segment) {
         let found = self.by_addresses.get(&segment.dst, &segment.src);
-        if found.is_some_and(|(index, _)| self.has_no_memory_for(index, segment)) {
+        let no_memory = found.is_some_and(|(index, _)| self.has_no_memory_for(index, segment));
+        if found.is_some_and(|(index, _)| self.slots[index as usize].half_open)
+            && self.repeats_earlier_end(now, segment)
+        {
             return;
         }
+        let may_open = segment.flags.contains(Flags::SYN) && self.has_use_for(segment);
         if let Some((index, subflow)) = found
-            && let Some(connection) = self.slots[index as usize].connection.as_deref_mut()
+            && let slot = &mut self.slots[index as usize]
+            && let Some(connection) = slot.connection.as_deref_mut()
         {
+            slot.rest.note_use();
             if subflow == LATE_JOIN {
                 return self.handle_late_join(now, index, ecn, segment);
             }
-            if segment.flags.contains(Flags::SYN) && connection.gives_way(now, subflow, segment) {
+            if may_open && time_wait::gives_way(&mut self.time_waits, now, connection, subflow, segment) {
                 self.by_addresses.remove((segment.dst, segment.src));
                 self.after_input(now, index);
                 return self.handle_stranger(now, ecn, segment);
             }
             if connection.table().is_between(subflow, &segment.dst, &segment.src) {
-                connection.handle_segment(now, subflow, ecn, segment);
+                if connection.handle_segment(now, subflow, ecn, segment, no_memory) {
+                    self.note_closed(index);
+                }
                 if !segment.payload.is_empty() {
                     self.count_waiting(index);
                 }
+                self.look_for_room(index);
                 return self.after_input(now, index);
             }
             // The subflow's name has been given to another.
@@ -406,13 +404,13 @@ impl Endpoint {
                 return Some(ecn);
             }
             self.ready.pop_front();
-            self.after_output(index);
+            self.after_output(now, index);
         }
         None
     }
 
     /// A connection has nothing more to send.
-    fn after_output(&mut self, index: u32) {
+    fn after_output(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.queued = false;
         let Some(connection) = slot.connection.as_deref_mut() else { return };
@@ -431,6 +429,7 @@ impl Endpoint {
             self.collect(index);
         }
         self.update_check(index);
+        self.list_used(now, index);
         self.release_if_over(index);
     }
 
@@ -450,6 +449,7 @@ impl Endpoint {
         if slot.half_open && connection.is_connected() {
             slot.half_open = false;
             self.half_open_now -= 1;
+            self.time_waits.remove((connection.local_address(), connection.remote_address()));
         }
         if let Origin::Handshake(listener) = slot.origin
             && connection.is_connected()

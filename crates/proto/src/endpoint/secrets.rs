@@ -54,13 +54,15 @@ impl Secrets {
     /// connection to the next, so that a new one's are not older than those of the one before.
     //= RFC 6528 §3: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)"
     //= tests: secrets::numbers_between_the_same_ports_only_grow, secrets::numbers_between_other_ports_tell_nothing
-    //= RFC 7323 §7.1: "adding a random offset to the timestamp clock"
+    //= RFC 7323 §5.4: "A random offset may be added to the timestamp clock on a per-connection basis"
     //= tests: secrets::numbers_between_other_ports_tell_nothing
     //= RFC 9293 §3.4.1 (MUST-8): "A TCP implementation MUST use the above type of "clock" for clock-driven selection of initial
     //= sequence numbers"
     //= tests: secrets::numbers_between_the_same_ports_only_grow
     //= RFC 9293 §3.4.1 (MUST-9, SHLD-1): "F() MUST NOT be computable from the outside"
     //= tests: secrets::numbers_between_other_ports_tell_nothing
+    //= RFC 8684 §3: "initial subflow sequence numbers SHOULD be generated according to the recommendations in [RFC6528]"
+    //= tests: secrets::numbers_between_the_same_ports_only_grow, secrets::numbers_between_other_ports_tell_nothing
     fn origin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Origin {
         let drawn = self.random.next_u32();
         let Some(secret) = self.numbers else { return Origin { sequence: drawn, timestamp: 0 } };
@@ -112,6 +114,9 @@ impl Endpoint {
 /// A key whose token nobody uses, after a bounded number of draws (RFC 8684 §3.1).
 //= RFC 8684 §3.1: "an implementation SHOULD check its list of connection tokens to ensure that there is no collision
 //= before sending its key, and if there is, then it should generate a new key"
+//= tests: secrets::a_token_in_use_costs_another_draw_and_no_key_after_sixteen
+//= RFC 8684 §3.1: "The key MUST be hard to guess, and it MUST be unique for the sending host across all its current MPTCP
+//= connections"
 //= tests: secrets::a_token_in_use_costs_another_draw_and_no_key_after_sixteen
 fn unused_key(mut draw: impl FnMut() -> Key, taken: impl Fn(Token) -> bool) -> Option<Key> {
     (0..TOKEN_TRIES).map(|_| draw()).find(|key| !taken(crypto::token(*key)))

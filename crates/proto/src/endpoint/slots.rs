@@ -1,5 +1,6 @@
 //! The places of an endpoint's connections, and what finds them: addresses and tokens.
 
+use super::rest::Rest;
 use super::{ConnectionHandle, Endpoint, ListenerHandle};
 use crate::connection::Connection;
 use crate::seq::SubflowId;
@@ -20,6 +21,7 @@ pub(super) struct Slot {
     pub(super) half_open: bool,
     /// It is among those that only wait for old segments.
     pub(super) lingers: bool,
+    pub(super) rest: Rest,
     /// What its waiting data takes of memory, when that was last counted.
     pub(super) waiting_bytes: u64,
     pub(super) origin: Origin,
@@ -57,6 +59,7 @@ impl Endpoint {
         let mut connection = Box::new(connection);
         self.observing.begin(&mut connection);
         slot.connection = Some(connection);
+        slot.rest.note_use();
         self.register(index, addresses, SubflowId(0));
         index
     }
@@ -111,6 +114,7 @@ impl Endpoint {
         slot.timer = None;
         slot.check = None;
         slot.lingers = false;
+        slot.rest.end();
         slot.origin = Origin::Known;
         for addresses in slot.addresses.drain(..) {
             if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
@@ -121,13 +125,21 @@ impl Endpoint {
             self.by_token.remove(&token);
         }
         self.free.push(index);
+        self.forget_looks();
+        self.forget_closed(index);
+        self.look_for_room(index);
     }
 
     /// Entries of all tables, places for connections that are free now included: what an endpoint costs beside its open
     /// connections.
     pub fn footprint(&self) -> usize {
-        let waiting =
-            self.timers.len() + self.checks.len() + self.ready.len() + self.half_open.len() + self.backlog.len();
+        let waiting = self.timers.len()
+            + self.checks.len()
+            + self.looks.len()
+            + self.ready.len()
+            + self.half_open.len()
+            + self.backlog.len()
+            + self.budget.closed();
         let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();
         self.slots.len() + self.by_addresses.len() + self.by_token.len() + addresses + waiting + self.time_waits.len()
     }

@@ -3,9 +3,11 @@
 
 use super::slots::Addresses;
 use super::{ConnectionHandle, Endpoint};
+use crate::connection::Connection;
+use crate::seq::SubflowId;
 use crate::tcp::{TimeWait, Waited};
 use pathweave_units::Instant;
-use pathweave_wire::Segment;
+use pathweave_wire::{Flags, Segment};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Connections in TIME-WAIT that keep all of their state.
@@ -41,7 +43,7 @@ impl TimeWaits {
         }
     }
 
-    fn remove(&mut self, addresses: Addresses) {
+    pub(super) fn remove(&mut self, addresses: Addresses) {
         if let Some(record) = self.records.remove(&addresses) {
             self.ends.remove(&(record.end(), addresses));
         }
@@ -57,6 +59,25 @@ impl TimeWaits {
             self.remove(first);
         }
     }
+}
+
+/// Whether a subflow gives way to this SYN ([`Connection::gives_way`]). Its record stays until the new handshake is complete: the SYN may
+/// come from somebody who sees nothing.
+#[cold]
+pub(super) fn gives_way(
+    time_waits: &mut TimeWaits,
+    now: Instant,
+    connection: &mut Connection,
+    id: SubflowId,
+    syn: &Segment,
+) -> bool {
+    let addresses = (syn.dst, syn.src);
+    let record = connection.time_waits().find(|(between, _)| *between == addresses);
+    let gives_way = connection.gives_way(now, id, syn);
+    if let (true, Some((_, record))) = (gives_way, record) {
+        time_waits.insert(addresses, record);
+    }
+    gives_way
 }
 
 impl Endpoint {
@@ -82,16 +103,27 @@ impl Endpoint {
     pub(super) fn handle_waited(&mut self, now: Instant, segment: &Segment) -> bool {
         let addresses = (segment.dst, segment.src);
         let Some(mut record) = self.time_waits.records.get(&addresses).copied() else { return false };
-        match record.take(now, segment) {
+        let may_open = segment.flags.contains(Flags::SYN) && self.has_use_for(segment);
+        match record.take(now, segment, may_open) {
             Waited::Answer(answer) => {
                 self.time_waits.insert(addresses, record);
                 self.control.extend(answer.map(|answer| *answer));
                 true
             }
-            Waited::Over { reopens } => {
+            Waited::Over => {
                 self.time_waits.remove(addresses);
-                !reopens
+                true
             }
+            // It stays until the new handshake is complete.
+            Waited::GivesWay => false,
         }
+    }
+
+    /// The end of an earlier connection between the addresses of a half-open one comes again: it is acknowledged. A SYN of somebody who
+    /// sees nothing can open the new one, and must not keep the earlier peer from its end.
+    #[cold]
+    pub(super) fn repeats_earlier_end(&mut self, now: Instant, segment: &Segment) -> bool {
+        let record = self.time_waits.records.get(&(segment.dst, segment.src));
+        record.is_some_and(|record| record.repeats_fin(segment)) && self.handle_waited(now, segment)
     }
 }

@@ -15,6 +15,9 @@ impl Endpoint {
         if self.time_waits.deadline().is_some_and(|t| t <= now) {
             self.time_waits.expire(now);
         }
+        if self.looks.deadline().is_some_and(|t| t <= now) {
+            self.look_for_rest(now);
+        }
         while let Some(&Reverse((at, index))) = self.checks.peek()
             && at <= now
         {
@@ -41,6 +44,7 @@ impl Endpoint {
             slot.timer = None;
             if let Some(connection) = slot.connection.as_deref_mut() {
                 if connection.poll_timeout().is_some_and(|t| t <= now) {
+                    slot.rest.note_use();
                     connection.handle_timeout(now);
                     self.share_learned_path_mtus(now, index);
                 }
@@ -54,7 +58,8 @@ impl Endpoint {
         let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| {
             heap.peek().map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
         };
-        let deadlines = [self.backlog.deadline(), self.time_waits.deadline()].into_iter().flatten();
+        let deadlines = [self.backlog.deadline(), self.time_waits.deadline(), self.looks.deadline()];
+        let deadlines = deadlines.into_iter().flatten();
         let next = deadlines.fold(first(&self.timers).min(first(&self.checks)), Instant::min);
         (next < Instant::FAR_FUTURE).then_some(next)
     }

@@ -115,6 +115,9 @@ impl AckHost {
     /// A segment lies beyond a hole that begins at `hole`. Whether its acknowledgement waits, to be one with those that follow.
     //= RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order to accelerate loss recovery."
     //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
+    //= RFC 9293 §3.10.7.4 (MAY-13): "A TCP implementation MAY send an ACK segment acknowledging RCV.NXT when a valid segment
+    //= arrives that is in the window but not at the left window edge"
+    //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
     pub(crate) fn waits_beyond_hole(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
         match self {
             AckHost::Rfc => false,

@@ -187,6 +187,15 @@ impl ConnectionHost {
         }
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        match self {
+            #[cfg(feature = "host-linux")]
+            ConnectionHost::Linux(linux) => linux.shrink(),
+            _ => {}
+        }
+    }
+
     /// Nothing waits any more.
     pub(crate) fn clear_pushes(&mut self) {
         match self {

@@ -5,6 +5,9 @@ use super::Host;
 use super::linux::time::MeanDeviation;
 use pathweave_units::Duration;
 
+/// RFC 6298 §5.7.
+const AFTER_LATE_OPENING: Duration = Duration::from_secs(3);
+
 /// A host's estimate of the variance of one subflow's round trips.
 #[derive(Clone, Debug)]
 pub(crate) enum RttHost {
@@ -70,6 +73,18 @@ impl RttHost {
             RttHost::Rfc(variance) => variance.saturating_mul(4),
             #[cfg(feature = "host-linux")]
             RttHost::Linux(linux) => linux.margin(),
+        }
+    }
+
+    /// The timeout before the first round trip, where the SYN had to be repeated; it was `before`.
+    //= RFC 6298 §5.7: "If the timer expires awaiting the ACK of a SYN segment and the TCP implementation is using an RTO less than
+    //= 3 seconds, the RTO MUST be re-initialized to 3 seconds when data transmission begins"
+    //= tests: rfc_host::after_a_syn_that_was_repeated_the_first_timeout_is_3_seconds
+    pub(crate) fn after_late_opening(&self, before: Duration) -> Duration {
+        match self {
+            RttHost::Rfc(_) => before.max(AFTER_LATE_OPENING),
+            #[cfg(feature = "host-linux")]
+            RttHost::Linux(_) => before,
         }
     }
 

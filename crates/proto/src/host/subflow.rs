@@ -79,6 +79,20 @@ impl SubflowHost {
         }
     }
 
+    /// How often the SYN of a new connection is repeated.
+    //= RFC 9293 §3.8.3 (MUST-23): "R2 for a SYN segment MUST be set large enough to provide retransmission of the segment for at
+    //= least 3 minutes"
+    //= tests: handshake::a_syn_that_nobody_answers_is_given_up_after_more_than_3_minutes
+    pub(crate) fn syn_repetitions(&self) -> u32 {
+        match self {
+            // 247 s in all.
+            SubflowHost::Rfc(_) => 7,
+            // 127 s: `tcp_syn_retries`.
+            #[cfg(feature = "host-linux")]
+            SubflowHost::Linux(_) => 6,
+        }
+    }
+
     /// A segment, data or a timer came to this subflow: what the host held back is looked at again.
     #[inline]
     pub(crate) fn look_again(&mut self) {

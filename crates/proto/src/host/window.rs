@@ -76,6 +76,15 @@ impl WindowHost {
         }
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        match self {
+            #[cfg(feature = "host-linux")]
+            WindowHost::Linux(shares) => shares.shrink(),
+            _ => {}
+        }
+    }
+
     /// The window of a SYN.
     pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
         match self {

@@ -44,6 +44,8 @@ struct Unechoed {
 }
 
 /// The addresses that a connection may use, and what we still have to tell the peer about ours.
+//= RFC 8684 §3.2: "A host MUST store the mappings between Address IDs and addresses both for itself and the remote host"
+//= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order, remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
 pub(crate) struct AddressBook {
     /// Where the first subflow starts: its port is the connection's.
     initial_local: SocketAddr,
@@ -64,6 +66,12 @@ pub(crate) struct AddressBook {
 }
 
 impl AddressBook {
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.announce.shrink_to_fit();
+        self.unechoed.shrink_to_fit();
+    }
+
     /// The addresses of a connection whose first subflow runs between `initial_local` and `initial_remote`.
     ///
     /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in `local`.
@@ -196,6 +204,9 @@ impl AddressBook {
     //= RFC 8684 §3.4.1: "the lack of this type of "echo" can indicate to the initial ADD_ADDR sender that the ADD_ADDR
     //= needs to be retransmitted"
     //= tests: add_addr::a_lost_announcement_is_repeated, add_addr::without_an_echo_announcing_ends
+    //= RFC 8684 §3.4.1: "a host MUST treat address advertisements as soft state, and it MAY choose to refresh advertisements
+    //= periodically"
+    //= tests: add_addr::a_lost_announcement_is_repeated
     pub(crate) fn repeat_announcements(&mut self, now: Instant) {
         let due = |u: &Unechoed| u.again.is_some_and(|t| t <= now);
         self.unechoed.retain(|u| !due(u) || u.tries < TRIES);
@@ -221,6 +232,8 @@ impl AddressBook {
         port: Option<u16>,
         hmac: u64,
     ) -> Option<bool> {
+        //= RFC 8684 §3.4.1: "an implementation MAY discard incoming address advertisements at will"
+        //= tests: add_addr::a_flood_of_announcements_is_capped_and_rate_limited, add_addr::so_many_announced_addresses_are_used_as_the_settings_say
         if !self.taken.allows(now) {
             return None;
         }
@@ -235,9 +248,15 @@ impl AddressBook {
         if self.local.iter().any(|(_, own, _)| *own == address) {
             return Some(false);
         }
+        //= RFC 8684 §3.4.1: "If no port is specified, MPTCP SHOULD attempt to connect to the specified address on the same port as
+        //= the port that is already in use by the subflow on which the ADD_ADDR signal was sent"
+        //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
         let Some(to) = port.or_else(|| self.remote.first().map(|r| r.address.port())) else { return Some(false) };
         let remote = SocketAddr::new(address, to);
         // What is beyond the limit is echoed and not used, as in Linux. What comes too soon is lost, and comes again.
+        //= RFC 8684 §3.4.1: "If the port number is different, the receiving host SHOULD try to set up a new subflow to this new
+        //= address/port combination"
+        //= tests: add_addr::another_port_of_an_announced_address_is_joined_too
         let is_new = self.remote.iter().all(|r| r.address != remote) && self.remote.len() <= self.accepted;
         if is_new && !self.new.take(now) {
             return None;
@@ -250,6 +269,9 @@ impl AddressBook {
             self.announce.push_back(echo);
         }
         if is_new {
+            //= RFC 8684 §3.4.1: "All Address IDs learned via either MP_JOIN or ADD_ADDR SHOULD be stored by the receiver in a data
+            //= structure that gathers all the Address-ID-to-address mappings for a connection"
+            //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
             self.remote.push(RemoteAddress { id, address: remote, proved: false });
         }
         Some(is_new)
@@ -257,6 +279,8 @@ impl AddressBook {
 
     /// Whether a peer can mean this address: not one that is nobody's alone, that is reserved, or that ends at this host or its link,
     /// where the peer is not itself.
+    //= RFC 8684 §3.4.1: "a host MAY advertise such addresses"
+    //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
     fn may_be_announced(&self, address: IpAddr) -> bool {
         let is_local_to_link = |address: IpAddr| match address {
             IpAddr::V4(v4) => v4.is_link_local(),
@@ -273,6 +297,9 @@ impl AddressBook {
     /// the request" (RFC 8684 §3.4.2).
     //= RFC 8684 §3.8: "Remove request for unknown Address ID: silently ignore"
     //= tests: remove_addr::a_removal_of_an_unknown_address_is_ignored
+    //= RFC 8684 §3.4.2: "If the path is found to still be alive, the receiving host SHOULD no longer use the specified address for
+    //= future connections"
+    //= tests: remove_addr::the_initial_address_is_not_joined_again_after_its_removal
     pub(crate) fn take_removal(&mut self, id: AddressId) {
         self.initial_removed |= id == AddressId(0);
         // The first one stays in the list, because its port is the connection's.
@@ -280,6 +307,13 @@ impl AddressBook {
     }
 
     /// Adds an address of this host. Returns its identifier, unless we knew the address already or no identifier is free.
+    //= RFC 8684 §3.4.1: "The Address ID MUST uniquely identify the address for the sender of the option (within the scope of the
+    //= connection)"
+    //= tests: remove_addr::addresses_have_numbers_of_their_own
+    //= RFC 8684 §3.4.1: "the address MUST be the same as the address previously assigned to this Address ID"
+    //= tests: remove_addr::addresses_have_numbers_of_their_own
+    //= RFC 8684 §3.4.1: "A host wishing to replace an existing Address ID MUST first remove the existing one"
+    //= tests: remove_addr::addresses_have_numbers_of_their_own
     pub(crate) fn add_local(&mut self, address: IpAddr, meta: PathMeta) -> Option<AddressId> {
         let used = |id: u8| self.local.iter().any(|(known, _, _)| known.0 == id);
         let id = (1..=u8::MAX).find(|id| !used(*id)).map(AddressId)?;
@@ -291,6 +325,14 @@ impl AddressBook {
     }
 
     /// Removes an address of this host, and tells the peer if `tell` is set. Returns whether we knew the address.
+    //= RFC 8684 §3.4.2: "the affected host SHOULD announce this situation so that the peer can remove subflows related to this
+    //= address"
+    //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
+    //= RFC 8684 §3.4.2: "Even if an address is not in use by an MPTCP connection, if it has been previously announced, an
+    //= implementation SHOULD announce its removal"
+    //= tests: remove_addr::an_address_that_nobody_joined_is_removed_too
+    //= RFC 8684 §3.4.2: "A host MAY also choose to announce that a valid IP address should not be used any longer"
+    //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
     pub(crate) fn remove_local(&mut self, address: IpAddr, tell: bool) -> bool {
         let Some(i) = self.local.iter().position(|(_, known, _)| *known == address) else { return false };
         let (id, _, _) = self.local.remove(i);

@@ -170,11 +170,19 @@ impl Subflow {
     /// When the next probe goes out.
     //= RFC 9293 §3.8.4 (MUST-25): "they MUST default to off"
     //= tests: keep_alive::off_there_is_no_probe, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
+    //= RFC 9293 §3.8.4 (MAY-5): "Implementers MAY include "keep-alives" in their TCP implementations"
+    //= tests: keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
+    //= RFC 9293 §3.8.4 (MUST-26): "Keep-alive packets MUST only be sent when no sent data is outstanding, and no data or
+    //= acknowledgment packets have been received for the connection within an interval"
+    //= tests: keep_alive::probes_have_no_data_and_none_is_sent_while_data_is_out, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
     #[inline]
     pub(crate) fn next_probe(&self, interval: Duration) -> Option<Instant> {
         match self.keep_alive.probe {
             None if interval.is_zero() => None,
             _ if self.tcp.in_time_wait() => None,
+            Some(probe) if probe.removed => Some(probe.next),
+            // What is out is sent again anyway, and answered.
+            _ if self.tcp.queue().packets_out() > 0 => None,
             Some(probe) => Some(probe.next),
             None if !self.tcp.is_established() => None,
             None => Some(self.keep_alive.heard_at + interval),
@@ -186,6 +194,8 @@ impl Subflow {
         let next = now + self.tcp.rto().max(INTERVAL);
         let old = self.keep_alive.probe.unwrap_or(Probe { since: now, next, sent: 0, removed });
         self.keep_alive.probe = Some(Probe { next, sent: old.sent + 1, removed: old.removed || removed, ..old });
+        //= RFC 9293 §3.8.4 (SHLD-12): "An implementation SHOULD send a keep-alive segment with no data"
+        //= tests: keep_alive::probes_have_no_data_and_none_is_sent_while_data_is_out
         self.tcp.probe_window();
     }
 
@@ -195,6 +205,9 @@ impl Subflow {
     }
 
     /// Whether probes have gone unanswered for this long.
+    //= RFC 9293 §3.8.4 (MUST-29): "if a keep-alive mechanism is implemented it MUST NOT interpret failure to respond to any
+    //= specific probe as a dead connection"
+    //= tests: keep_alive::without_an_answer_on_any_subflow_the_connection_ends
     pub(crate) fn is_silent_for(&self, now: Instant, timeout: Duration) -> bool {
         self.keep_alive.probe.is_some_and(|p| now.since(p.since) >= timeout)
     }

@@ -59,6 +59,11 @@ impl JoinPlan {
         self.wanted = true;
     }
 
+    /// The same at this time, where no segment may come that it could look after.
+    pub(crate) fn request_at(&mut self, now: Instant) {
+        self.retry_at = Some(now);
+    }
+
     /// Whether the path manager has been asked to look.
     #[inline]
     pub(crate) fn is_requested(&self) -> bool {
@@ -166,6 +171,9 @@ pub(crate) fn wanted(
                 let place = ours().take(i).filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
                 let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
                 let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
+                //= RFC 8684 §3.9.1: "the destination port of a SYN containing an MP_JOIN option SHOULD be the same as the remote
+                //= port of the first subflow in the connection"
+                //= tests: mp_join::four_segments_join_a_subflow
                 let only_initial = addresses.remote().iter().filter(of_family).count() == 1 && join_initial;
                 let alone = initial.as_ref().filter(|_| only_initial);
                 let Some(RemoteAddress { address: remote, .. }) = announced.or(alone).filter(joinable) else {

@@ -146,6 +146,15 @@ impl SubflowTable {
         self.late_joins.push_back(subflow);
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.late_joins.shrink_to_fit();
+        for subflow in self.iter_mut() {
+            subflow.tcp.shrink();
+            subflow.mappings.shrink();
+        }
+    }
+
     /// Takes out the join between these addresses that waits for a name.
     pub(crate) fn take_late_join(&mut self, local: &SocketAddr, remote: &SocketAddr) -> Option<Subflow> {
         let i = self.late_joins.iter().position(|s| s.is_between(local, remote))?;

@@ -14,7 +14,7 @@ use super::{Receiver, WINDOW_SLACK};
 use crate::keys::Keys;
 use crate::ordered::Ordered;
 use crate::seq::DataSeq;
-use crate::tcp::{Arrival, SMALL, collect, copied, exceeds_memory, memory_of};
+use crate::tcp::{Arrival, SMALL, Waiting, collect, copied, exceeds_memory, memory_of};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
@@ -22,6 +22,9 @@ use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Mapping, ResetReason};
 
 /// How long data waits for its mapping: the "short while" of RFC 8684 §3.3.1.
+//= RFC 8684 §3.3.1: "Implementations MAY hold onto such unmapped data for a short while, in the expectation that a mapping will
+//= arrive shortly"
+//= tests: mappings::a_mapping_that_comes_after_its_data_is_taken, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined
 const MAPPING_WAIT: Duration = Duration::from_secs(1);
 
 /// Why data of a subflow cannot be delivered.
@@ -99,13 +102,20 @@ impl Mappings {
 
     /// What waits takes of memory at most, bytes.
     #[inline]
-    pub(crate) fn memory(&self) -> u64 {
-        memory_of(self.waiting.len() + self.known.len(), self.waiting_bytes)
+    pub(crate) fn memory(&self) -> Waiting {
+        Waiting { records: memory_of(self.waiting.len() + self.known.len(), self.waiting_bytes), blocks: 0 }
     }
 
     /// Data waits for a mapping.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.known.shrink();
+        self.waiting.shrink();
+        self.spare = Vec::new();
     }
 
     /// When data has waited long enough.
@@ -205,6 +215,9 @@ impl Mappings {
     }
 
     /// What waits is copied out of its packets, which it might keep alive for a second, and small pieces are collected.
+    //= RFC 8684 §3.3.1: "even if a mapping does not exist from the subflow space to the data-level space, the data SHOULD still be
+    //= ACKed at the subflow (if it is in-window)"
+    //= tests: mappings::a_mapping_that_comes_after_its_data_is_taken
     fn wait(&mut self, now: Instant, at: u64, payload: Payload) {
         self.waiting_bytes += u64::from(payload.len());
         self.waits_since.get_or_insert(now);
@@ -425,6 +438,11 @@ impl Receiver {
     //= RFC 8684 §3.3.1: "If a mapping for that subflow-level sequence space does not arrive within a receive window of
     //= data, that subflow SHOULD be treated as broken, closed with a RST, and any unmapped data silently discarded"
     //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection
+    //= RFC 8684 §3.7: "the subflow SHOULD be treated as broken and closed with a RST, since no data can be delivered to the
+    //= application layer and no fallback signal can be reliably sent"
+    //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, fallback::options_lost_in_the_middle_break_a_subflow_of_several
+    //= RFC 8684 §3.7: "This RST SHOULD include the MP_TCPRST option (Section 3.6) with a "Middlebox interference" reason code"
+    //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much
     fn limit_waiting(&self, mappings: &Mappings) -> Result<(), MappingError> {
         let window = self.window.promised();
         let records = mappings.waiting.len() + mappings.known.len();

@@ -7,7 +7,7 @@ pub(crate) mod window;
 
 use crate::host::Arrived;
 use crate::seq::DataSeq;
-use crate::tcp::{Tcp, memory_limit};
+use crate::tcp::{Tcp, Waiting, memory_limit};
 use bytes::Bytes;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
@@ -35,12 +35,28 @@ pub(crate) struct Receiver {
     duplicate_bytes: u64,
     /// What waits takes too much memory.
     full: bool,
+    /// What waits keeps enough packets alive.
+    copies: bool,
+    /// The peer's data came last with a data sequence number of 8 bytes.
+    pub(crate) peer_numbers_are_long: bool,
+    /// The peer hears that there is no room, whatever was offered before.
+    closed: bool,
 }
 
 impl Receiver {
     pub(crate) fn new(window: ReceiveWindow, packet_memory: u32) -> Self {
         let (queue, last_offered) = (Reassembly::new(packet_memory), window.first());
-        Receiver { queue, window, last_offered, end_reported: false, duplicate_bytes: 0, full: false }
+        Receiver {
+            queue,
+            window,
+            last_offered,
+            end_reported: false,
+            duplicate_bytes: 0,
+            full: false,
+            copies: false,
+            peer_numbers_are_long: false,
+            closed: false,
+        }
     }
 
     /// The first byte that is missing.
@@ -60,7 +76,7 @@ impl Receiver {
     }
     /// See [`Reassembly::memory`].
     #[inline]
-    pub(crate) fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> Waiting {
         self.queue.memory()
     }
     /// See [`Reassembly::has_end`].
@@ -81,6 +97,11 @@ impl Receiver {
     pub(crate) fn end_here(&mut self) {
         self.queue.set_end(self.queue.next());
     }
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.queue.shrink();
+        self.window.shrink();
+    }
     /// Data bytes that arrived more than once at the data level.
     pub(crate) fn duplicate_bytes(&self) -> u64 {
         self.duplicate_bytes
@@ -98,13 +119,28 @@ impl Receiver {
         is_first
     }
 
-    /// All that waits, on subflows too, takes so much memory, bytes.
+    /// All that waits, on subflows too, takes so much memory: beyond a limit data is dropped, and beyond a limit of blocks data that comes
+    /// is copied.
     //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
     //= -- for example, due to memory constraints when many segments arrive out of order"
     //= tests: resources::gaps_on_all_subflows_share_what_a_connection_may_take
     #[inline]
-    pub(crate) fn limit_memory(&mut self, waiting: u64) {
-        self.full = waiting > PLACES * memory_limit(self.window.promised());
+    pub(crate) fn limit_memory(&mut self, waiting: Waiting) {
+        let place = memory_limit(self.window.promised());
+        self.full = waiting.records > PLACES * place;
+        self.copies = waiting.blocks > place;
+    }
+
+    /// Only what fills a hole is taken of the next segment.
+    #[inline]
+    pub(crate) fn take_only_what_is_missing(&mut self) {
+        self.full = true;
+    }
+
+    /// What waits from now on is copied.
+    #[inline]
+    pub(crate) fn copies(&self) -> bool {
+        self.copies
     }
 
     /// Only what fills a hole is taken.
@@ -131,7 +167,8 @@ impl Receiver {
             //= tests: resources::gaps_at_the_data_level_take_bounded_memory
             return 0;
         }
-        let new = self.queue.insert(at, payload, memory_limit(self.window.promised()));
+        let limit = if self.copies { 0 } else { memory_limit(self.window.promised()) };
+        let new = self.queue.insert(at, payload, limit);
         if new > 0 {
             self.window.received(at, len);
         }
@@ -198,8 +235,24 @@ impl Receiver {
         tcp.decide_ack(now, window, taken);
     }
 
+    /// From now on the window is zero: there is no memory for what it has room for. The edge stays where it is, and what comes before it
+    /// is taken once there is memory.
+    #[cold]
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// There is memory again. Says whether there was none.
+    #[cold]
+    pub(crate) fn reopen(&mut self) -> bool {
+        core::mem::take(&mut self.closed)
+    }
+
     /// The window for the next segment of a subflow with this window of its own.
     pub(crate) fn offer(&mut self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> u64 {
+        if self.closed {
+            return 0;
+        }
         self.window.offer(self.queue.next(), occupied, &Says::of(tcp, own))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::ordered::{Ordered, Place};
 use crate::seq::DataSeq;
-use crate::tcp::{Lent, collect, memory_of};
+use crate::tcp::{Lent, Waiting, collect, memory_of};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
@@ -66,12 +66,18 @@ impl Reassembly {
     }
     /// What all that is here takes of memory, at most, bytes: pieces that are charged with their packets' memory, or have been copied.
     #[inline]
-    pub(crate) fn memory(&self) -> u64 {
-        memory_of(self.held.len() + self.ready.len(), self.held_bytes + self.ready_bytes + self.lent.charged())
+    pub(crate) fn memory(&self) -> Waiting {
+        let records = memory_of(self.held.len() + self.ready.len(), self.held_bytes + self.ready_bytes);
+        Waiting { records, blocks: self.lent.charged() }
     }
     /// Pieces that wait take more memory than a window of full segments could: nothing more is held.
     pub(crate) fn is_overfull(&self, window: u64) -> bool {
         crate::tcp::exceeds_memory(self.held.len(), self.held_bytes, window)
+    }
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.held.shrink();
+        self.ready.shrink_to_fit();
     }
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes

@@ -122,6 +122,10 @@ impl ReceiveWindow {
         };
         self.promised = self.promised.max(self.buffer);
     }
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.host.shrink();
+    }
     /// The largest window that may ever be offered: it fixes the window scale.
     pub(crate) fn largest(&self) -> u64 {
         self.max
@@ -185,8 +189,18 @@ impl ReceiveWindow {
 
     /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
     /// relative to `next`.
+    //= RFC 9293 §3.8.6.1 (MAY-8): "A TCP implementation MAY keep its offered receive window closed indefinitely"
+    //= tests: zero_window::a_closed_window_may_last_for_hours
     pub(crate) fn offer(&mut self, next: DataSeq, occupied: u64, says: &Says) -> u64 {
         let possible = self.possible(next, occupied, says);
+        //= RFC 8684 §3.3.4: "As in TCP, a receiver MUST NOT shrink the right edge of the receive window (i.e., DATA_ACK + receive
+        //= window)"
+        //= tests: settings::a_smaller_receive_buffer_takes_back_nothing_that_was_offered
+        //= RFC 7323 §2.4: "The receiver MUST honor, as in window, any segment that would have been in window for any <ACK> sent by
+        //= the receiver"
+        //= tests: settings::a_smaller_receive_buffer_takes_back_nothing_that_was_offered, zero_window::scaled_windows_are_rounded_but_kept
+        //= RFC 7323 §2.4: "When window scaling is in effect, the receiver SHOULD track the actual maximum window sequence number"
+        //= tests: zero_window::scaled_windows_are_rounded_but_kept
         self.edge = self.edge.max(next + possible);
         self.edge.since(next)
     }

@@ -82,6 +82,12 @@ impl View<'_> {
     /// The subflows that a scheduler should choose from: those that are alive and not backups. If there are none, those
     /// that are alive; if there are none of these either, all.
     pub fn candidates(&self) -> impl Iterator<Item = &SubflowView> + Clone {
+        //= RFC 8684 §3.3.8: "a subflow where the receiver has indicated that B=1 SHOULD NOT be used to send data unless there are
+        //= no usable subflows where B=0"
+        //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again, mp_prio::a_backup_takes_over_where_no_other_subflow_lives
+        //= RFC 8684 §3.3.8: "the backup flag is a request from a data receiver to a data sender only, and the data sender SHOULD
+        //= adhere to these requests"
+        //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again
         let some = |backup_too: bool, stale_too: bool| {
             self.subflows.iter().any(|s| (backup_too || !s.backup) && (stale_too || !s.stale))
         };

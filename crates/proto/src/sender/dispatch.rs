@@ -119,6 +119,8 @@ impl Sender {
         while at < end {
             // What goes on where the subflow's queue ends fills its last segment first.
             let room = u64::from(subflow.tcp.room_in_last(at));
+            //= RFC 9293 §3.9.1.2 (SHLD-28): "a TCP implementation SHOULD send a maximum-sized segment whenever possible"
+            //= tests: path_mtu::each_path_is_filled_to_its_own_mtu
             let full = if room > 0 { room } else { mss };
             let piece = at..end.min(at + full);
             // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
@@ -139,10 +141,15 @@ impl Sender {
             // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out. What is queued waits on
             // its subflow.
             let stream_edge = piece.end == self.map.written_end() && !terms.ends;
+            //= RFC 9293 §3.9.1.2 (MAY-16): "the TCP implementation MAY aggregate the data internally without sending it"
+            //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
             if respects && short && stream_edge && terms.nagle && subflow.tcp.small_outstanding() {
                 clipped_by = Some(ClippedBy::Data);
                 break;
             }
+            //= RFC 9293 §3.9.1.2 (SHLD-27): "The transmitter SHOULD collapse successive bits when it packetizes data, to send the
+            //= largest possible segment"
+            //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out, chunks::the_form_of_a_stream_changes_no_segment
             let payload = self.buffer.get(piece.clone());
             subflow.tcp.queue_segment(piece.start, payload, &mut self.buffer);
             view.queue.unsent += u32::from(room == 0);

@@ -66,8 +66,17 @@ impl Sender {
             self.messages.acknowledge(self.map.first_unacked());
             self.moved_at = now;
             self.data_timer = None;
+            self.peer.stuck = false;
         }
         newly
+    }
+
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.map.shrink();
+        self.buffer.shrink();
+        self.messages.shrink();
+        self.reinjection.shrink();
     }
 
     /// Where the message ends that the first unassigned byte belongs to, if we know.
@@ -90,39 +99,67 @@ impl Sender {
 
     /// Plans a probe of the peer's window if data is waiting and nothing is in flight: no acknowledgement would come then. A closed
     /// window would stay closed if its update were lost, and a piece that is too small to be worth sending would never go out.
-    /// Returns whether a probe was planned that was not planned before. `waits`: the scheduler has named a time to wait until.
+    /// Returns whether this wait begins now. `waits`: the scheduler has named a time to wait until.
     //= RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the probe
     //= segments, the sending TCP peer MUST allow the connection to stay open"
     //= tests: zero_window::a_closed_window_may_last_for_hours
     pub(crate) fn arm_window_probe(&mut self, now: Instant, subflows: &SubflowTable, waits: bool) -> bool {
-        let needed = self.map.unassigned_bytes() > 0
-            && self.map.assigned_bytes() == 0
-            && (self.peer.end <= self.map.first_unacked() || !waits);
-        if !needed {
+        let stuck = self.map.unassigned_bytes() > 0 && self.map.assigned_bytes() == 0;
+        let begins = stuck && !self.peer.stuck;
+        self.peer.stuck = stuck;
+        if !stuck || (waits && self.peer.end > self.map.first_unacked()) {
             self.peer.probe = None;
-            return false;
+            return begins;
         }
         if self.peer.probe.is_some() {
-            return false;
+            return begins;
         }
-        let rto = subflows.usable().map(|s| s.tcp.rto()).min();
+        let rto = shortest_timeout(subflows);
+        //= RFC 9293 §3.8.6.1 (SHLD-29): "The transmitting host SHOULD send the first zero-window probe when a zero window has
+        //= existed for the retransmission timeout period"
+        //= tests: zero_window::a_closed_window_is_probed_after_a_timeout_and_then_more_and_more_seldom
         self.peer.probe = rto.map(|rto| (now + rto, 0));
-        self.peer.probe.is_some()
+        begins
+    }
+
+    /// What waits in spite of an open window is tried again after a timeout. That is no new wait.
+    #[cold]
+    pub(crate) fn override_again(&mut self, now: Instant, subflows: &SubflowTable) {
+        let rto = shortest_timeout(subflows);
+        self.peer.probe = self.peer.probe.zip(rto).map(|((_, times), rto)| (now + rto, times));
     }
 
     /// Probes the peer's closed window on every subflow.
     //= RFC 9293 §3.8.6.1 (MUST-36): "Probing of zero (offered) windows MUST be supported"
     //= tests: zero_window::a_closed_window_may_last_for_hours, zero_window::a_lost_window_update_is_probed_for
     #[cold]
-    pub(crate) fn probe_window(&mut self, now: Instant, subflows: &mut SubflowTable, times: u32) {
-        let longest = Duration::from_secs(60);
+    pub(crate) fn probe_window(
+        &mut self,
+        now: Instant,
+        subflows: &mut SubflowTable,
+        times: u32,
+        close_timeout: Duration,
+    ) {
+        let longest = longest_probe_interval(close_timeout);
         let mut rto = Duration::from_secs(1);
         for subflow in subflows.usable_mut() {
             subflow.tcp.probe_window();
             rto = subflow.tcp.rto();
         }
+        //= RFC 9293 §3.8.6.1 (SHLD-30): "SHOULD increase exponentially the interval between successive probes"
+        //= tests: zero_window::a_closed_window_is_probed_after_a_timeout_and_then_more_and_more_seldom
         self.peer.probe = Some((now + rto.saturating_mul(1 << times.min(16)).min(longest), times + 1));
     }
+}
+
+/// The shortest retransmission timeout of the subflows that can carry data.
+fn shortest_timeout(subflows: &SubflowTable) -> Option<Duration> {
+    subflows.usable().map(|s| s.tcp.rto()).min()
+}
+
+/// A closed window is probed this often at least: of two answers in a row one may get lost before the peer is taken for dead.
+pub(crate) fn longest_probe_interval(close_timeout: Duration) -> Duration {
+    close_timeout.saturating_mul(2).div(5).min(Duration::from_secs(60))
 }
 
 /// How much the peer takes.
@@ -135,6 +172,8 @@ pub(crate) struct PeerWindow {
     pub(crate) largest: u64,
     /// When it is probed next, and how often it has been probed. If it is open but small: when a small piece goes out anyway.
     pub(crate) probe: Option<(Instant, u32)>,
+    /// There is data, no subflow carries any, and nothing has been acknowledged since.
+    pub(crate) stuck: bool,
     /// It is time to send a piece although it is small.
     pub(crate) overridden: bool,
 }

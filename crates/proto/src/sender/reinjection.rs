@@ -69,6 +69,11 @@ impl Reinjection {
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }
+
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
 }
 
 impl Sender {

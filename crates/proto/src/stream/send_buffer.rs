@@ -88,6 +88,13 @@ impl SendBuffer {
         lists.reclaim();
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        let SendBuffer::Bytes(pieces, lists) = self else { return };
+        pieces.shrink_to_fit();
+        lists.shrink();
+    }
+
     /// The data of `range`, which was written and is not acknowledged. Bytes are shared.
     pub(crate) fn get(&mut self, range: Range<DataSeq>) -> Payload {
         let len = range.end.since(range.start) as u32;
@@ -153,6 +160,13 @@ impl PieceLists {
             }
         }
     }
+
+    /// Gives back the memory that is kept for what may come.
+    fn shrink(&mut self) {
+        self.reclaim();
+        self.out.shrink_to_fit();
+        (self.free, self.free_pieces) = (Vec::new(), 0);
+    }
 }
 
 /// The ends that are not acknowledged yet.
@@ -176,6 +190,11 @@ impl Messages {
     /// All before `una` is acknowledged.
     pub(crate) fn acknowledge(&mut self, una: DataSeq) {
         while self.ends.pop_front_if(|e| *e <= una).is_some() {}
+    }
+
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.ends.shrink_to_fit();
     }
 
     /// The end of the message that the byte at `at` belongs to, where it is known.

@@ -48,6 +48,10 @@ impl SendMap {
     pub fn given_end(&self) -> DataSeq {
         self.given_end
     }
+    /// Something that was given to a subflow is not acknowledged, whoever carries it now.
+    pub fn is_waiting(&self) -> bool {
+        self.given_end > self.first_unacked
+    }
     /// Written bytes that no subflow was ever given.
     pub fn unassigned_bytes(&self) -> u64 {
         self.written_end.since(self.first_unacked) - self.assigned_bytes
@@ -81,6 +85,11 @@ impl SendMap {
             }
         }
         newly
+    }
+
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.spans.shrink_to_fit();
     }
 
     /// Index of the first span that ends after `at`.

@@ -71,6 +71,11 @@ pub(super) struct Round {
 }
 
 /// The peer's window.
+//= RFC 9293 §3.1 (REC-1): "It is RECOMMENDED that implementations will reserve 32-bit fields for the send and receive window sizes
+//= in the connection record and do all window computations with 32 bits"
+//= tests: zero_window::scaled_windows_are_rounded_but_kept
+//= RFC 8684 §3.3.5: "The sender MUST also remember the receive windows advertised by each subflow"
+//= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window
 #[derive(Debug, Default)]
 pub(super) struct PeerWindow {
     /// The last field as bytes, and the largest of all.
@@ -122,6 +127,8 @@ impl Tcp {
     ) -> bool {
         let Some(ack) = self.acceptable_ack(segment) else { return false };
         let window_changed = self.update_peer_window(segment, segment_seq, ack);
+        //= RFC 9293 §3.8.6 (SHLD-17): "SHOULD NOT time out the connection if data beyond the right window edge is not acknowledged"
+        //= tests: window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
         if self.peer_window.bytes == 0 {
             // What is repeated into a window that has shrunk is answered: nobody is gone.
             self.silence.timeouts = 0;
@@ -155,8 +162,14 @@ impl Tcp {
             (false, false) => Told::Nothing,
         };
         // RFC 5681 §2: a duplicate acknowledgement.
-        d.duplicate_ack =
-            !d.una_advanced && segment.payload.is_empty() && !window_changed && self.queue.packets_out() > 0;
+        //= RFC 8684 §3: "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a
+        //= signal of congestion"
+        //= tests: loss_recovery::repeated_acknowledgements_with_signals_are_no_sign_of_congestion
+        //= RFC 8684 §4: "A duplicate ACK that includes any MPTCP signaling (with the exception of the DSS option) MUST NOT be
+        //= treated as a signal of congestion"
+        //= tests: loss_recovery::repeated_acknowledgements_with_signals_are_no_sign_of_congestion
+        let says_something = !segment.payload.is_empty() || window_changed || !segment.options.mptcp.is_empty();
+        d.duplicate_ack = !d.una_advanced && !says_something && self.queue.packets_out() > 0;
         if !self.sack_recovery() {
             if d.una_advanced {
                 let gone = d.segments.saturating_sub(1);
@@ -238,7 +251,12 @@ impl Tcp {
         if !newer {
             return false;
         }
+        //= RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled"
+        //= tests: handshake::a_peers_syn_has_no_scaled_window
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.agreed.peer_window_shift };
+        //= RFC 9293 §3.1 (MUST-1): "The window size MUST be treated as an unsigned number, or else large window sizes will appear
+        //= like negative windows and TCP will not work"
+        //= tests: zero_window::scaled_windows_are_rounded_but_kept
         let window = u64::from(segment.window) << shift;
         let changed = window != self.peer_window.bytes;
         self.peer_window.bytes = window;
@@ -358,7 +376,16 @@ impl Tcp {
 
     /// RFC 6298 §3 (Karn), RFC 7323 §4.
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
+        //= RFC 9293 §3.8.1 (MUST-18): "The RTO MUST be computed according to the algorithm in [10], including Karn's algorithm for
+        //= taking RTT samples"
+        //= tests: rtt::the_variance_is_that_of_rfc_6298, rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, loss_recovery::a_repeated_segment_measures_no_round_trip
+        //= RFC 6298 §3: "RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous
+        //= whether the reply was for the first instance of the packet or a later instance)"
+        //= tests: loss_recovery::a_repeated_segment_measures_no_round_trip
         let direct = if s.retransmitted { None } else { s.first };
+        //= RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
+        //= segment advances the left edge of the send window, i.e., SND.UNA is increased"
+        //= tests: rfc_host::the_plain_host_is_the_same_whatever_else_is_compiled
         let sacked = s.first_sacked.filter(|_| self.rtt.measures_sacked());
         // What a path that was dark says first of what was sent before that is the outage's length.
         let dark = self.silence.probe_interval.is_some();

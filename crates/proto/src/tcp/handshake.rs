@@ -9,7 +9,7 @@ use super::rtt::Rtt;
 use super::timers::{RetransmitTimer, Silence, Timers};
 use super::transmit::{Due, SendSpace};
 use super::{Changes, Counters, Ended, Outgoing, Peers, State, Tcp, Verdict};
-use crate::config::{LossRecovery, TIMESTAMP_BYTES, TcpConfig, largest_segment};
+use crate::config::{LossRecovery, TcpConfig, largest_segment};
 use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
 use crate::send_queue::SendQueue;
@@ -199,7 +199,7 @@ impl Tcp {
         let asks = syn.flags.contains(Flags::ECE | Flags::CWR) && !syn.flags.contains(Flags::ACK);
         let agrees = syn.flags.contains(Flags::ECE | Flags::ACK) && !syn.flags.contains(Flags::CWR);
         self.agreed.ecn = self.config.ecn && (asks || agrees);
-        self.reserve_options(if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 });
+        self.reserve_options(0);
         self.host.set_plain_mss(self.agreed.mss);
     }
 
@@ -219,6 +219,10 @@ impl Tcp {
         //= RFC 8201 §5.4: "The value sent in the TCP MSS option is independent of the PMTU"
         //= tests: learned_path_mtu::what_one_connection_finds_out_all_between_the_same_addresses_use
         let own = largest_segment(self.path_mtu.limit, self.local.is_ipv4());
+        //= RFC 9293 §3.7.1 (MUST-14): "TCP endpoints MUST implement both sending and receiving the MSS Option"
+        //= tests: handshake::each_syn_names_the_segment_size_and_nothing_else_does, handshake::a_peer_that_names_no_segment_size_gets_536_bytes, path_mtu::the_peers_smaller_path_mtu_binds_as_well
+        //= RFC 9293 §3.7.1 (MAY-3): "and MAY send it always"
+        //= tests: handshake::each_syn_names_the_segment_size_and_nothing_else_does
         segment.options.mss = Some(own.min(65_535) as u16);
         segment.options.sack_permitted =
             self.config.recovery != LossRecovery::NewReno && (!answering || self.agreed.sack);
@@ -325,6 +329,9 @@ impl Tcp {
         } else if self.opening.retransmissions > 1 {
             // RFC 5681 §3.1: a lost SYN or SYN/ACK means a window of one segment; once may have been chance (RFC 6298 §5.7).
             self.congestion.window.cwnd = 1;
+        }
+        if self.opening.unanswered > 0 {
+            self.rtt.opened_late();
         }
         self.rtt.reset_backoff();
         self.delivery.at = now;

@@ -6,12 +6,36 @@
 //! its own, honest peers whose segments are full never reach the limit.
 
 use bytes::Bytes;
+use core::iter::Sum;
 use pathweave_wire::Payload;
 
 /// A piece of fewer bytes is copied.
 pub(crate) const SMALL: usize = 256;
 /// What small pieces are collected in, bytes.
 pub(crate) const COLLECTED: usize = 4096;
+
+/// The memory that waiting data takes at most, bytes. The two are counted apart because the same segments lie in other blocks on another
+/// device: what is dropped must not depend on that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// The data itself, and the records of its pieces.
+    pub(crate) records: u64,
+    /// Blocks of packets that its pieces keep alive.
+    pub(crate) blocks: u64,
+}
+
+impl Waiting {
+    #[inline]
+    pub(crate) fn total(self) -> u64 {
+        self.records + self.blocks
+    }
+}
+
+impl Sum for Waiting {
+    fn sum<I: Iterator<Item = Waiting>>(all: I) -> Waiting {
+        all.fold(Waiting::default(), |a, b| Waiting { records: a.records + b.records, blocks: a.blocks + b.blocks })
+    }
+}
 
 /// What is kept of packets' memory by data that waits in one place.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ mod undo;
 
 pub(crate) use ack::timestamp;
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
-pub(crate) use lent::{Lent, SMALL, collect, copied};
+pub(crate) use lent::{Lent, SMALL, Waiting, collect, copied};
 pub use path_mtu::PacketTooBigVerdict;
 pub(crate) use receive::{Arrival, exceeds_memory, memory_limit, memory_of};
 pub(crate) use segment::Input;
@@ -177,9 +177,6 @@ impl Tcp {
     pub(crate) fn receiver_rtt(&self) -> Option<Duration> {
         self.receiver.rtt()
     }
-    pub(crate) fn timestamps_ok(&self) -> bool {
-        self.agreed.timestamps
-    }
     pub(crate) fn window(&self) -> Window {
         self.congestion.window
     }
@@ -192,6 +189,11 @@ impl Tcp {
     }
     pub(crate) fn queue(&self) -> &SendQueue {
         &self.queue
+    }
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.queue.shrink();
+        self.receiver.shrink();
     }
     pub(crate) fn rtt(&self) -> &Rtt {
         &self.rtt
@@ -386,7 +388,7 @@ impl Tcp {
     }
     /// What waits for a hole takes of memory at most, bytes.
     #[inline]
-    pub(crate) fn waiting_memory(&self) -> u64 {
+    pub(crate) fn waiting_memory(&self) -> Waiting {
         self.receiver.memory()
     }
     /// The largest window that a header can offer, bytes.

@@ -49,8 +49,9 @@ pub enum PacketTooBigVerdict {
 pub(super) struct PathMtu {
     /// Of the largest IP packet.
     pub(super) mtu: u32,
-    /// TCP options of a data segment.
+    /// TCP options of a data segment, all of them, and those that can be left away.
     options: u32,
+    spared: u32,
     /// Data of the largest segment that was delivered, since the last trial began.
     pub(super) delivered: u32,
     /// The same of the time before, since the size was last changed.
@@ -73,6 +74,7 @@ impl PathMtu {
         PathMtu {
             mtu,
             options: 0,
+            spared: 0,
             delivered: 0,
             delivered_before: 0,
             claim: None,
@@ -91,10 +93,23 @@ fn plateau_below(packet: u32) -> u32 {
 }
 
 impl Tcp {
-    /// Data segments have this many bytes of TCP options.
+    /// Data segments have this many bytes of options, beside TCP's own.
     pub(crate) fn reserve_options(&mut self, bytes: u32) {
-        self.path_mtu.options = bytes;
+        let timestamps = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
+        (self.path_mtu.options, self.path_mtu.spared) = (timestamps + bytes, 0);
         self.agreed.mss = self.data_bytes(self.path_mtu.mtu);
+    }
+
+    /// From now on so many more are left room for. What has been cut already goes out without them.
+    pub(crate) fn reserve_more_options(&mut self, bytes: u32) {
+        self.path_mtu.options = self.path_mtu.options - self.path_mtu.spared + bytes;
+        self.path_mtu.spared = bytes;
+        self.agreed.mss = self.data_bytes(self.path_mtu.mtu);
+    }
+
+    /// A segment with so much data is too large for the path, if all options are left away that can be.
+    pub(super) fn is_too_large(&self, data: u32) -> bool {
+        data > self.agreed.mss + self.path_mtu.spared
     }
 
     /// The size of the largest IP packet on the path, bytes.
@@ -104,6 +119,9 @@ impl Tcp {
 
     /// Data bytes of a segment that fills a packet of `mtu` bytes.
     pub(super) fn data_bytes(&self, mtu: u32) -> u32 {
+        //= RFC 9293 §3.7.1 (MUST-16): "MUST be the smaller of the send MSS (that reflects the available reassembly buffer size at
+        //= the remote host, the EMTU_R [19]) and the largest transmission size permitted by the IP layer (EMTU_S [19])"
+        //= tests: path_mtu::each_path_is_filled_to_its_own_mtu, path_mtu::the_peers_smaller_path_mtu_binds_as_well
         let segment = largest_segment(mtu, self.local.is_ipv4()).min(self.agreed.peer_mss);
         segment.saturating_sub(self.path_mtu.options).max(1)
     }

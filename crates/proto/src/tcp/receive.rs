@@ -1,7 +1,7 @@
 //! The receiving half: reassembly and SACK blocks. When it acknowledges is in `acknowledge`.
 
 use super::acknowledge::{Acks, PeerClock};
-use super::lent::Lent;
+use super::lent::{Lent, Waiting};
 use crate::config::TcpConfig;
 use crate::host::Host;
 use crate::ordered::Ordered;
@@ -66,6 +66,8 @@ pub(crate) struct Receiver {
     lent: Lent,
     /// The window that bounds the memory of what is held.
     pub(crate) held_window: u64,
+    /// What is held from now on is copied: the connection keeps enough packets alive.
+    pub(crate) copies: bool,
     /// Out-of-order ranges, the one that changed last first (RFC 2018 §4).
     pub(super) blocks: ArrayVec<(u64, u64), 4>,
     pub(super) duplicate: Option<(u64, u64)>,
@@ -96,6 +98,7 @@ impl Receiver {
             held_bytes: 0,
             lent: Lent::new(config.packet_memory),
             held_window: 0,
+            copies: false,
             blocks: ArrayVec::new(),
             duplicate: None,
             fin: false,
@@ -126,8 +129,12 @@ impl Receiver {
     }
     /// What is held takes of memory at most, bytes.
     #[inline]
-    pub(crate) fn memory(&self) -> u64 {
-        memory_of(self.held.len(), self.held_bytes + self.lent.charged())
+    pub(crate) fn memory(&self) -> Waiting {
+        Waiting { records: memory_of(self.held.len(), self.held_bytes), blocks: self.lent.charged() }
+    }
+    /// See [`Ordered::shrink`].
+    pub(crate) fn shrink(&mut self) {
+        self.held.shrink();
     }
     pub(crate) fn fin_in_order(&self) -> bool {
         self.fin
@@ -248,7 +255,8 @@ impl Receiver {
             return Received::Duplicate;
         }
         self.held_bytes += u64::from(arrival.payload.len());
-        let (payload, charge) = self.lent.keep(core::mem::take(&mut arrival.payload), memory_limit(self.held_window));
+        let limit = if self.copies { 0 } else { memory_limit(self.held_window) };
+        let (payload, charge) = self.lent.keep(core::mem::take(&mut arrival.payload), limit);
         arrival.payload = payload;
         self.held.insert(i, Held { arrival, fin, charge });
         self.note_block(start, new_end);

@@ -9,6 +9,8 @@ use pathweave_units::Duration;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
+    /// The timeout before the first sample.
+    initial_rto: Duration,
     min_rto: Duration,
     max_rto: Duration,
     srtt: Option<Duration>,
@@ -20,11 +22,24 @@ pub(crate) struct Rtt {
 }
 
 /// Before the first sample (RFC 6298 §2.1).
+//= RFC 6298 §2: "Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and receiver, the
+//= sender SHOULD set RTO <- 1 second"
+//= tests: rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, handshake::a_lost_syn_is_repeated_after_one_second_then_two
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 impl Rtt {
     pub(crate) fn new(host: &Host, min_rto: Duration, max_rto: Duration) -> Self {
-        Rtt { min_rto, max_rto, srtt: None, host: RttHost::new(host), latest: None, min: None, max: None, backoff: 0 }
+        Rtt {
+            initial_rto: INITIAL_RTO,
+            min_rto,
+            max_rto,
+            srtt: None,
+            host: RttHost::new(host),
+            latest: None,
+            min: None,
+            max: None,
+            backoff: 0,
+        }
     }
 
     /// A sample for the smoothed time. `una` and `nxt` mark rounds.
@@ -64,7 +79,14 @@ impl Rtt {
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min
     }
+    /// The connection is open, and its SYN timed out before that.
+    #[cold]
+    pub(crate) fn opened_late(&mut self) {
+        self.initial_rto = self.host.after_late_opening(self.initial_rto);
+    }
     /// RFC 6298 §5.5.
+    //= RFC 6298 §5: "The host MUST set RTO <- RTO * 2 ("back off the timer")"
+    //= tests: rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, loss_recovery::timeouts_double
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(30);
     }
@@ -74,7 +96,7 @@ impl Rtt {
     }
     /// The timeout without any doubling.
     pub(crate) fn base_rto(&self) -> Duration {
-        let Some(srtt) = self.srtt else { return INITIAL_RTO };
+        let Some(srtt) = self.srtt else { return self.initial_rto };
         (srtt + self.host.margin().max(self.min_rto)).min(self.max_rto)
     }
     /// The timeout in force.

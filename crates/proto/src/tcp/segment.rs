@@ -23,6 +23,10 @@ pub(crate) struct Input<'a> {
     pub(crate) dss: Option<&'a Dss>,
     /// All that waits takes too much memory: next to nothing beyond a hole is kept.
     pub(crate) full: bool,
+    /// What is kept is copied.
+    pub(crate) copies: bool,
+    /// There is no memory for its data: new data is left, with a FIN behind it, and all else counts.
+    pub(crate) no_memory: bool,
 }
 
 impl Tcp {
@@ -88,6 +92,7 @@ impl Tcp {
     ) {
         let segment = input.segment;
         self.receiver.held_window = if input.full { 0 } else { acceptable };
+        self.receiver.copies = input.copies;
         let next = self.receiver.next();
         let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
         let seq = next.checked_add_signed(i64::from(delta));
@@ -101,6 +106,9 @@ impl Tcp {
         if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) {
             let old = (t.value.wrapping_sub(self.receiver.clock.recent) as i32) < 0;
             // §5.5: after 24 days the comparison means nothing.
+            //= RFC 7323 §5.5: "To detect how long the connection has been idle, the TCP MAY update a clock or timestamp value
+            //= associated with the connection whenever TS.Recent is updated"
+            //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
             let valid = now.since(self.receiver.clock.recent_at) < TIMESTAMP_VALID;
             if old && valid && !segment.flags.contains(Flags::RST) {
                 return self.reject(segment, seq, changes);
@@ -111,26 +119,30 @@ impl Tcp {
             //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence
             //= number (RCV.NXT), then TCP MUST reset the connection"
             //= tests: fastclose::resets_count_only_at_the_exact_number
+            //= RFC 9293 §3.4 (MUST-66): "A TCP receiver MUST process the RST and URG fields of all incoming segments, even when the
+            //= receive window is zero"
+            //= tests: acceptance::a_reset_counts_with_data_and_where_the_window_is_closed
+            //= RFC 9293 §3.5.3 (SHLD-2): "TCP implementations SHOULD allow a received RST segment to include data"
+            //= tests: acceptance::a_reset_counts_with_data_and_where_the_window_is_closed
             if seq == next {
                 self.abort();
                 changes.ended = Some(Ended::Reset);
                 changes.verdict = Verdict::Current;
+            //= RFC 5961 §3.2: "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST
+            //= silently discard the segment"
+            //= tests: blind_attacks::a_reset_outside_of_the_window_is_not_answered
             } else if seq > next && seq < next + acceptable.max(1) {
                 //= RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the next expected sequence
-                //= value, yet is within the current receive window, TCP MUST send an acknowledgment (challenge ACK)"
+                //= value, yet is within the current receive window (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an
+                //= acknowledgment (challenge ACK)"
                 //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
                 changes.verdict = Verdict::Challenged;
             }
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            if self.state == State::SynReceived && seq == 0 {
-                if segment.flags.contains(Flags::ACK) && segment.ack == self.opening.isn.wrapping_add(1) {
-                    // Our own SYN of a simultaneous open is acknowledged.
-                    self.send.una = 1;
-                    self.receiver.ack_now();
-                    return self.establish(now, peers, changes);
-                }
+            // The peer's SYN again. With an acknowledgement it is nobody's: a simultaneous open stays in SYN-SENT here.
+            if self.state == State::SynReceived && seq == 0 && !segment.flags.contains(Flags::ACK) {
                 self.opening.syn_due = true;
                 return;
             }
@@ -168,6 +180,9 @@ impl Tcp {
         //= RFC 5961 §5.2: "All incoming segments whose ACK value doesn't satisfy the above condition MUST be discarded and an ACK sent
         //= back"
         //= tests: blind_attacks::an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped
+        //= RFC 9293 §3.10.7.4 (MAY-12): "RFC 5961 [9], Section 5 describes a potential blind data injection attack, and mitigation
+        //= that implementations MAY choose to include"
+        //= tests: blind_attacks::an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped
         if !self.handle_ack(now, segment, seq, peers, changes) {
             changes.verdict = Verdict::Challenged;
             return;
@@ -178,6 +193,10 @@ impl Tcp {
             self.receiver.ack_now();
         } else if len == 0 && seq + acceptable.max(OVERTAKEN) < self.receiver.acked_next() {
             changes.outdated = true;
+        }
+        if input.no_memory && seq + len > next {
+            changes.no_memory = true;
+            return self.follow_fins(now, false);
         }
         // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
         if seq + len > next + acceptable {

@@ -28,12 +28,14 @@ pub(crate) struct TimeWait {
 pub(crate) enum Waited {
     /// It is dropped, or answered.
     Answer(Option<Box<Segment>>),
-    /// The peer has reset it, or opens a new connection: it is over.
-    Over { reopens: bool },
+    /// The peer has reset it.
+    Over,
+    /// The peer opens a new connection.
+    GivesWay,
 }
 
 /// Whether a SYN is newer than all that came before: by its timestamp, or by its number (RFC 6191).
-//= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
+//= RFC 9293 §3.6.1 (MAY-2): "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
 //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not, time_wait::records_do_what_connections_do
 //= RFC 9293 §3.6.1 (SHLD-4): "This algorithm for reducing TIME-WAIT is a Best Current Practice that SHOULD be implemented"
 //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not, time_wait::records_do_what_connections_do
@@ -81,28 +83,35 @@ impl TimeWait {
         self.end
     }
 
-    /// Takes a segment between its addresses (RFC 9293 §3.10.7.4).
-    pub(crate) fn take(&mut self, now: Instant, segment: &Segment) -> Waited {
+    /// The peer's FIN, and maybe data before it, once more.
+    pub(crate) fn repeats_fin(&self, segment: &Segment) -> bool {
+        segment.flags.contains(Flags::FIN)
+            && !segment.flags.intersects(Flags::SYN | Flags::RST)
+            && segment.seq.wrapping_add(segment.sequence_len()) == self.peer
+    }
+
+    /// Takes a segment between its addresses (RFC 9293 §3.10.7.4). `may_open`: a SYN can open something here.
+    pub(crate) fn take(&mut self, now: Instant, segment: &Segment, may_open: bool) -> Waited {
         let recent = self.timestamps.map(|(_, recent)| recent);
-        if opens(segment) && is_newer(segment, self.peer, recent) {
-            return Waited::Over { reopens: true };
+        if may_open && opens(segment) && is_newer(segment, self.peer, recent) {
+            return Waited::GivesWay;
         }
         if segment.flags.contains(Flags::RST) {
-            return if segment.seq == self.peer { Waited::Over { reopens: false } } else { Waited::Answer(None) };
+            return if segment.seq == self.peer { Waited::Over } else { Waited::Answer(None) };
         }
-        let repeats_fin = segment.flags.contains(Flags::FIN)
-            && segment.seq.wrapping_add(segment.sequence_len()) == self.peer
-            && !segment.flags.contains(Flags::SYN);
+        let repeats_fin = self.repeats_fin(segment);
         if repeats_fin {
             self.end = (now + self.length).min(self.limit);
             if let (Some((_, recent)), Some(t)) = (&mut self.timestamps, segment.options.timestamps) {
                 *recent = t.value;
             }
         }
-        if self.answered_at.is_some_and(|at| now.since(at) < ANSWERS) {
-            return Waited::Answer(None);
+        if !repeats_fin {
+            if self.answered_at.is_some_and(|at| now.since(at) < ANSWERS) {
+                return Waited::Answer(None);
+            }
+            self.answered_at = Some(now);
         }
-        self.answered_at = Some(now);
         let mut answer = Segment::new(segment.dst, segment.src);
         (answer.flags, answer.seq, answer.ack) = (Flags::ACK, self.own, self.peer);
         answer.options.timestamps =

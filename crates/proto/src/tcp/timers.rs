@@ -18,12 +18,16 @@ pub(super) enum RetransmitTimer {
     Reordering,
 }
 
+/// How often a SYN/ACK is repeated, which takes 127 s, as in the kernel; and the SYN of a join.
+const REPETITIONS: u32 = 6;
+
 /// The longest that a peer may delay an acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// TIME_WAIT ends after this many times its length, however often the peer repeats its FIN.
 pub(super) const TIME_WAITS: u64 = 5;
 
-/// RFC 9293 §3.8.3: "R2 ... SHOULD be set large enough to provide retransmission of the segment for at least 100 seconds".
+//= RFC 9293 §3.8.3 (SHLD-11): "The value of R2 SHOULD correspond to at least 100 seconds"
+//= tests: loss_recovery::data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever
 const LEAST_SILENCE: Duration = Duration::from_secs(100);
 /// A path that was dark is not asked again sooner than after this, however near the peer is.
 const SHORTEST_PROBE: Duration = Duration::from_millis(1);
@@ -112,6 +116,12 @@ impl Tcp {
         matches!(self.timers.retransmit, Some((RetransmitTimer::LossProbe, _)))
     }
 
+    //= RFC 8985 §7.2: "when the FlightSize is one segment, the sender MAY inflate the PTO by TLP.max_ack_delay to accommodate a
+    //= potentially delayed acknowledgment and reduce the risk of spurious retransmissions"
+    //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
+    //= RFC 8985 §7.2: "The sender SHOULD start or restart a loss probe PTO timer after transmitting new data (that was not itself a
+    //= loss probe) or upon receiving an ACK that cumulatively acknowledges new data"
+    //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
     fn probe_delay(&self) -> Option<Duration> {
         use super::recovery::State as R;
         let allowed = self.sack_recovery()
@@ -185,8 +195,14 @@ impl Tcp {
             RetransmitTimer::Syn => {
                 self.opening.retransmissions += 1;
                 self.opening.unanswered += u32::from(!core::mem::take(&mut self.opening.misled));
-                if self.opening.retransmissions > self.config.max_retransmissions.min(6) {
-                    let answering = self.state == State::SynReceived;
+                //= RFC 9293 §3.8.3 (MUST-22): "SYN retransmissions MUST be handled in the general way just described for data
+                //= retransmissions, including notification of the application layer"
+                //= tests: handshake::a_syn_that_nobody_answers_is_given_up_after_more_than_3_minutes
+                let answering = self.state == State::SynReceived;
+                // A join is asked for again soon, from another port.
+                let joins = self.silence.probe_interval.is_some();
+                let most = if answering || joins { REPETITIONS } else { self.host.syn_repetitions() };
+                if self.opening.retransmissions > self.config.max_retransmissions.min(most) {
                     self.abort();
                     changes.ended = Some(if answering { Ended::NeverEstablished } else { Ended::Unanswered });
                     return;
@@ -228,6 +244,12 @@ impl Tcp {
         // Probes that come sooner than doubled timeouts do not make up for the time that a path is given.
         let given = self.silence.probe_interval.is_none()
             || self.silence.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
+        //= RFC 9293 §3.8.3 (MUST-20): "When the number of transmissions of the same segment reaches a threshold R2 greater than R1,
+        //= close the connection"
+        //= tests: loss_recovery::data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever
+        //= RFC 8684 §3.3.6: "The sender will declare the subflow failed after a predefined upper bound on retransmissions is
+        //= reached (which MAY be lower than the usual TCP limits of the MSL)"
+        //= tests: loss_recovery::data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever
         if self.silence.timeouts > self.config.max_retransmissions && given {
             self.abort();
             changes.ended = Some(Ended::Unanswered);

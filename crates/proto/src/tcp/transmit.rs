@@ -154,6 +154,8 @@ impl Tcp {
     }
 
     /// Whether the first unsent segment may go out now, given room in the window.
+    //= RFC 9293 §3.9.1.2 (MUST-60): "MUST NOT buffer data indefinitely"
+    //= tests: push::the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind, zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
     fn may_send_new(&mut self, now: Instant) -> bool {
         let Some(next) = self.queue.first_unsent() else { return false };
         let full = next.len >= self.agreed.mss;
@@ -244,7 +246,7 @@ impl Tcp {
 
     #[inline(never)]
     fn retransmit(&mut self, now: Instant, name: u64) -> Option<Outgoing> {
-        if self.queue.get(name).is_some_and(|s| s.len > self.agreed.mss) {
+        if self.queue.get(name).is_some_and(|s| self.is_too_large(s.len)) {
             // A probe of the path's MTU goes out again in pieces, of which this is the first.
             self.queue.divide(self.agreed.mss, name..name + 1);
             self.postpone_mtu_probe(now);
@@ -270,6 +272,9 @@ impl Tcp {
             self.arm_rto(now);
             return out;
         }
+        //= RFC 8985 §7.3: "If such an unsent segment is not available, then the sender SHOULD retransmit the highest-sequence
+        //= segment sent so far and set TLP.is_retrans to true"
+        //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
         let last = self.queue.sent_names().end - 1;
         self.queue.mark_retransmitted(last, self.leaves_at(now), self.delivery.bytes, self.delivery.at);
         self.recovery.probe = Some((self.send.nxt, true));
@@ -305,6 +310,9 @@ impl Tcp {
 
     /// Makes the segment: numbers, flags, timestamps, data. `window` is the receive window in bytes after the acknowledgement.
     pub(crate) fn header(&mut self, now: Instant, out: &Outgoing, window: u64, segment: &mut Segment) {
+        //= RFC 9293 §3.9.1.1 (MUST-45): "TCP implementations MUST use the same local address that was used in those previous
+        //= segments"
+        //= tests: handshake::segments_of_a_connection_have_the_addresses_of_its_first
         segment.reset(self.local, self.remote);
         segment.seq = self.opening.isn.wrapping_add(match out {
             Outgoing::Syn => 0,
@@ -320,6 +328,8 @@ impl Tcp {
             segment.options.timestamps = Some(self.timestamps(now));
         }
         match out {
+            //= RFC 9293 §3.2 (MUST-65): "MUST NOT be sent in other segments"
+            //= tests: handshake::each_syn_names_the_segment_size_and_nothing_else_does
             Outgoing::Syn => self.syn_header(segment, window),
             _ => {
                 let field = window >> self.agreed.window_shift;
@@ -345,6 +355,9 @@ impl Tcp {
     }
 
     /// The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there is pushed.
+    //= RFC 9293 §3.9.1.2 (MUST-61): "MUST set the PSH bit in the last buffered segment (i.e., when there is no more queued data to
+    //= be sent)"
+    //= tests: push::the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind
     fn mark_push(&self, segment: &mut Segment) {
         let pushed = self.send.queues && self.host.pushes_grants() && self.queue.last_sent_is_pushed();
         let at_end = self.queue.unsent() == 0 && !self.backlog;

@@ -3,6 +3,7 @@
 
 use crate::pair::*;
 use pathweave_proto::ConnectionEvent;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::{Flags, Payload, Segment, Timestamps};
 
 /// A plain TCP connection in the middle of its life, and what its client would send next.
@@ -236,4 +237,26 @@ fn an_acknowledgement_that_was_overtaken_is_not_answered() {
     pair.inject(Server, late);
     pair.run_for(secs(1));
     assert_eq!(pair.sent(Server).count(), 0);
+}
+
+/// "TCP implementations SHOULD allow a received RST segment to include data" (RFC 9293 §3.5.3), and "MUST process the RST and URG fields of
+/// all incoming segments, even when the receive window is zero" (§3.4).
+#[test]
+fn a_reset_counts_with_data_and_where_the_window_is_closed() {
+    for (closed, data) in [(false, 100), (true, 0), (true, 100)] {
+        let receive_buffer = ReceiveBuffer::Fixed(30_000);
+        let mut pair = Pair::new(&[10], ConnectionConfig { receive_buffer, ..tcp_config() });
+        pair.driver.applications.apps[1].reads = !closed;
+        pair.connect();
+        pair.write(Client, if closed { 100_000 } else { 1000 });
+        pair.run_for(secs(5));
+        let receiving = pair.the(Server).snapshot().receiving;
+        assert_eq!(receiving.window_end == receiving.in_order_bytes, closed);
+        let mut reset = pair.forge(Client, 0);
+        reset.flags = Flags::RST;
+        reset.seq = pair.sent(Server).next_back().expect("it acknowledges").segment.ack;
+        reset.payload = Payload::Bytes(vec![1; data].into());
+        pair.inject(Server, reset);
+        assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_some(), "{closed}, {data}");
+    }
 }

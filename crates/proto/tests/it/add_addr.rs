@@ -318,7 +318,7 @@ fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
     for i in 0..10u16 {
         pair.command(Server, |c, now| c.set_backup(now, id, i % 2 == 1).expect("it lives"));
         let further = IpAddr::from([0xfd00, 0, 0, 77, 0, 0, 0, i + 1]);
-        pair.command(Server, |c, _| c.add_address(further, PathMeta::default()));
+        pair.command(Server, |c, now| c.add_address(now, further, PathMeta::default()));
         pair.run_for(ms(30));
     }
     pair.close(Client);
@@ -336,4 +336,21 @@ fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
     let priorities = pair.sent(Server).filter(|p| p.has_option(|o| matches!(o, MptcpOption::Priority { .. }))).count();
     assert!(priorities >= 2, "{priorities}");
     assert!(pair.driver.io.log.iter().any(|p| p.segment.options.wire_len() == 40));
+}
+
+/// "If the port number is different, the receiving host SHOULD try to set up a new subflow to this new address/port combination"
+/// (RFC 8684 §3.4.1).
+#[test]
+fn another_port_of_an_announced_address_is_joined_too() {
+    let path_manager = PathManager::FullMesh;
+    let mut pair = Pair::new(&[10, 20], ConnectionConfig { path_manager, ..config_by_announcement() });
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(5));
+    let address = pair.driver.io.paths[1].addresses[1];
+    pair.command(Server, |c, _| assert!(c.announce_address(address, PathMeta::default(), Some(8080))));
+    pair.run_for(secs(5));
+    let join = |p: &&Packet| p.is_syn() && p.has_option(|o| matches!(o, MptcpOption::Join(_)));
+    let joined: BTreeSet<_> = pair.sent(Client).filter(join).map(|p| p.segment.dst).collect();
+    assert_eq!(joined, BTreeSet::from([SocketAddr::new(address, PORT), SocketAddr::new(address, 8080)]));
 }

@@ -3,7 +3,7 @@
 use crate::pair::{Client, Fate, Pair, Server, config, ms, secs, tcp_config};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
+use pathweave_proto::{ConnectError, ConnectionError, ConnectionEvent, ReadError, UnknownConnection, WriteError};
 use pathweave_wire::Payload;
 
 fn bytes(len: usize) -> Payload {
@@ -129,4 +129,19 @@ fn addresses_are_those_of_the_first_subflow() {
     assert_eq!(pair.the(Client).remote_address(), at(0, 1, 80));
     assert_eq!(pair.the(Server).local_address(), at(0, 1, 80));
     assert_eq!(pair.the(Server).remote_address(), at(0, 0, 49_152));
+}
+
+/// "A TCP implementation MUST reject as an error a local OPEN call for an invalid remote IP address (e.g., a broadcast or multicast
+/// address)" (RFC 9293 §3.9.1.1).
+#[test]
+fn nobody_connects_to_an_address_that_is_not_one_hosts() {
+    let mut pair = Pair::new(&[10], config());
+    for remote in ["224.0.0.1:80", "255.255.255.255:80", "0.0.0.0:80", "[ff02::1]:80", "[::]:80", "10.0.1.2:0"] {
+        let local = if remote.starts_with('[') { "[fd00::1]:0" } else { "10.0.1.1:0" };
+        let [local, remote] = [local, remote].map(|a| a.parse::<SocketAddr>().expect("an address"));
+        let out = pair.driver.endpoints[0].connect(pair.now, local, remote, config(), &[]);
+        assert_eq!(out.err(), Some(ConnectError::InvalidRemote), "{remote}");
+    }
+    pair.settle();
+    assert!(pair.driver.io.log.is_empty());
 }

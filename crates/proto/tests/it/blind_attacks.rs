@@ -40,13 +40,30 @@ fn blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_secon
         assert_eq!(pair.sent(Server).count(), 10);
         assert!(pair.sent(Server).all(Packet::is_pure_ack));
         // The throttle is the connection's, and opens again.
-        pair.run_for(secs(5));
+        pair.run_for(secs(6));
         pair.inject(Server, forged.clone());
         assert_eq!(pair.sent(Server).count(), 11);
         pair.write(Client, 1000);
         pair.run_until_received(Server, 2001, secs(1));
         assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
     }
+}
+
+/// Whoever spreads his guesses over the border of two windows gets no more answers than in one.
+#[test]
+fn in_any_five_seconds_there_are_ten_challenges_at_most() {
+    let (mut pair, next) = open();
+    let forged = Segment { flags: Flags::SYN, ..next };
+    let start = pair.now;
+    for (at, times) in [(0, 1), (4900, 20), (5000, 20), (9800, 20), (9950, 20), (10_800, 20)] {
+        pair.run_for(ms(at).saturating_sub(pair.now.since(start)));
+        for _ in 0..times {
+            pair.inject(Server, forged.clone());
+        }
+    }
+    let sent: Vec<_> = pair.sent(Server).map(|p| p.at).collect();
+    assert_eq!(sent.len(), 20);
+    assert!(sent.windows(11).all(|w| w[10].since(w[0]) >= secs(5)), "{sent:?}");
 }
 
 /// "SND.UNA - MAX.SND.WND" is the oldest number that a peer can still acknowledge (RFC 5961 §5.2): data beside an older one
@@ -200,4 +217,19 @@ fn syns_in_a_clients_name_do_not_make_it_give_up_multipath_tcp() {
     pair.run_until("the client is connected", secs(8), |p| p.the(Client).is_connected());
     assert!(pair.sent(Client).filter(|p| p.is_syn()).count() > 2);
     assert!(pair.the(Client).is_mptcp());
+}
+
+/// "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST silently discard the segment"
+/// (RFC 5961 §3.2).
+#[test]
+fn a_reset_outside_of_the_window_is_not_answered() {
+    for offset in [1u32 << 30, 0u32.wrapping_sub(1), 0u32.wrapping_sub(1 << 30)] {
+        let (mut pair, next) = open();
+        let mut forged = next.clone();
+        forged.flags = Flags::RST;
+        forged.seq = forged.seq.wrapping_add(offset);
+        pair.inject(Server, forged);
+        assert_eq!(pair.sent(Server).count(), 0, "{offset}");
+        assert_eq!(pair.usable(Server), 2);
+    }
 }

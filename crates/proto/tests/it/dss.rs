@@ -92,6 +92,76 @@ fn a_data_fin_that_nobody_acknowledges_goes_out_again_after_twice_the_time() {
     assert!(waits.windows(2).all(|pair| pair[1] == pair[0] + pair[0]), "{waits:?}");
 }
 
+fn data_acks(pair: &Pair, side: Side) -> Vec<DataNumber> {
+    pair.sent(side).filter_map(|p| p.segment.options.dss?.data_ack).collect()
+}
+
+fn is_long(number: &DataNumber) -> bool {
+    matches!(number, DataNumber::Long(_))
+}
+
+#[test]
+fn a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    pair.write(Client, 50_000);
+    pair.run_for(ms(500));
+    assert!(!data_acks(&pair, Client).iter().any(is_long), "nothing has come that has a number");
+    assert!(data_acks(&pair, Server).iter().all(is_long), "data with MP_CAPABLE has all 64 bits of the key's hash");
+    pair.clear_log();
+    pair.write(Server, 1);
+    pair.run_for(ms(500));
+    pair.clear_log();
+    pair.write(Client, 50_000);
+    pair.write(Server, 50_000);
+    pair.run_for(secs(1));
+    for side in [Client, Server] {
+        let beside_data =
+            pair.data(side).all(|p| p.segment.options.dss.and_then(|d| d.data_ack).is_some_and(|n| is_long(&n)));
+        assert!(beside_data && data_acks(&pair, side).iter().all(is_long), "{}", pair.describe());
+    }
+    // A peer that has come to numbers of 4 bytes. Those of a DATA_FIN and of what carries no data do not count.
+    pair.script(|p| {
+        if let Some(mapping) = p.segment.options.dss.as_mut().and_then(|d| d.mapping.as_mut()).filter(|m| m.ssn != 0) {
+            mapping.dsn = DataNumber::Short(mapping.dsn.expand(0) as u32);
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 1);
+    pair.run_for(ms(100));
+    pair.clear_log();
+    pair.write(Server, 5000);
+    pair.close(Client);
+    pair.run_for(ms(500));
+    assert!(pair.sent(Client).any(|p| p.is_data_fin()));
+    assert!(!data_acks(&pair, Server).iter().any(is_long), "{}", pair.describe());
+    pair.close(Server);
+    pair.run_for(secs(2));
+    assert_eq!((pair.received(Client), pair.received(Server)), (55_001, 100_002));
+}
+
+#[test]
+fn what_is_cut_for_a_short_data_ack_keeps_it_and_no_packet_is_too_large() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    let mut n = 0;
+    pair.script(move |p| {
+        n += u32::from(p.from == Client && p.is_data());
+        if p.is_data() && n.is_multiple_of(20) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Client, 1_000_000);
+    pair.run_for(ms(20));
+    pair.write(Server, 10_000);
+    pair.run_until_received(Server, 1_000_001, secs(60));
+    let packet = |p: &Packet| p.segment.ip_len();
+    assert!(pair.data(Client).all(|p| packet(p) <= 1500), "{}", pair.describe());
+    let full = |long: bool| {
+        let acks = |p: &&Packet| p.segment.options.dss.and_then(|d| d.data_ack).is_some_and(|n| is_long(&n) == long);
+        pair.data(Client).filter(acks).filter(|p| packet(p) == 1500).count()
+    };
+    assert!(full(false) > 10 && full(true) > 10, "{} {}", full(false), full(true));
+}
+
 /// Bad-input row 20.
 #[test]
 fn a_data_ack_beyond_what_was_sent_is_ignored() {
@@ -106,4 +176,38 @@ fn a_data_ack_beyond_what_was_sent_is_ignored() {
     assert_eq!(pair.the(Client).snapshot().sending.acked_bytes, 1);
     pair.write(Client, 10_000);
     pair.run_until_received(Server, 10_001, secs(1));
+}
+
+/// "optimizations SHOULD be considered in more advanced implementations, where the Data ACK is present in segments only when the Data ACK
+/// value advances, and this behavior MUST be treated as valid" (RFC 8684 §3.3.2).
+#[test]
+fn a_data_ack_need_not_be_on_every_segment() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.write(Server, 1000);
+    pair.run_for(secs(1));
+    let mut newest = None;
+    pair.script(move |p| {
+        if let Some(dss) = &mut p.segment.options.dss {
+            let ack = dss.data_ack.map(|n| n.expand(0) as u32);
+            if (p.from, ack) == newest.unwrap_or((p.from.other(), None)) {
+                dss.data_ack = None;
+            }
+            newest = Some((p.from, ack));
+            if *dss == pathweave_wire::mptcp::Dss::default() {
+                p.segment.options.dss = None;
+            }
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 300_000);
+    pair.run_until_received(Server, 301_000, secs(3));
+    pair.write(Server, 300_000);
+    pair.run_until_received(Client, 301_000, secs(3));
+    assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
+    assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
+    assert!(
+        pair.driver.io.log.iter().any(|p| p.number > 20 && p.segment.options.dss.is_none_or(|d| d.data_ack.is_none()))
+    );
 }

@@ -1,7 +1,9 @@
 //! Multipath TCP's options get lost on the way (RFC 8684 §3.7).
 
 use crate::pair::*;
-use pathweave_wire::mptcp::{MptcpOption, ResetReason};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager};
+use pathweave_units::Instant;
+use pathweave_wire::mptcp::{DataNumber, MptcpOption, ResetReason};
 
 fn strip(packet: &mut Packet) {
     packet.segment.options.mptcp.clear();
@@ -309,4 +311,96 @@ fn a_signal_that_contradicts_the_fall_back_is_a_reset() {
         assert_eq!(pair.received(Server), 5000);
         assert!(!pair.connection(Server).is_some_and(|c| c.at_end()));
     }
+}
+
+/// What is taken back from a subflow and goes out again on one that has joined since is no sign of life.
+#[test]
+fn without_any_more_data_acks_a_connection_that_joins_again_and_again_ends() {
+    let config = ConnectionConfig {
+        failure_detection: FailureDetection::Linux,
+        path_manager: PathManager::NDiffPorts(3),
+        ..config()
+    };
+    let mut pair = Pair::new(&[10], config);
+    let mut first = None;
+    pair.script(move |p| {
+        // The first subflow's acknowledgements have no signals from one second on, those of all others never had any.
+        let initial = *first.get_or_insert(p.segment.src) == p.segment.dst;
+        if p.from == Server && (!initial || p.at > Instant::ZERO + secs(1)) {
+            p.segment.options.dss = None;
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    pair.write(Client, 1);
+    pair.run_for(secs(2));
+    pair.write(Client, 100_000);
+    pair.run_for(secs(600));
+    assert!(pair.sent(Client).filter(|p| p.is_syn()).count() > 100, "it joins again and again");
+    assert_eq!(pair.driver.endpoints[0].connections(), 0);
+}
+
+/// The peer's data has had mappings, so that it may have come again under another one: an acknowledgement that has lost its signal does not
+/// make this subflow plain TCP.
+#[test]
+fn an_acknowledgement_that_loses_its_signal_after_mapped_data_is_no_fall_back() {
+    let mut pair = Pair::new(&[10], config());
+    pair.script(|p| {
+        if p.from == Client && p.is_pure_ack() {
+            p.segment.options.dss = None;
+        }
+        Fate::Pass
+    });
+    pair.driver.applications.apps[Client as usize].pending = 5000;
+    pair.open();
+    pair.run_until_received(Server, 5000, secs(1));
+    pair.write(Server, 1);
+    pair.run_for(ms(500));
+    assert!(pair.the(Server).is_mptcp());
+    pair.write(Client, 5000);
+    pair.run_until_received(Server, 10_000, secs(1));
+    pair.write(Server, 5000);
+    pair.run_until_received(Client, 5001, secs(1));
+    assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
+}
+
+/// "Once MPTCP falls back to regular TCP, it MUST NOT revert to MPTCP later in the connection" (RFC 8684 §3.7).
+#[test]
+fn what_has_fallen_back_stays_plain_tcp() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.script(|p| {
+        // The first data comes with options, its acknowledgement without.
+        if p.from == Server && !p.is_syn() {
+            p.segment.options.dss = None;
+            p.segment.options.mptcp.clear();
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    let capable = pair.driver.io.log[2].segment.options.mptcp.clone();
+    pair.write(Client, 10_000);
+    pair.run_for(secs(1));
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 11_000, secs(2));
+    pair.run_for(secs(1));
+    assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
+    pair.no_script();
+    pair.clear_log();
+    for side in [Client, Server] {
+        pair.write(side, 1000);
+        pair.run_for(secs(1));
+        let mut forged = pair.forge(side, 0);
+        forged.options.mptcp = capable.clone();
+        forged.options.dss =
+            Some(pathweave_wire::mptcp::Dss { data_ack: Some(DataNumber::Long(1)), ..Default::default() });
+        pair.inject(side.other(), forged);
+    }
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 112_000, secs(2));
+    assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
+    // The server's first data has the infinite mapping.
+    let maps =
+        |p: &Packet| p.segment.options.dss.is_some_and(|d| d.data_ack.is_some() || d.mapping.is_none_or(|m| m.len > 0));
+    let signals = |p: &Packet| maps(p) || !p.segment.options.mptcp.is_empty();
+    assert!(!pair.driver.io.log.iter().any(signals));
 }

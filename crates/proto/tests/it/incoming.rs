@@ -6,7 +6,7 @@ use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{
     AcceptError, ConnectionError, ConnectionEvent, Incoming, ListenError, ListenerHandle, UnknownListener,
 };
-use pathweave_wire::Flags;
+use pathweave_wire::{Flags, Segment};
 
 /// A pair whose server leaves each connection to the application.
 fn asking(config: ConnectionConfig) -> (Pair, ListenerHandle) {
@@ -303,4 +303,32 @@ fn addresses_that_are_taken_and_ports_that_are_used_up_are_told() {
     }
     let again = host.connect(now, SocketAddr::new(from, 0), to, tcp_config(), &[]);
     assert_eq!(again, Err(ConnectError::NoFreePort));
+}
+
+/// "A TCP implementation that supports multiple concurrent connections MUST provide an OPEN call that will functionally allow an
+/// application to LISTEN on a port while a connection block with the same local port is in SYN-SENT or SYN-RECEIVED state", and a passive
+/// OPEN "MUST NOT affect any previously created connection record" (RFC 9293 §3.9.1.1).
+#[test]
+fn a_port_of_a_connection_can_be_listened_at() {
+    for opened in [false, true] {
+        let mut pair = Pair::new(&[10], config());
+        pair.open();
+        let connected = |p: &Pair| p.the(Client).is_connected();
+        if opened {
+            pair.run_until("the client is connected", secs(1), connected);
+        }
+        let port = pair.driver.io.log[0].segment.src;
+        pair.driver.endpoints[0].listen(port).expect("nobody listens there");
+        let taken = pair.driver.endpoints[0].listen(port);
+        assert_eq!(taken, Err(ListenError::AddressInUse));
+        pair.run_until("the client is connected", secs(1), connected);
+        pair.write(Client, 10_000);
+        pair.run_until_received(Server, 10_000, secs(1));
+        // Somebody else's SYN is the listener's.
+        let mut syn = Segment::new(SocketAddr::new(pair.driver.io.paths[0].addresses[1], 7000), port);
+        syn.flags = Flags::SYN;
+        pair.inject(Client, syn);
+        assert!(pair.driver.endpoints[0].poll_incoming().is_some());
+        assert_eq!(pair.the(Client).error(), None);
+    }
 }

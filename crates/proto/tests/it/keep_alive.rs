@@ -70,3 +70,28 @@ fn off_there_is_no_probe() {
     pair.run_for(secs(100_000));
     assert!(pair.driver.io.log.is_empty());
 }
+
+/// "An implementation SHOULD send a keep-alive segment with no data", and "Keep-alive packets MUST only be sent when no sent data is
+/// outstanding" (RFC 9293 §3.8.4).
+#[test]
+fn probes_have_no_data_and_none_is_sent_while_data_is_out() {
+    for mptcp in [false, true] {
+        let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(500), ..with_keep_alive(mptcp) });
+        pair.listen(ConnectionConfig { keep_alive: secs(0), ..with_keep_alive(mptcp) });
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(5));
+        let next = pair.forge(Client, 0).seq;
+        pair.clear_log();
+        pair.run_for(secs(40));
+        let probe = pair.sent(Client).next().expect("it is idle").clone();
+        assert_eq!((probe.is_pure_ack(), probe.segment.seq), (true, next.wrapping_sub(1)));
+        // What is out is sent again anyway.
+        pair.kill(0);
+        pair.write(Client, 1000);
+        pair.clear_log();
+        pair.run_for(secs(100));
+        assert!(pair.sent(Client).count() > 3);
+        assert!(pair.sent(Client).all(Packet::is_data), "{}", pair.describe());
+    }
+}

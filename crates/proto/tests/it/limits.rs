@@ -131,3 +131,133 @@ fn data_that_nobody_reads_takes_bounded_memory_and_leaves_the_rest_alone() {
     assert_eq!(server.waiting_bytes(), 0);
     assert!(handles.iter().all(|h| server.connection(*h).is_some_and(Connection::is_connected)));
 }
+
+/// A server that has memory for 20,000 bytes, and a client that has sent it more than that: the handle, and what the client would send
+/// next in order.
+fn without_memory() -> (Endpoint, ConnectionHandle, Segment) {
+    let mut server = server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
+    let mut next = client(&mut server, 1).expect("there is no flood of connections");
+    let handle = server.poll_accept().expect("it is complete").connection;
+    send(&mut server, &next, 0..40_000);
+    let taken = server.connection(handle).expect("it lives").snapshot().receiving.in_order_bytes;
+    assert!((1000..40_000).contains(&taken) && server.dropped_for_memory() > 0);
+    next.seq += taken as u32;
+    (server, handle, next)
+}
+
+fn at_time(seconds: u64) -> Instant {
+    Instant::ZERO + secs(seconds)
+}
+
+/// "A TCP receiver MUST process the RST and URG fields of all incoming segments, even when the receive window is zero" (RFC 9293 §3.4).
+#[test]
+fn without_memory_a_reset_counts_with_data_too() {
+    let (mut server, handle, next) = without_memory();
+    let payload = Payload::Bytes(vec![1; 10].into());
+    server.handle_segment(at_time(10), Ecn::NotEct, &Segment { flags: Flags::RST | Flags::ACK, payload, ..next });
+    let error = server.connection(handle).and_then(Connection::error);
+    assert_eq!(error, Some(pathweave_proto::ConnectionError::Reset));
+}
+
+/// Only the data of a segment finds no memory: what it acknowledges counts, and its FIN waits for the data before it.
+#[test]
+fn without_memory_the_acknowledgement_on_data_counts() {
+    let (mut server, handle, mut next) = without_memory();
+    server.write(at_time(10), handle, Payload::Bytes(vec![7; 1000].into())).expect("it takes data");
+    answers(&mut server);
+    next.ack = next.ack.wrapping_add(1000);
+    (next.flags, next.payload) = (Flags::ACK | Flags::FIN, Payload::Bytes(vec![1; 1000].into()));
+    let before = server.connection(handle).expect("it lives").snapshot().receiving.in_order_bytes;
+    server.handle_segment(at_time(10), Ecn::NotEct, &next);
+    let after = server.connection(handle).expect("it lives").snapshot();
+    assert_eq!((after.sending.acked_bytes, after.receiving.in_order_bytes), (1000, before));
+    assert_eq!(read_all(&mut server, handle), before);
+    server.handle_segment(at_time(10), Ecn::NotEct, &next);
+    assert_eq!(server.read(at_time(10), handle, u64::MAX).map(|p| p.len()), Ok(1000));
+    assert_eq!(server.read(at_time(10), handle, u64::MAX), Err(ReadError::Finished));
+}
+
+/// Data may be forged: the answers that say that there is no room are counted as challenges are (RFC 5961 §7). What lies outside of the
+/// window, or acknowledges what was never sent, hears nothing of it.
+#[test]
+fn without_memory_forged_data_gets_ten_answers_in_five_seconds() {
+    let (mut server, handle, mut next) = without_memory();
+    next.payload = Payload::Bytes(vec![1; 1000].into());
+    for start in [10, 16] {
+        let mut told = Vec::new();
+        for i in 0..100 {
+            let forged = Segment { seq: next.seq + 7 * i, ..next.clone() };
+            server.handle_segment(at_time(start), Ecn::NotEct, &forged);
+            told.extend(answers(&mut server));
+        }
+        assert_eq!(told.len(), 10);
+        assert!(told.iter().all(|s| (s.ack, s.window, s.payload.is_empty()) == (next.seq, 0, true)), "{told:?}");
+    }
+    // Reading makes room, of which the peer hears at once, and once.
+    assert!(read_all(&mut server, handle) > 0);
+    let told = answers(&mut server);
+    assert!(matches!(&told[..], [s] if s.window > 0 && s.ack == next.seq), "{told:?}");
+
+    // What acknowledges the impossible is challenged, and closes nothing.
+    let mut server = self::server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
+    let mut next = client(&mut server, 1).expect("there is no flood of connections");
+    while server.waiting_bytes() <= 20_000 {
+        let at = u64::from(next.seq - 1);
+        send(&mut server, &next, at..at + 1000);
+        next.seq += 1000;
+    }
+    (next.payload, next.ack) = (Payload::Bytes(vec![1; 1000].into()), next.ack.wrapping_add(1_000_000));
+    server.handle_segment(at_time(10), Ecn::NotEct, &next);
+    let told = answers(&mut server);
+    assert!(matches!(&told[..], [s] if s.window > 0 && s.ack == next.seq), "{told:?}");
+}
+
+/// The memory is all connections': where it is another one's reader that makes room, the peer hears of it too.
+#[test]
+fn a_peer_without_room_hears_of_what_another_reader_makes() {
+    let mut server = server(EndpointLimits { waiting_bytes: 100_000, ..EndpointLimits::default() });
+    let clients: Vec<Segment> = (1..=2).filter_map(|port| client(&mut server, port)).collect();
+    let handles: Vec<ConnectionHandle> =
+        core::iter::from_fn(|| server.poll_accept()).map(|accepted| accepted.connection).collect();
+    for (like, len) in [(&clients[0], 20_000), (&clients[1], 200_000), (&clients[0], 200_000)] {
+        send(&mut server, like, 0..len);
+    }
+    let closed = |server: &mut Endpoint, like: &Segment| {
+        let mut probe = like.clone();
+        probe.seq = like.seq.wrapping_sub(1);
+        server.handle_segment(at_time(20), Ecn::NotEct, &probe);
+        answers(server).iter().all(|s| s.window == 0)
+    };
+    assert!(clients.iter().all(|like| closed(&mut server, like)));
+    let waiting = server.waiting_bytes();
+    assert!(waiting > 100_000);
+    assert!(read_all(&mut server, handles[1]) > 0 && server.waiting_bytes() < 100_000);
+    let told = answers(&mut server);
+    for like in &clients {
+        assert!(told.iter().any(|s| s.dst == like.src && s.window > 0), "{told:?}");
+    }
+}
+
+/// A reader that stalls while there is no memory for longer than `close_timeout` ends nothing: the sender hears that there is no room,
+/// goes on asking, and goes on at once when there is room.
+#[test]
+fn without_memory_for_longer_than_the_close_timeout_a_connection_stays_alive() {
+    for seconds in [20, 60] {
+        let of = |mptcp| ConnectionConfig { mptcp, close_timeout: secs(seconds), ..config() };
+        for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(of(mptcp))) {
+            let (mptcp, host) = (config.mptcp, config.host);
+            let mut pair = Pair::new(&[10, 20], config);
+            pair.driver.endpoints[1].set_limits(EndpointLimits { waiting_bytes: 100_000, ..EndpointLimits::default() });
+            pair.driver.applications.apps[1].reads = false;
+            pair.connect();
+            pair.write(Client, 600_000);
+            pair.run_for(secs(600));
+            let errors =
+                (pair.connection(Client).map(Connection::error), pair.connection(Server).map(Connection::error));
+            assert_eq!(errors, (Some(None), Some(None)), "{mptcp}, {host:?}");
+            pair.driver.applications.apps[1].reads = true;
+            pair.read(Server, u64::MAX);
+            pair.run_until_received(Server, 600_000, secs(10));
+        }
+    }
+}

@@ -6,6 +6,7 @@ use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
 use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::{Host, linux::LinuxHost};
+use pathweave_wire::mptcp::MptcpOption;
 
 fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
     ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
@@ -96,7 +97,9 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
         let start = pair.now;
         pair.write(Client, segments * SEGMENT);
         pair.run_until_received(Server, segments * SEGMENT, secs(2));
-        let repeated = pair.data(Client).filter(|p| p.at > start).find(|p| p.at > start + ms(150)).expect("a probe").at;
+        let probe = pair.data(Client).filter(|p| p.at > start).find(|p| p.at > start + ms(150)).expect("a probe");
+        assert_eq!(u64::from(pair.relative(probe)), 1 + (segments - 1) * SEGMENT, "the last segment");
+        let repeated = probe.at;
         // The timer starts with the last acknowledgement, where there is one.
         let from = if segments > 1 { start + ms(100) } else { start };
         assert_eq!(repeated.since(from), ms(wait), "{segments} segments");
@@ -333,4 +336,42 @@ fn a_window_that_is_not_used_does_not_grow() {
     pair.write(Client, 1_000_000);
     pair.run_for(ms(200));
     assert!(pair.subflow(Client, 0).window.cwnd > before, "one that is used grows");
+}
+
+/// "TCP MUST use Karn's algorithm [KP87] for taking RTT samples" (RFC 6298 §3): without timestamps nobody knows which transmission was answered.
+#[test]
+fn a_repeated_segment_measures_no_round_trip() {
+    let tcp = TcpConfig { recovery: NewReno, timestamps: false, ..TcpConfig::default() };
+    let mut pair = open(ConnectionConfig { tcp, ..tcp_config() });
+    pair.write(Client, 10_000);
+    pair.run_for(secs(1));
+    let before = pair.subflow(Client, 0).rtt;
+    // The second segment's acknowledgement waits for the first.
+    pair.drop_first(|p| p.is_data());
+    pair.write(Client, 2 * 1460);
+    pair.run_until_received(Server, 10_000 + 2 * 1460, secs(2));
+    pair.run_for(secs(1));
+    assert_eq!(pair.subflow(Client, 0).counters.timeouts, 1);
+    assert_eq!(pair.subflow(Client, 0).rtt, before);
+}
+
+/// "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a signal of congestion"
+/// (RFC 8684 §3), where only their number tells of a loss.
+#[test]
+fn repeated_acknowledgements_with_signals_are_no_sign_of_congestion() {
+    for signals in [false, true] {
+        let mut pair = open(ConnectionConfig { mptcp: true, ..with_recovery(NewReno) });
+        pair.write(Client, 10 * SEGMENT);
+        pair.run_for(secs(1));
+        pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+        pair.write(Client, 8 * SEGMENT);
+        let mut repeated = pair.forge(Server, 0);
+        if signals {
+            repeated.options.mptcp.push(MptcpOption::Priority { backup: false });
+        }
+        (0..5).for_each(|_| pair.inject(Client, repeated.clone()));
+        assert_eq!(pair.subflow(Client, 0).counters.recoveries, u64::from(!signals));
+        pair.no_script();
+        pair.run_until_received(Server, 18 * SEGMENT, secs(3));
+    }
 }

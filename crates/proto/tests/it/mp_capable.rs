@@ -87,6 +87,7 @@ fn a_client_that_does_not_speak_it_gets_plain_tcp() {
     pair.send_all(Client, 50_000);
     pair.run_until_received(Server, 50_000, secs(5));
     assert!(!pair.the(Server).is_mptcp());
+    assert!(pair.sent(Server).all(|p| p.segment.options.mptcp.is_empty()), "the SYN/ACK has no option either");
 }
 
 #[test]

@@ -438,7 +438,7 @@ fn no_subflow_is_opened_before_the_peer_has_shown_itself_nor_after_the_end() {
     let joins_now = |pair: &mut Pair| {
         let before = pair.sent(Client).filter(|p| p.is_syn()).count();
         let address = core::net::IpAddr::from([10, 0, 9, 1]);
-        pair.command(Client, |c, _| c.add_address(address, Default::default()));
+        pair.command(Client, |c, now| c.add_address(now, address, Default::default()));
         pair.run_for(secs(3));
         pair.sent(Client).filter(|p| p.is_syn()).count() - before
     };

@@ -52,7 +52,7 @@ fn an_address_that_comes_later_is_announced_and_joined() {
     pair.run_for(secs(1));
     assert_eq!(pair.usable(Client), 1);
     let address = pair.driver.io.paths[1].addresses[1];
-    pair.command(Server, |c, _| c.add_address(address, PathMeta::default()));
+    pair.command(Server, |c, now| c.add_address(now, address, PathMeta::default()));
     pair.run_until("joined", secs(2), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
 
@@ -65,8 +65,8 @@ fn an_address_that_goes_and_comes_back_is_joined_again_at_once() {
     pair.command(Client, |c, now| c.remove_address(now, address));
     pair.run_for(secs(2));
     assert_eq!(pair.usable(Client), 1);
-    pair.command(Client, |c, _| c.add_address(address, PathMeta::default()));
-    pair.write(Client, 1000);
+    // Nothing is sent, and nobody asks for the time.
+    pair.command(Client, |c, now| c.add_address(now, address, PathMeta::default()));
     pair.run_until("joined again", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
 
@@ -140,4 +140,53 @@ fn the_initial_address_is_not_joined_again_after_its_removal() {
         let joins = pair.sent(Client).filter(|p| p.is_syn() && p.segment.dst.ip() == initial).count();
         assert_eq!(joins == 0, removed, "{joins} joins");
     }
+}
+
+/// "The Address ID MUST uniquely identify the address for the sender of the option", and "A host wishing to replace an existing Address ID
+/// MUST first remove the existing one" (RFC 8684 §3.4.1).
+#[test]
+fn addresses_have_numbers_of_their_own() {
+    let mut pair = Pair::new(&[10, 10, 10, 10], config());
+    pair.connect_with_subflows(4);
+    let addresses = pair.local_addresses(Server);
+    for n in 0..6 {
+        let [gone, new] = [addresses[1 + n % 3].address, addresses[1 + (n + 2) % 3].address];
+        pair.command(Server, |c, now| c.remove_address(now, gone));
+        let other = core::net::IpAddr::V4(core::net::Ipv4Addr::new(10, 9, 9, n as u8));
+        pair.command(Server, |c, now| c.add_address(now, other, PathMeta::default()));
+        pair.command(Server, |c, now| c.add_address(now, new, PathMeta::default()));
+        pair.run_for(secs(1));
+    }
+    let mut known = std::collections::BTreeMap::new();
+    let mut announced = 0;
+    for option in pair.sent(Server).flat_map(|p| &p.segment.options.mptcp) {
+        match option {
+            MptcpOption::AddAddress { id, address, hmac: Some(_), .. } => {
+                announced += 1;
+                assert_eq!(known.entry(*id).or_insert(*address), address);
+                assert_ne!(*id, AddressId(0), "that is the first subflow's");
+            }
+            MptcpOption::RemoveAddress { ids } => ids.as_slice().iter().for_each(|id| {
+                known.remove(id);
+            }),
+            _ => {}
+        }
+    }
+    assert!(announced > 10, "{announced}");
+}
+
+/// "Even if an address is not in use by an MPTCP connection, if it has been previously announced, an implementation SHOULD announce its
+/// removal" (RFC 8684 §3.4.2).
+#[test]
+fn an_address_that_nobody_joined_is_removed_too() {
+    let none = pathweave_proto::config::ConnectionConfig { max_subflows: 1, ..config() };
+    let mut pair = Pair::new(&[10, 10], none);
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    assert_eq!(pair.usable(Server), 1);
+    let address = pair.driver.io.paths[1].addresses[1];
+    pair.command(Server, |c, now| c.remove_address(now, address));
+    pair.run_for(secs(1));
+    assert_eq!(pair.sent(Server).filter(|p| removal(p)).count(), 1);
 }

@@ -104,6 +104,41 @@ fn gaps_on_all_subflows_share_what_a_connection_may_take() {
     assert_eq!(pair.received(Server), 8001);
 }
 
+/// The same segments with holes between them, in memory of their own and in blocks of 64 KiB: as many of them are taken.
+#[test]
+fn what_is_taken_does_not_depend_on_the_blocks_that_packets_lie_in() {
+    let taken = |packet_memory: u32| {
+        let mut config = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(256 << 10), ..config() };
+        config.tcp.packet_memory = packet_memory;
+        let mut pair = Pair::new(&[10; 3], config);
+        pair.connect_with_subflows(3);
+        pair.run_for(ms(500));
+        for path in 0..3 {
+            let next = pair.forge(Client, path);
+            let ssn = next.seq.wrapping_sub(pair.isn(Client, path));
+            for n in 0..60u32 {
+                let mut forged = next.clone();
+                let offset = 2000 * n + 1000;
+                forged.seq = forged.seq.wrapping_add(offset);
+                let at = 1 + u64::from(offset);
+                forged.payload = Payload::Bytes((at..at + 1000).map(|at| byte_at(Client, at)).collect());
+                let dsn = DataNumber::Long(pair.wire_dsn(Client, at));
+                let mapping = Mapping { dsn, ssn: ssn.wrapping_add(offset), len: 1000, checksum: None };
+                forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+                let now = pair.now;
+                pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
+                while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
+            }
+        }
+        let waiting = pair.driver.endpoints[1].waiting_bytes();
+        // Three times what one place may take, and the block that went beyond it.
+        assert!(waiting <= 3 * (2 * ((256 << 10) + (16 << 10)) + (64 << 10)) + (64 << 10), "{waiting}");
+        [0, 1, 2].map(|path| pair.subflow(Server, path).held_bytes)
+    };
+    assert_eq!(taken(2048), taken(64 << 10));
+    assert_eq!(taken(2048), [60_000; 3]);
+}
+
 /// Opens `n` connections at once, sends 2,000 bytes on each, closes them; returns when all is forgotten.
 fn open_and_close(pair: &mut Pair, n: usize) -> usize {
     let handles: Vec<_> = (0..n)

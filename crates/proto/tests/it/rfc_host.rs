@@ -2,8 +2,9 @@
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, LossRecovery, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::Host;
+use pathweave_units::Duration;
 use pathweave_units::random::Random;
 use std::fmt::Write;
 
@@ -58,4 +59,33 @@ fn the_plain_host_is_the_same_whatever_else_is_compiled() {
         std::fs::write(FILE, &text).expect("the file can be written");
     }
     assert_eq!(text, std::fs::read_to_string(FILE).expect("the file is there"), "PATHWEAVE_BLESS=1 writes {FILE}");
+}
+
+/// How long after it went out first the client's first data goes out again, where the first `syns` SYNs and that data are lost.
+fn wait_for_first_data(config: ConnectionConfig, syns: usize) -> Duration {
+    let mut pair = Pair::new(&[10], config);
+    pair.drop_some(syns, |p| p.from == Client && p.is_syn());
+    pair.connect();
+    pair.drop_some(1, Packet::is_data);
+    pair.write(Client, 1000);
+    pair.run_for(secs(10));
+    let sent: Vec<_> = pair.data(Client).map(|p| p.at).collect();
+    assert_eq!((sent.len(), pair.received(Server)), (2, 1000));
+    sent[1].since(sent[0])
+}
+
+#[test]
+fn after_a_syn_that_was_repeated_the_first_timeout_is_3_seconds() {
+    for base in [config(), tcp_config()] {
+        // A loss probe would come before it.
+        let tcp = TcpConfig { recovery: LossRecovery::Sack, ..base.tcp.clone() };
+        let rfc = ConnectionConfig { tcp, ..base };
+        assert_eq!(wait_for_first_data(rfc.clone(), 1), secs(3));
+        assert!(wait_for_first_data(rfc.clone(), 0) < secs(1), "the SYN has measured a round trip");
+        #[cfg(feature = "host-linux")]
+        {
+            let host = Host::Linux(pathweave_proto::host::linux::LinuxHost::default());
+            assert!(wait_for_first_data(ConnectionConfig { host, ..rfc }, 1) < ms(1100), "as it is measured");
+        }
+    }
 }

@@ -241,3 +241,32 @@ fn a_flood_of_syns_disturbs_neither_open_connections_nor_newcomers() {
     let opened = core::iter::from_fn(|| server.poll_accept()).filter(|a| a.remote.port() >= 1000).count();
     assert_eq!(opened, newcomers.len());
 }
+
+/// "if uniqueness is not met and there is no way to generate an alternative verifiable key, then the connection MUST fall back to using
+/// regular TCP by not sending an MP_CAPABLE in the SYN/ACK" (RFC 8684 §3.1).
+#[test]
+fn a_key_whose_token_is_in_use_is_plain_tcp() {
+    let mut pair = full(&[10, 20], config());
+    pair.open();
+    pair.run_for(ms(100));
+    pair.write(Client, 1000);
+    pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
+    pair.run_for(ms(100));
+    // The first subflow ends, the connection lives on: the same SYN comes by the same cookie to the same key.
+    let mut reset = pair.forge(Client, 0);
+    reset.flags = Flags::RST;
+    pair.inject(Server, reset);
+    assert_eq!(pair.usable(Server), 1);
+    let syn = pair.driver.io.log[0].segment.clone();
+    let answered: Vec<bool> = [0, 1]
+        .map(|changed| {
+            let mut syn = syn.clone();
+            syn.seq = syn.seq.wrapping_add(changed);
+            pair.inject(Server, syn);
+            let answer = pair.sent(Server).next_back().expect("an answer");
+            assert!(answer.is_syn());
+            !answer.segment.options.mptcp.is_empty()
+        })
+        .to_vec();
+    assert_eq!(answered, [false, true]);
+}

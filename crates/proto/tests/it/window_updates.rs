@@ -172,3 +172,34 @@ fn what_lies_beyond_the_edge_is_cut_off_before_it_is_acknowledged() {
         assert!(!pair.the(Server).at_end(), "its FIN lies beyond the edge");
     }
 }
+
+/// A sender whose peer has taken its window back "SHOULD retransmit normally the old unacknowledged data", and "SHOULD NOT time out the
+/// connection if data beyond the right window edge is not acknowledged" (RFC 9293 §3.8.6).
+#[test]
+fn what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing() {
+    let tcp = pathweave_proto::config::TcpConfig { max_retransmissions: 3, ..Default::default() };
+    for answered in [true, false] {
+        let config = ConnectionConfig { tcp: tcp.clone(), close_timeout: secs(100_000), ..plain(200_000) };
+        let mut pair = Pair::new(&[10], config);
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        let closed = Segment { window: 0, ..pair.forge(Server, 0) };
+        pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+        pair.write(Client, 10_000);
+        let end = sent_end(&pair);
+        pair.clear_log();
+        for _ in 0..300 {
+            pair.run_for(secs(1));
+            if answered && pair.connection(Client).is_some() {
+                pair.inject(Client, closed.clone());
+            }
+        }
+        assert!(pair.data(Client).count() > 3 && sent_end(&pair) <= end);
+        assert_eq!(pair.connection(Client).is_some_and(|c| c.error().is_none()), answered);
+        if answered {
+            pair.no_script();
+            pair.run_until_received(Server, 11_000, secs(130));
+        }
+    }
+}

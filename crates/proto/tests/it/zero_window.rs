@@ -3,6 +3,7 @@
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
 use pathweave_proto::{ConnectionError, ConnectionEvent};
+use pathweave_wire::Flags;
 
 fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
     ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(bytes), mptcp, ..config() }
@@ -203,5 +204,108 @@ fn a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses() {
         pair.run_until_received(Server, 601_000, secs(60));
         assert_eq!((pair.the(Client).error(), pair.the(Server).error()), (None, None));
         assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
+    }
+}
+
+/// "The transmitting host SHOULD send the first zero-window probe when a zero window has existed for the retransmission timeout
+/// period, and SHOULD increase exponentially the interval between successive probes" (RFC 9293 §3.8.6.1).
+#[test]
+fn a_closed_window_is_probed_after_a_timeout_and_then_more_and_more_seldom() {
+    for mptcp in [false, true] {
+        let mut pair = full(with_buffer(30_000, mptcp), &[10], 200_000);
+        let closed = pair.sent(Server).find(|p| p.segment.window == 0).expect("the window is closed").at + ms(10);
+        let rto = pair.subflow(Client, 0).rtt.smoothed.expect("measured") + pair.config.tcp.min_rto;
+        pair.run_for(secs(40));
+        let probes: Vec<_> = pair.sent(Client).filter(|p| p.at >= closed && p.is_pure_ack()).map(|p| p.at).collect();
+        let first = probes[0].since(closed);
+        assert!(first >= rto && first <= rto + ms(50), "{first} of {rto}");
+        let waits: Vec<_> = probes.windows(2).map(|w| w[1].since(w[0])).collect();
+        assert!(waits.len() >= 5, "{waits:?}");
+        for pair in waits[1..].windows(2) {
+            assert!(pair[1] >= pair[0] + pair[0].div(2), "{waits:?}");
+        }
+    }
+}
+
+/// All that was written has been delivered, over a path that is gone now. The other one repeats what it carried, for nobody answers.
+#[test]
+fn a_dark_path_that_repeats_what_is_delivered_does_not_go_on_for_ever() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let from = pair.now;
+    pair.script(move |p| if p.path == 0 && p.at > from { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_001, secs(20));
+    pair.run_for(secs(2));
+    let mut reset = pair.forge(Server, 1);
+    reset.flags = Flags::RST;
+    pair.script(move |p| if p.path == 0 || p.from == Server { Fate::Drop } else { Fate::Pass });
+    pair.inject(Client, reset);
+    pair.run_for(secs(300));
+    assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
+}
+
+/// The path that is left is dark and full of what another one has delivered. New data finds an open window and no room: that is no window
+/// that somebody keeps closed, and ends.
+#[test]
+fn data_that_finds_no_room_on_a_dark_path_does_not_wait_for_ever() {
+    let mut pair = Pair::new(&[10, 10], ConnectionConfig { send_buffer: 14_000, ..config() });
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let from = pair.now;
+    pair.script(move |p| if p.path == 0 && p.at > from { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 100_000);
+    pair.run_until_received(Server, 100_001, secs(20));
+    pair.run_for(secs(2));
+    let mut reset = pair.forge(Server, 1);
+    reset.flags = Flags::RST;
+    pair.script(move |p| if p.path == 0 || p.from == Server { Fate::Drop } else { Fate::Pass });
+    pair.inject(Client, reset);
+    pair.write(Client, 5000);
+    pair.run_for(secs(300));
+    assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
+}
+
+/// A closed window is probed so often that a living peer is not taken for dead, however short the time is that it is given.
+#[test]
+fn a_closed_window_is_probed_within_the_close_timeout() {
+    for (mptcp, seconds) in [(false, 5), (true, 5), (false, 20), (true, 20)] {
+        for config in on_each_host(ConnectionConfig { close_timeout: secs(seconds), ..with_buffer(30_000, mptcp) }) {
+            let mut pair = full(config, &[10, 20], 100_000);
+            // Also where every second answer gets lost.
+            let mut passes = true;
+            pair.script(move |p| {
+                passes ^= p.from == Server;
+                if p.from == Server && !passes { Fate::Drop } else { Fate::Pass }
+            });
+            pair.run_for(secs(1800));
+            pair.no_script();
+            pair.driver.applications.apps[1].reads = true;
+            pair.read(Server, u64::MAX);
+            pair.run_until_received(Server, 100_000, secs(30));
+        }
+    }
+}
+
+/// Who repeats what he has seen of a peer that is gone does not keep the connection alive.
+#[test]
+fn old_answers_that_come_again_are_no_sign_of_life() {
+    for mptcp in [false, true] {
+        // Timestamps tell old ones from new ones.
+        let tcp = TcpConfig { timestamps: false, ..TcpConfig::default() };
+        let mut pair = full(ConnectionConfig { tcp, ..with_buffer(30_000, mptcp) }, &[10], 200_000);
+        pair.write(Server, 5000);
+        pair.run_for(secs(2));
+        let old = pair.sent(Server).find(|p| p.is_pure_ack()).expect("it acknowledges").segment.clone();
+        pair.kill(0);
+        for _ in 0..200 {
+            pair.run_for(secs(1));
+            if pair.connection(Client).is_some() {
+                pair.inject(Client, old.clone());
+            }
+        }
+        let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
+        assert!(failed.is_some(), "{mptcp}");
     }
 }

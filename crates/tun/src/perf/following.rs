@@ -61,7 +61,8 @@ impl Following {
                 Change::Up(path) => {
                     driver.io.device.add(&path.interface)?;
                     driver.io.observer.as_mut().map_or(Ok(()), |capture| capture.add_interface(&path.interface))?;
-                    driver.endpoints[HOST].with(connection, |c| c.add_address(path.interface.ours, meta(path.flags)))
+                    driver.endpoints[HOST]
+                        .with(connection, |c| c.add_address(now, path.interface.ours, meta(path.flags)))
                 }
                 Change::Down(path) => {
                     self.has_lost_paths = true;

@@ -46,6 +46,12 @@ impl LinuxConnection {
         }
     }
 
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.fragments.ends.shrink_to_fit();
+        self.delegation.waiting.shrink_to_fit();
+    }
+
     pub(crate) fn send_buffer(&self, mptcp: bool, subflows: u64) -> u64 {
         if mptcp { subflows + LEAST_SEND_BUFFER } else { subflows }
     }

@@ -61,6 +61,11 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.buffers.shrink();
+    }
+
     pub(crate) fn new(setting: &WindowSetting) -> Self {
         // Nothing has shown yet how full segments are.
         let cautious = setting.mptcp;
@@ -229,6 +234,12 @@ pub(crate) struct KernelBuffers {
 }
 
 impl KernelBuffers {
+    /// Gives back the memory that is kept for what may come.
+    pub(crate) fn shrink(&mut self) {
+        self.ready.shrink_to_fit();
+        self.waiting.shrink_to_fit();
+    }
+
     /// What all of it takes, bytes.
     pub(crate) fn memory(&self) -> u64 {
         self.bytes + (self.ready.len() + self.waiting.len()) as u64 * OVERHEAD
