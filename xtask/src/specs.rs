@@ -57,6 +57,9 @@ const ROWS: [&str; 36] = [
     "window shrunk to zero, both ends closed at once, half-close",
 ];
 
+/// The labels of RFC 9293 (appendix B), and how many of each kind there are.
+const LABELS: [(&str, usize); 4] = [("MUST", 69), ("SHLD", 31), ("REC", 1), ("MAY", 18)];
+
 /// One requirement that some code obeys.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Requirement {
@@ -174,10 +177,16 @@ fn read_requirements(file: &str, text: &str) -> Result<Vec<Requirement>, String>
         let quote = quote.strip_prefix('"').and_then(|q| q.strip_suffix('"'));
         let quote = quote.ok_or_else(|| wrong("the sentence is not in quotation marks"))?.to_owned();
         let tests = tests.ok_or_else(|| wrong("no `tests: ` at the end"))?;
-        let next = lines.peek().and_then(|(_, l)| item(l)).unwrap_or(enclosing);
+        let next = following(text, n).unwrap_or(enclosing);
         out.push(Requirement { rfc, section, labels, quote, place: format!("{file} `{next}`"), tests });
     }
     Ok(out)
+}
+
+/// The item that the comment in this line stands above, with other comments and attributes between.
+fn following(text: &str, line: usize) -> Option<&str> {
+    let mut after = text.lines().skip(line).map(str::trim);
+    after.find(|l| !l.starts_with("//") && !l.starts_with("#[")).and_then(item)
 }
 
 /// `RFC 8684 §3.3.1`, or with labels: `RFC 9293 §3.6.1 (MUST-13)`.
@@ -191,7 +200,7 @@ fn spec(text: &str) -> Option<(u32, Section, String)> {
 /// The labels of RFC 9293 that no row names.
 fn unnamed(named: &str) -> Vec<String> {
     let named: BTreeSet<&str> = named.split(", ").collect();
-    let all = (1..=69).map(|n| format!("MUST-{n}")).chain((1..=31).map(|n| format!("SHLD-{n}")));
+    let all = LABELS.iter().flat_map(|(kind, most)| (1..=*most).map(move |n| format!("{kind}-{n}")));
     all.filter(|label| !named.contains(label.as_str())).collect()
 }
 
@@ -247,14 +256,10 @@ fn requirements_table(requirements: &[Requirement]) -> Result<String, String> {
         let reason: Vec<&str> = reason.lines().map(str::trim).collect();
         let _ = writeln!(out, "| {place} | {} | {} |", quote.trim_matches('"'), reason.join(" "));
     }
-    let rest = unnamed(&labels.join(", "));
-    let _ = write!(
-        out,
-        "\n## Without a row\n\nOf the 100 labelled requirements of RFC 9293 (69 MUST, 31 SHOULD) {} are named above, and these {} are not yet: {}.\n",
-        100 - rest.len(),
-        rest.len(),
-        rest.join(", ")
-    );
+    match unnamed(&labels.join(", ")).as_slice() {
+        [] => {}
+        rest => return Err(format!("no row names these labels of RFC 9293: {}", rest.join(", "))),
+    }
     Ok(out)
 }
 
@@ -294,6 +299,14 @@ mod tests {
     }
 
     #[test]
+    fn a_requirement_above_others_and_attributes_has_the_place_of_what_follows() {
+        let row = "//= RFC 1 §2: \"x\"\n//= tests: a::b\n";
+        let text = format!("fn before() {{}}\n{row}{row}/// What it does.\n#[cold]\nfn after() {{}}\n");
+        let found = read_requirements("x.rs", &text).expect("it is in the form");
+        assert!(found.iter().all(|r| r.place == "x.rs `after`"), "{found:?}");
+    }
+
+    #[test]
     fn rows_are_read_from_tests_only() {
         let text = "/// Bad-input rows 5 and 6, on a SYN/ACK.\n#[test]\nfn first() {}\n/// Bad-input row 9: 10.\nfn helper() {}\n";
         let (mut tests, mut rows) = (BTreeSet::new(), BTreeMap::new());
@@ -306,7 +319,7 @@ mod tests {
     fn labels_follow_the_section() {
         let found = spec("RFC 9293 §3.4.1 (MUST-9, SHLD-1)").expect("it is in the form");
         assert_eq!(found, (9293, Section(vec![3, 4, 1]), "MUST-9, SHLD-1".to_owned()));
-        assert_eq!(unnamed("MUST-9, SHLD-1").len(), 98);
+        assert_eq!(unnamed("MUST-9, SHLD-1").len(), 117);
         assert!(spec("RFC 9293 §3.4.1 (MUST-9").is_none());
     }
 
