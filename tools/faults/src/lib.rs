@@ -13,8 +13,9 @@
 //! - Every byte that is read is the one that was written there, and who reads the end of the stream has read all that was written.
 //! - Every connection comes to its end or to a typed error within [`LIMIT`].
 //! - Once nothing is wrong any more, what was written is read within 240 seconds.
-//! - Data that waits takes at most 64 KiB more memory than a connection may have, which is four times its buffer and 128 KiB, and than the
-//!   endpoint's limit with one window of holes, which are filled beyond it: twice the buffer and 64 KiB.
+//! - Data that waits takes at most 64 KiB more memory than a connection may have, and than the endpoint's limit with one window of holes,
+//!   which are filled beyond it: twice the buffer and 64 KiB. A connection may have three times that: twice for the data and its records,
+//!   and once for the packets that it keeps alive.
 //! - After both ends, and [`LIMIT`] at most, no endpoint has a connection or a timer left.
 //! - Attackers off the path change nothing: in a network in which a connection cannot fail, the run ends as it does without
 //!   them, with the same bytes.

@@ -18,9 +18,9 @@ const STALL: Duration = Duration::from_secs(240);
 /// By so much waiting data may be beyond a limit: the packet that crossed it, and those that fill the holes before what waits.
 const BEYOND: u64 = 64 << 10;
 
-/// A connection's data may take twice the window and this much in one place, the stream or a subflow, and so many times that in all
-/// (`proto/src/receiver`).
-const PLACES: u64 = 2;
+/// A connection's data may take twice the window and this much in one place, the stream or a subflow. It and its records may take that
+/// twice, and the packets that it keeps alive once (`proto/src/receiver`).
+const PLACES: u64 = 2 + 1;
 const LEAST_MEMORY: u64 = 64 << 10;
 
 /// What does not hold in a run.
