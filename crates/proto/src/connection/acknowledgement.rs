@@ -62,7 +62,9 @@ impl Connection {
         self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
         // Where the subflow has nothing out, nothing comes again by itself: what has vanished since does not wait for a window.
         let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
-        let into_closed = window == 0 && out && self.sender.map.assigned_bytes() > 0;
+        // What the window was said to be before is no answer: maybe this segment may not change that.
+        let says_closed = window == 0 && segment.window == 0;
+        let into_closed = says_closed && out && self.sender.map.assigned_bytes() > 0;
         if changes.verdict == Verdict::Current
             && (self.sender.peer.probe.is_some()
                 || into_closed

@@ -309,3 +309,24 @@ fn old_answers_that_come_again_are_no_sign_of_life() {
         assert!(failed.is_some(), "{mptcp}");
     }
 }
+
+/// Somebody on the path acknowledges what never arrives, and closes the window. What the peer says from then on acknowledges less, so it does
+/// not open the window again: it is no answer to what is repeated, either.
+#[test]
+fn a_window_that_somebody_else_has_closed_keeps_nothing_alive() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1000, secs(5));
+    pair.run_for(secs(1));
+    let mut forged = pair.forge(Server, 0);
+    let lost = forged.ack..forged.ack + 3000;
+    pair.script(move |p| if p.from == Client && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 10_000);
+    (forged.ack, forged.window) = (forged.ack + 3000, 0);
+    pair.inject(Client, forged);
+    pair.run_for(secs(300));
+    assert!(pair.sent(Server).filter(|p| p.is_pure_ack() && p.segment.window > 0).count() > 10, "{}", pair.describe());
+    let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
+    assert!(failed.is_some(), "{}", pair.describe());
+}
