@@ -3,6 +3,7 @@
 
 use super::handshake::Mode;
 use super::{Connection, DataFin, PathMeta, Role, SettingError};
+use crate::paths::subflow::Subflow;
 use crate::seq::SubflowId;
 use core::net::IpAddr;
 use pathweave_units::Instant;
@@ -161,8 +162,10 @@ impl Connection {
             }
         }
         let timeout = self.config.close_timeout;
-        let any_established = self.subflows.established().next().is_some();
-        if any_established && self.subflows.established().all(|s| s.is_silent_for(now, timeout)) {
+        let silent = |s: &Subflow| s.is_silent_for(now, timeout);
+        if self.subflows.established().any(silent)
+            && self.subflows.established().all(|s| silent(s) || s.repeats_for(now, timeout))
+        {
             self.give_up(now);
         }
     }

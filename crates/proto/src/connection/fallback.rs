@@ -230,21 +230,31 @@ impl Connection {
     /// # Errors
     /// Where a mapping puts its data elsewhere than the subflow's sequence does, or a FIN is not the stream's.
     pub(super) fn check_signal_of_plain(&self, dss: &Dss, fin: bool) -> Result<(), MappingError> {
-        let Some(keys) = self.fallback.signals.keys else { return Ok(()) };
+        if self.fallback.signals.keys.is_none() {
+            return Ok(());
+        }
         let infinite = dss.mapping.is_some_and(|m| m.len == 0);
         if fin && !infinite {
             // The peer goes on with Multipath TCP: that is the end of a subflow, not of the stream.
             return Err(MappingError::Reset(ResetReason::Middlebox));
         }
-        let Some(mapping) = dss.mapping else { return Ok(()) };
-        if mapping.len <= u16::from(dss.data_fin) {
-            return Ok(());
+        match dss.mapping {
+            Some(mapping) if mapping.len > u16::from(dss.data_fin) => self.check_mapping_of_plain(mapping),
+            _ => Ok(()),
         }
+    }
+
+    /// The mapping of data of plain TCP that once was Multipath TCP.
+    ///
+    /// # Errors
+    /// Where it puts its data elsewhere than the subflow's sequence does.
+    pub(super) fn check_mapping_of_plain(&self, mapping: Mapping) -> Result<(), MappingError> {
+        let Some(keys) = self.fallback.signals.keys else { return Ok(()) };
         let place = keys.peer_position(mapping.dsn, self.receiver.next());
-        if place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn) {
-            return Ok(());
+        match place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn) {
+            true => Ok(()),
+            false => Err(MappingError::Reset(ResetReason::Middlebox)),
         }
-        Err(MappingError::Reset(ResetReason::Middlebox))
     }
 
     /// Data of a subflow cannot be delivered: what becomes of the subflow.

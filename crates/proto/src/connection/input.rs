@@ -296,6 +296,10 @@ impl Connection {
     /// Takes the data of a segment. Returns how many of its bytes are new.
     fn take_arrival(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
         let Some(keys) = self.mode.keys() else {
+            if let Some(mapping) = arrival.mapping {
+                // It waited for what was missing before it when this was Multipath TCP.
+                self.check_mapping_of_plain(mapping)?;
+            }
             return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         };
         if let Some(mapping) = &arrival.mapping {

@@ -232,11 +232,16 @@ impl Connection {
 
     /// Where nothing waits for the reader, only what fills a hole is taken of the next segment. Returns whether that is so.
     pub(crate) fn takes_only_what_is_missing(&mut self) -> bool {
-        let hole = self.receiver.ready_bytes() == 0;
+        let hole = self.waits_for_what_is_missing();
         if hole {
             self.receiver.take_only_what_is_missing();
         }
         hole
+    }
+
+    /// Nothing waits for the reader.
+    pub(crate) fn waits_for_what_is_missing(&self) -> bool {
+        self.receiver.ready_bytes() == 0
     }
 
     /// The next event.

@@ -105,6 +105,10 @@ impl Endpoint {
         self.slots[index as usize].waiting_bytes > self.budget.limits.waiting_bytes / connections
     }
 
+    fn waits_for_what_is_missing(&self, index: u32) -> bool {
+        self.slots[index as usize].connection.as_deref().is_some_and(Connection::waits_for_what_is_missing)
+    }
+
     /// A peer has been told that there is no room: it is told when there is.
     #[cold]
     pub(super) fn note_closed(&mut self, index: u32) {
@@ -116,7 +120,8 @@ impl Endpoint {
     }
 
     /// A connection may take less memory than before: peers that have been told that there is no room are told if there is now. Those of
-    /// other connections only once all take less than the limit together.
+    /// other connections only once all take less than the limit together. Where nothing can be read, there is always room for what is
+    /// missing ([`Endpoint::drops_data`]).
     #[inline]
     pub(super) fn look_for_room(&mut self, index: u32) {
         if !self.budget.closed.is_empty() {
@@ -128,7 +133,9 @@ impl Endpoint {
     fn tell_of_room(&mut self, index: u32) {
         let told = if !self.budget.is_exceeded() {
             core::mem::take(&mut self.budget.closed)
-        } else if !self.is_beyond_its_share(index) && self.budget.closed.remove(&index) {
+        } else if (!self.is_beyond_its_share(index) || self.waits_for_what_is_missing(index))
+            && self.budget.closed.remove(&index)
+        {
             BTreeSet::from([index])
         } else {
             return;

@@ -211,6 +211,12 @@ impl Subflow {
     pub(crate) fn is_silent_for(&self, now: Instant, timeout: Duration) -> bool {
         self.keep_alive.probe.is_some_and(|p| now.since(p.since) >= timeout)
     }
+
+    /// Whether what is out, and sent again in the place of probes, has gone unanswered for this long.
+    pub(crate) fn repeats_for(&self, now: Instant, timeout: Duration) -> bool {
+        let stale = self.health.is_stale() && self.tcp.queue().packets_out() > 0;
+        stale && now.since(self.keep_alive.heard_at) >= timeout
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager};
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{DataNumber, MptcpOption, ResetReason};
+use pathweave_wire::Payload;
+use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 
 fn strip(packet: &mut Packet) {
     packet.segment.options.mptcp.clear();
@@ -362,6 +363,43 @@ fn an_acknowledgement_that_loses_its_signal_after_mapped_data_is_no_fall_back() 
     pair.write(Server, 5000);
     pair.run_until_received(Client, 5001, secs(1));
     assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
+}
+
+/// The first data is repeated on the subflow without its options, after it has gone out again under another mapping: what waits behind it
+/// says by its mapping that it is not the next of the stream.
+#[test]
+fn what_waits_with_another_place_than_plain_tcp_would_give_it_is_not_delivered() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.run_for(secs(1));
+    let first = pair.forge(Client, 0);
+    let from = first.seq;
+    let mut losses = 0;
+    pair.script(move |p| {
+        if p.from == Client && p.segment.seq == from && !p.segment.payload.is_empty() {
+            losses += 1;
+            strip(p);
+            return if losses == 1 { Fate::Drop } else { Fate::Pass };
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 3000);
+    // What was lost goes out again behind the rest, as a peer may do.
+    let mut again = first.clone();
+    let capable =
+        pair.sent(Client).find(|p| p.segment.seq == from.wrapping_add(1424)).expect("it is out").segment.clone();
+    let dss = capable.options.dss.expect("it has a mapping");
+    let mapping = dss.mapping.expect("it has a mapping");
+    let DataNumber::Long(dsn) = mapping.dsn else { panic!("short") };
+    again.seq = from.wrapping_add(3000);
+    again.payload = Payload::Bytes(vec![0; 1424].into());
+    let mapping = Mapping { dsn: DataNumber::Long(dsn - 1424), ssn: 3001, len: 1424, ..mapping };
+    again.options.dss = Some(Dss { mapping: Some(mapping), ..dss });
+    pair.run_for(ms(50));
+    pair.inject(Server, again);
+    pair.run_for(secs(2));
+    assert_eq!(pair.received(Server), 3000, "{}", pair.describe());
+    assert!(!pair.the(Server).at_end());
 }
 
 /// "Once MPTCP falls back to regular TCP, it MUST NOT revert to MPTCP later in the connection" (RFC 8684 §3.7).

@@ -49,6 +49,22 @@ fn without_an_answer_on_any_subflow_the_connection_ends() {
     }
 }
 
+/// A path that repeats what another one has delivered is not probed. It does not answer either.
+#[test]
+fn without_an_answer_the_connection_ends_where_one_subflow_repeats_data() {
+    let mut pair = Pair::new(&[10, 20], with_keep_alive(true));
+    pair.listen(ConnectionConfig { keep_alive: secs(0), ..with_keep_alive(true) });
+    pair.connect_with_subflows(2);
+    pair.run_for(secs(1));
+    pair.kill(0);
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1001, secs(10));
+    pair.kill(1);
+    pair.run_for(secs(100));
+    let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
+    assert!(failed.is_some(), "{}", pair.describe());
+}
+
 #[test]
 fn one_path_that_answers_is_enough() {
     let mut pair = Pair::new(&[10, 20], with_keep_alive(true));

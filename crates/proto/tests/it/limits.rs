@@ -212,6 +212,25 @@ fn without_memory_forged_data_gets_ten_answers_in_five_seconds() {
     assert!(matches!(&told[..], [s] if s.window > 0 && s.ack == next.seq), "{told:?}");
 }
 
+/// What waits for what is missing before it takes all the memory: once all before it has been read, the peer hears that the rest may come.
+#[test]
+fn a_peer_hears_of_room_for_what_is_missing_though_there_is_no_memory() {
+    let mut server = server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
+    let like = client(&mut server, 1).expect("there is no flood of connections");
+    let handle = server.poll_accept().expect("it is complete").connection;
+    send(&mut server, &like, 2000..40_000);
+    send(&mut server, &like, 0..1000);
+    send(&mut server, &like, 40_000..41_000);
+    assert!(server.dropped_for_memory() > 0);
+    assert_eq!(read_all(&mut server, handle), 1000);
+    assert!(server.waiting_bytes() > 20_000);
+    let told = answers(&mut server);
+    assert!(told.iter().any(|s| s.window > 0), "{told:?}");
+    send(&mut server, &like, 1000..2000);
+    assert!(read_all(&mut server, handle) > 10_000);
+    assert_eq!(server.waiting_bytes(), 0);
+}
+
 /// The memory is all connections': where it is another one's reader that makes room, the peer hears of it too.
 #[test]
 fn a_peer_without_room_hears_of_what_another_reader_makes() {
