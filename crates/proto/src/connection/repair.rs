@@ -2,7 +2,7 @@
 
 use super::{Connection, Happening, Kinds};
 use crate::paths::health::PROBE_INTERVAL;
-use crate::paths::subflow::Subflow;
+use crate::paths::subflow::{Join, Subflow};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::sender::reinjection::DATA_RETRANSMISSION;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -144,9 +144,11 @@ impl Connection {
         }
     }
 
-    /// See [`Sender::send_everything_again`](crate::sender::Sender::send_everything_again).
+    /// See [`Sender::send_everything_again`](crate::sender::Sender::send_everything_again). Not while nothing has been
+    /// acknowledged and the first subflow repeats all of it: the peer may still fall back to plain TCP, for which nothing may come twice.
     fn send_everything_again(&mut self) {
-        if !self.may_have_left() {
+        let first_repeats = || self.subflows.iter().any(|s| s.join == Join::Initial && !s.tcp.is_closed());
+        if !self.may_have_left() && (self.fallback.data_ack_seen || !first_repeats()) {
             self.sender.send_everything_again();
         }
     }

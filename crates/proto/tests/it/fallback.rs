@@ -402,6 +402,36 @@ fn what_waits_with_another_place_than_plain_tcp_would_give_it_is_not_delivered()
     assert!(!pair.the(Server).at_end());
 }
 
+/// A join that comes too late is refused while the first data waits for its acknowledgement. Nothing is sent again for that: the first subflow does that itself, and
+/// the peer may yet take it for plain TCP.
+#[test]
+fn a_refused_join_sends_nothing_of_the_first_subflow_under_another_mapping() {
+    let config = ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() };
+    let mut pair = Pair::new(&[10, 20], config);
+    pair.script(|p| {
+        if p.from == Client && p.path == 1 && !p.is_syn() {
+            strip(p);
+        }
+        let dark = p.path == 0 && p.from == Client && !p.segment.payload.is_empty() && p.at < Instant::ZERO + secs(9);
+        let late = p.path == 1 && p.at < Instant::ZERO + secs(3);
+        if dark || late { Fate::Drop } else { Fate::Pass }
+    });
+    pair.connect();
+    pair.write(Client, 500);
+    pair.run_for(secs(2));
+    pair.write(Client, 5000);
+    pair.close(Client);
+    pair.run_until_received(Server, 5500, secs(30));
+    assert!(pair.sent(Client).any(|p| p.path == 1 && p.is_rst()), "{}", pair.describe());
+    let mappings = pair.sent(Client).filter_map(|p| p.segment.options.dss?.mapping).filter(|m| m.ssn > 0);
+    let places = mappings.map(|m| match m.dsn {
+        DataNumber::Long(dsn) => (dsn as u32).wrapping_sub(m.ssn),
+        DataNumber::Short(dsn) => dsn.wrapping_sub(m.ssn),
+    });
+    let places: std::collections::BTreeSet<u32> = places.collect();
+    assert_eq!(places.len(), 1, "{}", pair.describe());
+}
+
 /// "Once MPTCP falls back to regular TCP, it MUST NOT revert to MPTCP later in the connection" (RFC 8684 §3.7).
 #[test]
 fn what_has_fallen_back_stays_plain_tcp() {
