@@ -352,7 +352,9 @@ impl Receiver {
             // With checksums, a mapping whose start has gone cannot be verified: as good as none.
             let known = mappings.covering(from).ok().filter(|k| !checksums || k.ssn + k.taken == from);
             let Some(known) = known else {
-                mappings.wait(now, from, piece);
+                if !self.full {
+                    mappings.wait(now, from, piece);
+                }
                 continue;
             };
             if !checksums {

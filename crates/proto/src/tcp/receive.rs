@@ -64,7 +64,7 @@ pub(crate) struct Receiver {
     pub(super) held: Ordered<Held>,
     held_bytes: u64,
     lent: Lent,
-    /// The window that bounds the memory of what is held.
+    /// The window that bounds the memory of what is held; zero: nothing more is.
     pub(crate) held_window: u64,
     /// What is held from now on is copied: the connection keeps enough packets alive.
     pub(crate) copies: bool,
@@ -157,7 +157,7 @@ impl Receiver {
             return Received::Duplicate;
         }
         if start > self.next {
-            if exceeds_memory(self.held.len(), self.held_bytes, self.held_window) {
+            if self.held_window == 0 || exceeds_memory(self.held.len(), self.held_bytes, self.held_window) {
                 // Dropped before it is reported, so that nothing that was reported is ever taken back (RFC 2018 §8).
                 return Received::Duplicate;
             }

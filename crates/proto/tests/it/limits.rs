@@ -223,11 +223,12 @@ fn a_peer_hears_of_room_for_what_is_missing_though_there_is_no_memory() {
     send(&mut server, &like, 40_000..41_000);
     assert!(server.dropped_for_memory() > 0);
     assert_eq!(read_all(&mut server, handle), 1000);
-    assert!(server.waiting_bytes() > 20_000);
+    // What was there is beyond the limit, and nothing has been added to it.
+    assert!((20_000..24_000).contains(&server.waiting_bytes()), "{}", server.waiting_bytes());
     let told = answers(&mut server);
     assert!(told.iter().any(|s| s.window > 0), "{told:?}");
     send(&mut server, &like, 1000..2000);
-    assert!(read_all(&mut server, handle) > 10_000);
+    assert!(read_all(&mut server, handle) > 5000);
     assert_eq!(server.waiting_bytes(), 0);
 }
 
