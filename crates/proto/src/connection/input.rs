@@ -117,7 +117,8 @@ impl Connection {
                 }
                 if changes.una_advanced() {
                     // Not where an older acknowledgement comes late.
-                    subflow.answered_plainly = dss.is_none() && subflow.tcp.acknowledges_data(segment);
+                    let plain = dss.is_none() && segment.options.mptcp.is_empty();
+                    subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
                 }
             }
             let mut result = self.take_options(now, id, segment, dss, changes.verdict == Verdict::Current);

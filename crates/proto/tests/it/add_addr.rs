@@ -354,3 +354,27 @@ fn another_port_of_an_announced_address_is_joined_too() {
     let joined: BTreeSet<_> = pair.sent(Client).filter(join).map(|p| p.segment.dst).collect();
     assert_eq!(joined, BTreeSet::from([SocketAddr::new(address, PORT), SocketAddr::new(address, 8080)]));
 }
+
+/// An announcement acknowledges data without a data sequence signal, as it has the room for its options alone. That is not how plain TCP
+/// answers: where the DATA_ACK gets lost, the data goes out again.
+#[test]
+fn an_announcement_that_acknowledges_data_is_no_plain_answer() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| if p.from == Server { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 2000, secs(1));
+    pair.run_for(ms(100));
+    let mut announcement = pair.sent(Server).next_back().expect("it acknowledges").segment.clone();
+    announcement.options.dss = None;
+    let (id, address) = (AddressId(9), IpAddr::from([10, 9, 9, 9]));
+    announcement.options.mptcp.push(MptcpOption::AddAddress { id, address, port: None, hmac: Some(1) });
+    pair.no_script();
+    pair.inject(Client, announcement);
+    pair.run_for(secs(5));
+    let acked = pair.the(Client).snapshot().sending.acked_bytes;
+    assert_eq!(acked, 2000, "{}", pair.describe());
+}
