@@ -265,7 +265,8 @@ fn mutants(arguments: &str) -> Result<(), String> {
         run(&mut cargo("install cargo-mutants --locked"))?;
     }
     let cargo_mutants = format!(
-        "5400 cargo mutants --package pathweave-proto --all-features --iterate --no-shuffle --timeout 120 --output target {arguments}"
+        "5400 cargo mutants --package pathweave-proto --all-features --profile mutants --iterate --no-shuffle --timeout 60 \
+         --output target {arguments} -- --lib --test it"
     );
     run(&mut run::program("timeout", &cargo_mutants))
 }

@@ -77,7 +77,12 @@ fn campaign(options: &Options) -> ExitCode {
         let first = options.seed + summary.runs;
         let seeds = first..first + left.min(BATCH);
         let outcomes: Vec<_> = seeds.into_par_iter().map(|seed| (seed, run_caught(&Case::draw(seed)))).collect();
-        outcomes.into_iter().for_each(|(seed, outcome)| summary.add(seed, outcome));
+        for (seed, outcome) in outcomes {
+            // At once, so that a campaign that is stopped has said what it found.
+            if let Some(fault) = summary.add(seed, outcome) {
+                bar.suspend(|| eprintln!("seed {seed}: {}", fault.what));
+            }
+        }
         bar.set_position(if options.seconds.is_some() { start.elapsed().as_secs() } else { summary.runs });
     }
     bar.finish_and_clear();
@@ -122,7 +127,8 @@ fn name(ending: Ending) -> String {
 }
 
 impl Summary {
-    fn add(&mut self, seed: u64, outcome: Result<Outcome, Fault>) {
+    /// Counts a run; what does not hold in it.
+    fn add(&mut self, seed: u64, outcome: Result<Outcome, Fault>) -> Option<&Fault> {
         self.runs += 1;
         let fault = match outcome {
             Ok(o) => {
@@ -139,7 +145,9 @@ impl Summary {
             }
             Err(panic) => Some(panic),
         };
+        let known = self.faults.len();
         self.faults.extend(fault.map(|fault| (seed, fault)));
+        self.faults.get(known).map(|(_, fault)| fault)
     }
 
     fn print(&self, list: usize) -> ExitCode {
