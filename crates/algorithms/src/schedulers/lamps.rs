@@ -159,14 +159,10 @@ impl Lamps {
     /// What `s` would send next.
     fn next(&self, view: &View<'_>, s: &SubflowView) -> Option<Range<DataSeq>> {
         let path = self.path(s.id);
-        let range = if path.redundant {
-            view.queue.first_not_carried_by(s.id, path.place.max(view.first_unacked()))?
-        } else {
-            // What a subflow that is gone never sent may lie before the head.
-            let unassigned = view.queue.first_unassigned();
-            unassigned.filter(|r| r.start < self.head).or_else(|| view.queue.first_not_carried_by(s.id, self.head))?
-        };
-        view.inside_window(s, range)
+        let from = if path.redundant { path.place.max(view.first_unacked()) } else { self.head };
+        // What was taken back from a subflow lies before the head and before each place. It is not new, so redundant subflows send it too.
+        let taken_back = view.queue.first_unassigned().filter(|r| r.start < self.head);
+        view.inside_window(s, taken_back.or_else(|| view.queue.first_not_carried_by(s.id, from))?)
     }
 }
 
@@ -327,6 +323,18 @@ mod tests {
         let mut scheduler = lossy(lossy(lamps(), 0, 16.0), 1, 16.0);
         assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..10)]);
         assert_eq!(scheduler.head, seg(10));
+    }
+
+    /// The stream waits for it, wherever the subflows are.
+    #[test]
+    fn what_was_taken_back_goes_first_even_where_all_are_lossy() {
+        let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(10);
+        let mut scheduler = lossy(lossy(lamps(), 0, 16.0), 1, 16.0);
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..10)]);
+        bench.acked(0, 10);
+        bench.acked(1, 10);
+        bench.map.withdraw_all();
+        assert_eq!(bench.run(&mut scheduler), [(0, 0..10)]);
     }
 
     #[test]
