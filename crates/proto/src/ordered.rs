@@ -57,10 +57,15 @@ impl<T> Ordered<T> {
     pub(crate) fn partition_point(&self, before: impl Fn(&T) -> bool) -> Place {
         let Some(list) = &self.0 else { return Place { ring: 0, index: 0 } };
         if self.back().is_none_or(&before) {
-            return Place { ring: list.rings.len(), index: 0 };
+            return self.end();
         }
         let ring = list.rings.partition_point(|ring| ring.back().is_some_and(&before));
         Place { ring, index: list.rings[ring].partition_point(before) }
+    }
+
+    /// The place behind the last thing.
+    pub(crate) fn end(&self) -> Place {
+        Place { ring: self.0.as_ref().map_or(0, |list| list.rings.len()), index: 0 }
     }
 
     pub(crate) fn get(&self, at: Place) -> Option<&T> {
@@ -133,6 +138,11 @@ impl<T> Ordered<T> {
             list.spare.extend(list.rings.pop_front());
         }
         Some(thing)
+    }
+
+    pub(crate) fn pop_back(&mut self) -> Option<T> {
+        let last = self.before(self.end())?;
+        self.remove(last)
     }
 
     /// Gives back the memory that is kept for what may come.

@@ -160,7 +160,11 @@ impl Receiver {
             //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
         }
-        if mptcp && at > self.next() && (self.full || self.queue.is_overfull(self.window.promised())) {
+        if mptcp
+            && at > self.next()
+            && (self.full || self.queue.is_overfull(self.window.promised()))
+            && !self.queue.make_way(at, len)
+        {
             //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
             //= -- for example, due to memory constraints when many segments arrive out of order"
             //= tests: resources::gaps_at_the_data_level_take_bounded_memory

@@ -74,6 +74,30 @@ impl Reassembly {
     pub(crate) fn is_overfull(&self, window: u64) -> bool {
         crate::tcp::exceeds_memory(self.held.len(), self.held_bytes, window)
     }
+    /// Makes room for `len` bytes at `start` without taking more memory: what lies farther ahead in the stream is dropped for what is needed
+    /// sooner. Its sender still has it, as no DATA_ACK covers it. Says whether there is room; where not, nothing is dropped.
+    #[cold]
+    pub(crate) fn make_way(&mut self, start: DataSeq, len: u64) -> bool {
+        let (end, mut needed) = (start + len, memory_of(1, len));
+        let mut first = None;
+        let mut at = self.held.before(self.held.end());
+        while let Some(place) = at
+            && let Some(held) = self.held.get(place).filter(|held| held.start >= end)
+            && needed > 0
+        {
+            needed = needed.saturating_sub(memory_of(1, u64::from(held.payload.len())));
+            first = Some(held.start);
+            at = self.held.before(place);
+        }
+        let Some(first) = first.filter(|_| needed == 0) else { return false };
+        while self.held.back().is_some_and(|held| held.start >= first)
+            && let Some(held) = self.held.pop_back()
+        {
+            self.held_bytes -= u64::from(held.payload.len());
+            self.lent.give_back(held.charge);
+        }
+        true
+    }
     /// Gives back the memory that is kept for what may come.
     pub(crate) fn shrink(&mut self) {
         self.held.shrink();
@@ -271,6 +295,23 @@ mod tests {
         assert_eq!(q.insert(DataSeq(0), piece(0, 150), u64::MAX), 100);
         assert_eq!(q.next(), DataSeq(400));
         assert_eq!(q.read(u64::MAX), Some(piece(0, 400)));
+    }
+
+    /// What is needed sooner takes the place of what lies farther ahead, and of no more of it than it must.
+    #[test]
+    fn what_is_needed_sooner_takes_the_place_of_what_lies_farther_ahead() {
+        let mut q = Reassembly::new(2048);
+        for start in [1000, 2000, 3000, 4000] {
+            q.insert(DataSeq(start), piece(start, 100), u64::MAX);
+        }
+        let before = q.memory().records;
+        assert!(q.make_way(DataSeq(500), 200));
+        q.insert(DataSeq(500), piece(500, 200), u64::MAX);
+        assert_eq!((q.held.len(), q.held_bytes()), (3, 400), "3000 and 4000 have gone");
+        assert!(q.memory().records <= before);
+        assert!(!q.make_way(DataSeq(2000), 100), "itself, and nothing beyond it");
+        assert!(!q.make_way(DataSeq(1500), 5000) && q.held.len() == 3, "nothing is dropped in vain");
+        assert!(!q.make_way(DataSeq(1500), 400), "2000 alone has not so much");
     }
 
     #[test]
