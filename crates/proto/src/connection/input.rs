@@ -117,7 +117,8 @@ impl Connection {
                 }
                 if changes.una_advanced() {
                     // Not where an older acknowledgement comes late.
-                    let plain = dss.is_none() && segment.options.mptcp.is_empty();
+                    let no_data_ack = segment.options.dss.is_none_or(|dss| dss.data_ack.is_none());
+                    let plain = no_data_ack && segment.options.mptcp.is_empty();
                     subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
                 }
             }

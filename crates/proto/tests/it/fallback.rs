@@ -275,6 +275,29 @@ fn what_is_acknowledged_without_signals_does_not_come_twice() {
     assert_eq!(ends, 5000, "nothing goes out again");
 }
 
+/// The same where the first such acknowledgement has a data sequence signal, but no DATA_ACK: an infinite mapping whose data finds no
+/// memory, so that it is dropped with the data.
+#[test]
+fn what_is_acknowledged_by_an_infinite_mapping_does_not_come_twice() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 5000);
+    pair.run_until_received(Server, 5000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| {
+        if p.from == Server {
+            let mapping = Mapping { dsn: DataNumber::Short(0), ssn: 1, len: 0, checksum: None };
+            p.segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+        }
+        Fate::Pass
+    });
+    pair.clear_log();
+    pair.write(Client, 5000);
+    pair.run_for(secs(30));
+    let sent: u64 = pair.data(Client).map(|p| u64::from(p.len())).sum();
+    assert_eq!(sent, 5000, "nothing goes out again");
+}
+
 /// After the fall back a mapping that contradicts the subflow's sequence, or a FIN beside a DATA_ACK, shows that the peer has
 /// not fallen back: reset, before a byte is misplaced.
 #[test]
