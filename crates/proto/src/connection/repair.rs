@@ -120,7 +120,12 @@ impl Connection {
         let Some((span, owners)) = self.sender.map.span_at(first) else { return };
         let range = first..span.end.min(first + DATA_RETRANSMISSION);
         let reason = Reason::new("connection-level retransmission timer");
-        self.counters.reinjected_segments += u64::from(self.carry_elsewhere(now, range, owners, reason));
+        if self.carry_elsewhere(now, range, owners, reason) {
+            self.counters.reinjected_segments += 1;
+        } else {
+            // Where there is no other, the kernel sends it on the same subflow once that has had all acknowledged.
+            self.repair_vanished(now);
+        }
     }
 
     /// Failure detection `fast`: nothing has come from a subflow for two round trips, or the stream has stood still for a timeout.

@@ -310,9 +310,7 @@ impl Connection {
         if !self.is_mptcp() {
             return self.sender.stop_data_timer();
         }
-        let config = &self.config;
-        let (detection, min_rto) = (config.failure_detection, config.tcp.min_rto);
-        self.sender.arm_data_timer(now, &self.subflows, detection, &config.host, min_rto);
+        self.sender.arm_data_timer(now, &self.subflows, &self.config);
     }
 }
 

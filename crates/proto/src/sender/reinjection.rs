@@ -1,8 +1,7 @@
 //! Data that another subflow must carry again because the one that carries it is late, stale or gone.
 
-use super::Sender;
-use crate::config::FailureDetection;
-use crate::host::Host;
+use super::{Sender, longest_probe_interval};
+use crate::config::{ConnectionConfig, FailureDetection};
 use crate::paths::table::SubflowTable;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
@@ -90,19 +89,14 @@ impl Sender {
     }
 
     /// Sets the timer that looks after the data that is out. With failure detection `linux` that is mainline's connection-level
-    /// retransmission timer, which takes as long as the longest timeout of any subflow.
-    pub(crate) fn arm_data_timer(
-        &mut self,
-        now: Instant,
-        subflows: &SubflowTable,
-        detection: FailureDetection,
-        host: &Host,
-        min_rto: Duration,
-    ) {
+    /// retransmission timer, which takes as long as the longest timeout of any subflow; but data that has vanished goes out again before
+    /// the connection is given up for want of an answer.
+    pub(crate) fn arm_data_timer(&mut self, now: Instant, subflows: &SubflowTable, config: &ConnectionConfig) {
         if self.map.assigned_bytes() == 0 {
             return self.stop_data_timer();
         }
-        match detection {
+        let min_rto = config.tcp.min_rto;
+        match config.failure_detection {
             FailureDetection::Fast if self.check.is_none() => {
                 let timeout = self.timeout_of_holders(subflows, min_rto);
                 let at = self.moved_at + timeout;
@@ -110,7 +104,8 @@ impl Sender {
             }
             FailureDetection::Linux if self.data_timer.is_none() => {
                 let timeout = subflows.longest_timeout().unwrap_or(min_rto);
-                self.data_timer = Some(host.expiry(now, timeout));
+                let timeout = timeout.min(longest_probe_interval(config.close_timeout));
+                self.data_timer = Some(config.host.expiry(now, timeout));
             }
             _ => {}
         }

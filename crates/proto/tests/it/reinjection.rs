@@ -3,6 +3,7 @@
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 use pathweave_proto::subflow_state::PathHealth;
+use pathweave_wire::mptcp::DataNumber;
 
 /// A connection over two paths with data under way on both.
 #[track_caller]
@@ -132,6 +133,30 @@ fn detection_as_slow_as_the_kernel_s_still_ends_with_all_data() {
         pair.write(Client, 100_000);
         pair.run_until_received(Server, 3_100_001, secs(60));
     }
+}
+
+/// The other path has been dark for long, and the kernel's connection-level timer takes as long as its timeout. What the peer has dropped
+/// at the data level goes out again all the same, before the connection is given up.
+#[test]
+fn data_that_vanishes_beside_a_path_that_was_dark_for_long_comes_again_in_time() {
+    let mut pair = busy(ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() });
+    pair.kill(1);
+    pair.run_until_received(Server, 3_000_001, secs(60));
+    pair.run_for(secs(150));
+    let mut moved = false;
+    pair.script(move |p| {
+        if p.path == 1 {
+            return Fate::Drop;
+        }
+        let dss = p.segment.options.dss.as_mut();
+        if let Some(mapping) = dss.and_then(|dss| dss.mapping.as_mut()).filter(|m| m.len > 0 && !moved) {
+            moved = true;
+            mapping.dsn = DataNumber::Long(mapping.dsn.expand(0).wrapping_add(1 << 33));
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 3_001_001, secs(40));
 }
 
 #[test]
