@@ -64,8 +64,10 @@ impl Connection {
         let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
         // What the window was said to be before is no answer: maybe this segment may not change that.
         let says_closed = window == 0 && segment.window == 0;
+        // Nor is what acknowledges less than was acknowledged: somebody else has done that, for good.
+        let answers = changes.verdict == Verdict::Current && !changes.overtaken_ack;
         let into_closed = says_closed && out && self.sender.map.assigned_bytes() > 0;
-        if changes.verdict == Verdict::Current
+        if answers
             && (self.sender.peer.probe.is_some()
                 || into_closed
                 || (!self.is_mptcp() && self.sender.peer.end < self.sender.map.assigned_end()))

@@ -126,10 +126,11 @@ impl Tcp {
         changes: &mut Changes,
     ) -> bool {
         let Some(ack) = self.acceptable_ack(segment) else { return false };
+        changes.overtaken_ack = ack < self.send.una;
         let window_changed = self.update_peer_window(segment, segment_seq, ack);
         //= RFC 9293 §3.8.6 (SHLD-17): "SHOULD NOT time out the connection if data beyond the right window edge is not acknowledged"
         //= tests: window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
-        if self.peer_window.bytes == 0 {
+        if self.peer_window.bytes == 0 && !changes.overtaken_ack {
             // What is repeated into a window that has shrunk is answered: nobody is gone.
             self.silence.timeouts = 0;
         }

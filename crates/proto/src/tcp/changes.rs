@@ -75,6 +75,8 @@ pub(crate) struct Changes {
     pub(crate) ended: Option<Ended>,
     /// The segment has no data, and its number is one that was acknowledged before: who sent it may not know where we are.
     pub(crate) outdated: bool,
+    /// The segment acknowledges less than was acknowledged before.
+    pub(crate) overtaken_ack: bool,
     /// The segment's data found no memory: its sender is to hear that there is no room.
     pub(crate) no_memory: bool,
 }
@@ -93,6 +95,7 @@ impl Changes {
         self.late = false;
         self.ended = None;
         self.outdated = false;
+        self.overtaken_ack = false;
         self.no_memory = false;
     }
 

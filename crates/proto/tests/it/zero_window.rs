@@ -330,3 +330,22 @@ fn a_window_that_somebody_else_has_closed_keeps_nothing_alive() {
     let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
     assert!(failed.is_some(), "{}", pair.describe());
 }
+
+/// The same where the peer's own window is closed too, so that its answers say what they would have to say.
+#[test]
+fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
+    let mut pair = full(with_buffer(4000, false), &[10], 20_000);
+    let mut forged = pair.forge(Server, 0);
+    assert_eq!((forged.window, pair.the(Client).snapshot().sending.acked_bytes), (0, 4000));
+    forged.window = 3000;
+    // Two of three segments never arrive, and count as arrived. The third one is repeated.
+    let lost = forged.ack..forged.ack + 2896;
+    pair.script(move |p| if p.from == Client && p.is_data() && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass });
+    pair.inject(Client, forged.clone());
+    (forged.ack, forged.window) = (forged.ack + 2896, 0);
+    pair.inject(Client, forged);
+    pair.run_for(secs(1200));
+    assert!(pair.sent(Server).filter(|p| p.is_pure_ack() && p.segment.window == 0).count() > 5, "{}", pair.describe());
+    let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
+    assert!(failed.is_some(), "{}", pair.describe());
+}
