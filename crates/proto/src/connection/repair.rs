@@ -119,13 +119,14 @@ impl Connection {
         let first = self.sender.map.first_unacked();
         let Some((span, owners)) = self.sender.map.span_at(first) else { return };
         let range = first..span.end.min(first + DATA_RETRANSMISSION);
-        let reason = Reason::new("connection-level retransmission timer");
-        if self.carry_elsewhere(now, range, owners, reason) {
-            self.counters.reinjected_segments += 1;
-        } else {
-            // Where there is no other, the kernel sends it on the same subflow once that has had all acknowledged.
-            self.repair_vanished(now);
+        let reason = || Reason::new("connection-level retransmission timer");
+        let mut carried = self.carry_elsewhere(now, range.clone(), owners, reason());
+        if !carried && !self.may_have_left() {
+            // Where there is no other, the kernel takes one that has had it acknowledged.
+            let (range, repeating) = self.sender.take_back_acknowledged(&self.subflows, range, owners);
+            carried = repeating.is_empty() || self.carry_elsewhere(now, range, repeating, reason());
         }
+        self.counters.reinjected_segments += u64::from(carried);
     }
 
     /// Failure detection `fast`: nothing has come from a subflow for two round trips, or the stream has stood still for a timeout.

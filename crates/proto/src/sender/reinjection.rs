@@ -133,6 +133,31 @@ impl Sender {
         (end > first && !self.reinjection.contains(first)).then_some(first..end)
     }
 
+    /// The first part of the range from the stream's next byte on that the same subflows still repeat, and these. Whoever else has carried
+    /// it had it acknowledged, repeats nothing, and may carry it again.
+    pub(crate) fn take_back_acknowledged(
+        &mut self,
+        subflows: &SubflowTable,
+        range: Range<DataSeq>,
+        owners: SubflowSet,
+    ) -> (Range<DataSeq>, SubflowSet) {
+        let Range { start, mut end } = range;
+        let mut repeating = SubflowSet::EMPTY;
+        for subflow in subflows.open() {
+            for unacked in subflow.tcp.unacked_data().filter(|r| r.end > start) {
+                if unacked.start <= start {
+                    repeating = repeating.with(subflow.id);
+                } else {
+                    end = end.min(unacked.start);
+                }
+            }
+        }
+        for owner in owners.iter().filter(|owner| !repeating.contains(*owner)) {
+            self.map.withdraw(start..end, owner);
+        }
+        (start..end, repeating)
+    }
+
     /// Unassigns a range of one span again.
     pub(crate) fn take_back(&mut self, range: Range<DataSeq>) {
         let owners = self.map.span_at(range.start).map_or(SubflowSet::EMPTY, |(_, owners)| owners);

@@ -159,6 +159,29 @@ fn data_that_vanishes_beside_a_path_that_was_dark_for_long_comes_again_in_time()
     pair.run_until_received(Server, 3_001_001, secs(40));
 }
 
+/// One path repeats it in vain, and the peer has dropped at the data level what the other one brought: that one brings it again.
+#[test]
+fn what_one_path_repeats_and_the_other_brought_in_vain_is_brought_again() {
+    let mut pair = Pair::new(&[10, 10], ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() });
+    pair.connect_with_subflows(2);
+    pair.run_for(secs(1));
+    let mut moved = false;
+    pair.script(move |p| {
+        if p.from == Client && p.is_data() && p.path == 0 {
+            return Fate::Drop;
+        }
+        let dss = p.segment.options.dss.as_mut();
+        if let Some(mapping) = dss.and_then(|dss| dss.mapping.as_mut()).filter(|m| m.len > 0 && !moved) {
+            moved = true;
+            mapping.dsn = DataNumber::Long(mapping.dsn.expand(0).wrapping_add(1 << 33));
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1001, ms(1400));
+    assert!(pair.data(Client).filter(|p| p.path == 1).count() == 2 && pair.subflow(Client, 0).counters.timeouts < 4);
+}
+
 #[test]
 fn the_stream_goes_on_before_the_timeout_where_another_path_has_room() {
     let mut pair = Pair::new(&[10, 20], config());
