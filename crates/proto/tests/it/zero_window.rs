@@ -340,7 +340,9 @@ fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
     forged.window = 3000;
     // Two of three segments never arrive, and count as arrived. The third one is repeated.
     let lost = forged.ack..forged.ack + 2896;
-    pair.script(move |p| if p.from == Client && p.is_data() && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass });
+    pair.script(
+        move |p| if p.from == Client && p.is_data() && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass },
+    );
     pair.inject(Client, forged.clone());
     (forged.ack, forged.window) = (forged.ack + 2896, 0);
     pair.inject(Client, forged);
