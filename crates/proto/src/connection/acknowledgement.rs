@@ -20,6 +20,7 @@ impl Connection {
             return;
         }
         let (window, step) = (subflow.tcp.peer_window(), subflow.tcp.peer_window_step());
+        let backed_off = subflow.tcp.is_backed_off();
         let (ack, edge) = match self.mode {
             Mode::Plain | Mode::Negotiating { .. } => {
                 //= RFC 8684 §3.7: "After a sender signals an infinite mapping, it MUST only use subflow ACKs to clear its send
@@ -76,7 +77,7 @@ impl Connection {
             // repeats says nothing.
             (self.life.progress_at, self.life.stream_moved_at) = (now, now);
         }
-        if into_closed {
+        if into_closed || (backed_off && changes.una_advanced()) {
             self.repeat_in_time(now, id);
         }
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
@@ -123,7 +124,8 @@ impl Connection {
     }
 
     /// What is repeated into a closed window is answered, which keeps the connection alive: it is repeated as often as the window would be
-    /// probed at least.
+    /// probed at least. So is the rest of what was lost, where only repetitions have been acknowledged since: they are no round trips
+    /// that would end the doubling of the timeout (RFC 6298 §3), and the next one may come after the connection is given up.
     #[cold]
     fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
         let longest = longest_probe_interval(self.config.close_timeout);

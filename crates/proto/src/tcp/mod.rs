@@ -202,6 +202,10 @@ impl Tcp {
         let rto = self.rtt.rto();
         self.silence.probe_interval.map_or(rto, |interval| rto.min(interval))
     }
+    /// The timeout has been doubled since the last round trip.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.rtt.is_backed_off()
+    }
     /// Bytes per second; 0 before the first.
     pub(crate) fn delivery_rate(&self) -> f64 {
         self.delivery.rate()

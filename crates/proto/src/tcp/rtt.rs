@@ -99,6 +99,10 @@ impl Rtt {
         let Some(srtt) = self.srtt else { return self.initial_rto };
         (srtt + self.host.margin().max(self.min_rto)).min(self.max_rto)
     }
+    /// The timeout has been doubled since the last round trip.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
     /// The timeout in force.
     pub(crate) fn rto(&self) -> Duration {
         self.base_rto().saturating_mul(1 << self.backoff).min(self.max_rto)

@@ -7,6 +7,7 @@ use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::{Host, linux::LinuxHost};
 use pathweave_wire::mptcp::MptcpOption;
+use std::collections::BTreeMap;
 
 fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
     ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
@@ -373,5 +374,29 @@ fn repeated_acknowledgements_with_signals_are_no_sign_of_congestion() {
         assert_eq!(pair.subflow(Client, 0).counters.recoveries, u64::from(!signals));
         pair.no_script();
         pair.run_until_received(Server, 18 * SEGMENT, secs(3));
+    }
+}
+
+/// Without timestamps nothing that was repeated is a round trip (Karn), so that the timeout goes on doubling while the stream goes on. It
+/// does not grow beyond the time after which the connection is given up.
+#[test]
+fn a_timeout_that_doubles_while_data_arrives_ends_no_connection() {
+    for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(ConnectionConfig { mptcp, ..config() })) {
+        let (mptcp, host) = (config.mptcp, config.host);
+        let tcp = TcpConfig { timestamps: false, recovery: NewReno, ..config.tcp };
+        let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..config });
+        pair.connect();
+        let mut sent = BTreeMap::new();
+        pair.script(move |p| {
+            if p.from == Server || !p.is_data() {
+                return Fate::Pass;
+            }
+            let times = sent.entry(p.segment.seq).or_insert(0);
+            *times += 1;
+            if *times < 4 { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(Client, 15_000);
+        pair.run_for(secs(600));
+        assert_eq!(pair.received(Server), 15_000, "{mptcp}, {host:?}, {}", pair.describe());
     }
 }
