@@ -28,6 +28,8 @@ pub(crate) struct SentSegment {
     pub(crate) starts_buffer: bool,
     /// Its buffer was the last one when a scheduler's grant ended, and it is the buffer's last segment: the kernel sets PSH.
     pub(crate) pushed: bool,
+    /// It left with PSH, and has it again whenever it is repeated.
+    pub(crate) psh: bool,
     /// A retransmission of it is in the network.
     pub(crate) retransmitted: bool,
     pub(crate) ever_retransmitted: bool,
@@ -274,6 +276,13 @@ impl SendQueue {
         self.by_time.push_back((name, self.transmissions));
         self.transmissions += 1;
         name
+    }
+
+    /// The segment that was just sent has PSH.
+    pub(crate) fn mark_push(&mut self, name: u64) {
+        if let Some(segment) = self.get_sent_mut(name) {
+            segment.psh = true;
+        }
     }
 
     /// A sent segment goes out again now.

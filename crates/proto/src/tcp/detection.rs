@@ -167,6 +167,7 @@ mod tests {
             lost: true,
             starts_buffer: true,
             pushed: false,
+            psh: false,
             retransmitted: true,
             ever_retransmitted: true,
             dsn: DataSeq(0),

@@ -231,6 +231,9 @@ impl Tcp {
         let splits = self.send.queues && left.last;
         let leaves = self.leaves_at(now);
         let name = self.queue.mark_sent(leaves, left.first, splits, self.delivery.bytes, self.delivery.at);
+        if self.pushes() {
+            self.queue.mark_push(name);
+        }
         if self.queue.get(name).is_some_and(|s| s.len > 0 && s.len < self.agreed.mss) {
             self.send.small_end = self.queue.get(name).map_or(0, |s| s.end());
         }
@@ -345,7 +348,7 @@ impl Tcp {
                 segment.flags |= Flags::FIN;
             }
             if data.start < data.end {
-                self.mark_push(segment);
+                self.set_push(*name, segment);
                 if self.due.cwr {
                     self.due.cwr = false;
                     segment.flags |= Flags::CWR;
@@ -358,20 +361,27 @@ impl Tcp {
     //= RFC 9293 §3.9.1.2 (MUST-61): "MUST set the PSH bit in the last buffered segment (i.e., when there is no more queued data to
     //= be sent)"
     //= tests: push::the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind
-    fn mark_push(&self, segment: &mut Segment) {
+    fn pushes(&self) -> bool {
         let pushed = self.send.queues && self.host.pushes_grants() && self.queue.last_sent_is_pushed();
         let at_end = self.queue.unsent() == 0 && !self.backlog;
-        if self.host.pushes_burst() || at_end || pushed {
+        self.host.pushes_burst() || at_end || pushed
+    }
+
+    /// What is repeated has the flag that it had.
+    fn set_push(&self, name: u64, segment: &mut Segment) {
+        if self.queue.get(name).is_some_and(|s| s.psh) {
             segment.flags |= Flags::PSH;
         }
     }
 
     /// `part` has left with the segment before it: the same as [`Tcp::header`] and [`Tcp::finish`], without a header of its own.
     pub(crate) fn add_part(&mut self, part: &Outgoing, segment: &mut Segment) {
-        if let Outgoing::Data { fin: true, .. } = part {
-            segment.flags |= Flags::FIN;
+        if let Outgoing::Data { name, fin, .. } = part {
+            if *fin {
+                segment.flags |= Flags::FIN;
+            }
+            self.set_push(*name, segment);
         }
-        self.mark_push(segment);
         self.receiver.repeat_ack();
     }
 

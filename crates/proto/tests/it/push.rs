@@ -23,3 +23,29 @@ fn the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind() {
         }
     }
 }
+
+/// A segment that is repeated ends what its sender pushed or does not, whatever is queued behind it by then.
+#[test]
+fn what_is_repeated_has_the_flag_that_it_had() {
+    for lost in [0, 6] {
+        let mut pair = Pair::new(&[10], config());
+        pair.connect();
+        let isn = pair.isn(Client, 0);
+        let mut dropped = false;
+        pair.script(move |p| {
+            let wanted =
+                p.from == Client && p.is_data() && p.segment.seq.wrapping_sub(isn).wrapping_sub(1) / 1448 == lost;
+            if wanted && !core::mem::replace(&mut dropped, wanted) { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(Client, 10_000);
+        pair.run_until_received(Server, 10_000, secs(2));
+        let repeated = pair.data(Client).filter(|p| !p.segment.payload.is_empty());
+        let mut flags = std::collections::BTreeMap::<u32, Vec<bool>>::new();
+        for p in repeated {
+            flags.entry(pair.relative(p)).or_default().push(p.segment.flags.contains(Flags::PSH));
+        }
+        let twice: Vec<_> = flags.values().filter(|f| f.len() > 1).collect();
+        assert!(!twice.is_empty(), "something was repeated");
+        assert!(twice.iter().all(|f| f.iter().all(|push| *push == f[0])), "{flags:?}");
+    }
+}
