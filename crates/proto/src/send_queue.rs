@@ -28,7 +28,7 @@ pub(crate) struct SentSegment {
     pub(crate) starts_buffer: bool,
     /// Its buffer was the last one when a scheduler's grant ended, and it is the buffer's last segment: the kernel sets PSH.
     pub(crate) pushed: bool,
-    /// It left with PSH, and has it again whenever it is repeated.
+    /// It has PSH, also whenever it is repeated.
     pub(crate) psh: bool,
     /// A retransmission of it is in the network.
     pub(crate) retransmitted: bool,

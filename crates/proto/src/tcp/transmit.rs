@@ -342,13 +342,13 @@ impl Tcp {
                 }
             }
         }
-        if let Outgoing::Data { name, fin, data, .. } = out {
+        if let Outgoing::Data { name, fin, data, again, .. } = out {
             segment.payload = self.queue.payload(*name).cloned().unwrap_or_default();
             if *fin {
                 segment.flags |= Flags::FIN;
             }
             if data.start < data.end {
-                self.set_push(*name, segment);
+                self.set_push(*name, *again, segment);
                 if self.due.cwr {
                     self.due.cwr = false;
                     segment.flags |= Flags::CWR;
@@ -364,12 +364,13 @@ impl Tcp {
     fn pushes(&self) -> bool {
         let pushed = self.send.queues && self.host.pushes_grants() && self.queue.last_sent_is_pushed();
         let at_end = self.queue.unsent() == 0 && !self.backlog;
-        self.host.pushes_burst() || at_end || pushed
+        at_end || pushed
     }
 
-    /// What is repeated has the flag that it had.
-    fn set_push(&self, name: u64, segment: &mut Segment) {
-        if self.queue.get(name).is_some_and(|s| s.psh) {
+    /// What is repeated has the flag that it had, unless it had it for the end of its burst.
+    fn set_push(&self, name: u64, again: bool, segment: &mut Segment) {
+        let ends_burst = !again && self.host.pushes_burst();
+        if ends_burst || self.queue.get(name).is_some_and(|s| s.psh) {
             segment.flags |= Flags::PSH;
         }
     }
@@ -380,7 +381,7 @@ impl Tcp {
             if *fin {
                 segment.flags |= Flags::FIN;
             }
-            self.set_push(*name, segment);
+            self.set_push(*name, false, segment);
         }
         self.receiver.repeat_ack();
     }
