@@ -25,6 +25,12 @@ const LEFT_OUT: [&str; 2] = ["tcp/fastopen/", "tcp/zerocopy/"];
 /// Programs that change a kernel: in their place their arguments are written down.
 const RECORDED: [&str; 3] = ["sysctl", "ip", "tc"];
 
+/// How packetdrill sends a file, and how through the library: what can be read of it is written.
+const SENDS_FILE: &str = "result = sendfile(live_outfd, live_infd, &live_offset, count);";
+const SENDS_FILE_HERE: &str = "char *data = malloc(count > 0 ? count : 1);\n\tresult = pread(live_infd, data, count, live_offset);\n\t\
+                               if (result > 0)\n\t\tresult = state->so_instance->ifc.write(\n\t\t\t\
+                               state->so_instance->ifc.userdata, live_outfd, data, result);\n\tfree(data);";
+
 /// Builds a checkout, runs its scripts and says which passed.
 ///
 /// # Errors
@@ -137,6 +143,13 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
     edit(&source.join("Makefile.common"), |text| {
         text.replace("-Werror", "").replace("mptcp_utils.o", "mptcp_utils.o hash_openssl.o")
     })?;
+    // What asks the kernel of this machine about a socket asks the library.
+    edit(&source.join("code.c"), |text| {
+        let asks = "state->so_instance->ifc.getsockopt(state->so_instance->ifc.userdata, fd";
+        let text = text.replace("getsockopt(fd, level, opt_name", &format!("{asks}, level, opt_name"));
+        text.replacen("#include \"code.h\"", "#include \"code.h\"\n#include \"so_testing.h\"", 1)
+    })?;
+    edit(&source.join("run_system_call.c"), |text| text.replace(SENDS_FILE, SENDS_FILE_HERE))?;
     edit(&source.join("Makefile.Linux"), |text| text.replace("-lpthread", "-lcrypto -lpthread"))?;
     let hashes = source.join("mptcp_utils.c");
     if !hashes.is_file() {

@@ -1,6 +1,6 @@
 //! packetdrill's C interface (`packetdrill.h`), translated to `Stack`.
 //!
-//! This file and `calls.rs` are the only ones with `unsafe`: packetdrill hands over pointers, to its own structs and to the one that it got from here, and calls
+//! This file, `calls.rs` and `waiting.rs` are the only ones with `unsafe`: packetdrill hands over pointers, to its own structs and to the one that it got from here, and calls
 //! the functions as C does. It is right about them as long as packetdrill keeps to its header: each pointer is valid for the call, and
 //! a buffer is as long as the argument beside it says. `fcntl` and `ioctl` have a list of any arguments there; functions with three named
 //! ones take the first of them from the same place on x86-64 and AArch64 Linux.
@@ -13,8 +13,9 @@
 use crate::calls::*;
 use crate::settings::Settings;
 use crate::stack::{Refusal, Stack};
-use core::ffi::{c_char, c_int, c_long, c_longlong, c_ulong, c_void};
-use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
+use crate::waiting::*;
+use core::ffi::{c_char, c_int, c_long, c_longlong, c_uint, c_ulong, c_void};
+use libc::{epoll_event, iovec, loff_t, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 use pathweave_units::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -54,7 +55,11 @@ pub struct Interface {
     netdev_receive: Option<unsafe extern "C" fn(User, *mut c_void, *mut usize, *mut c_longlong) -> c_int>,
     usleep: Option<extern "C" fn(User, libc::useconds_t) -> c_int>,
     gettimeofday: Option<unsafe extern "C" fn(User, *mut timeval, *mut c_void) -> c_int>,
-    others: [Option<extern "C" fn()>; 5],
+    epoll_create: Option<extern "C" fn(User, c_int) -> c_int>,
+    epoll_ctl: Option<unsafe extern "C" fn(User, c_int, c_int, c_int, *mut epoll_event) -> c_int>,
+    epoll_wait: Option<unsafe extern "C" fn(User, c_int, *mut epoll_event, c_int, c_int) -> c_int>,
+    pipe: Option<extern "C" fn(User, *mut c_int) -> c_int>,
+    splice: Option<extern "C" fn(User, c_int, *mut loff_t, c_int, *mut loff_t, usize, c_uint) -> ssize_t>,
 }
 
 /// The name of the file with what the script has asked of `sysctl` and `ip`.
@@ -78,6 +83,19 @@ impl Shared {
         &self,
         fd: c_int,
         waits: bool,
+        act: impl FnMut(&mut Stack, bool) -> Result<T, Refusal>,
+    ) -> Result<T, c_int> {
+        self.act(|stack| waits && stack.waits(fd), act)
+    }
+
+    /// The same of a call that may always wait.
+    pub(crate) fn wait<T>(&self, act: impl FnMut(&mut Stack, bool) -> Result<T, Refusal>) -> Result<T, c_int> {
+        self.act(|_| true, act)
+    }
+
+    fn act<T>(
+        &self,
+        waits: impl Fn(&mut Stack) -> bool,
         mut act: impl FnMut(&mut Stack, bool) -> Result<T, Refusal>,
     ) -> Result<T, c_int> {
         let mut stack = self.lock();
@@ -89,7 +107,7 @@ impl Shared {
                     return Ok(value);
                 }
                 Err(Refusal::Number(number)) => return Err(number),
-                Err(Refusal::Blocked) if !waits || !stack.waits(fd) => return Err(libc::EAGAIN),
+                Err(Refusal::Blocked) if !waits(&mut stack) => return Err(libc::EAGAIN),
                 Err(Refusal::Blocked) => {}
             }
             again = true;
@@ -215,7 +233,11 @@ pub unsafe extern "C" fn packetdrill_interface_init(_flags: *const c_char, inter
         netdev_receive: Some(netdev_receive),
         usleep: Some(usleep),
         gettimeofday: Some(gettimeofday),
-        others: [None; 5],
+        epoll_create: Some(epoll_create),
+        epoll_ctl: Some(epoll_ctl),
+        epoll_wait: Some(epoll_wait),
+        pipe: Some(pipe),
+        splice: Some(splice),
     };
     // Sound: valid for writing, as its caller says.
     unsafe { interface.write(filled) };

@@ -6,7 +6,7 @@ use crate::abi::{User, answer, fail, length, settings, shared};
 use crate::stack::Refusal;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t};
+use libc::{iovec, msghdr, sockaddr, socklen_t, ssize_t};
 
 unsafe fn address(at: *const sockaddr) -> Result<SocketAddr, c_int> {
     // Sound: as long as the family says, which packetdrill has checked against `addrlen`.
@@ -97,6 +97,9 @@ pub(crate) unsafe extern "C" fn connect(user: User, fd: c_int, to: *const sockad
 
 /// Reads at most `len` bytes to `buffer`.
 unsafe fn read_into(user: User, fd: c_int, buffer: *mut c_void, len: usize, waits: bool) -> Result<usize, c_int> {
+    if buffer.is_null() && len > 0 {
+        return Err(libc::EFAULT);
+    }
     let bytes = shared(user).call(fd, waits, |stack, _| stack.read(fd, len))?;
     // Sound: no more than `len` bytes were read, and the buffer has room for them.
     unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast::<u8>(), bytes.len()) };
@@ -144,23 +147,49 @@ pub(crate) unsafe extern "C" fn readv(user: User, fd: c_int, pieces: *const iove
     unsafe { read_pieces(user, fd, pieces, count.max(0) as usize, true) }
 }
 
-pub(crate) unsafe extern "C" fn recvmsg(user: User, fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
-    // Sound: a valid message, whose pieces are valid; it has no control data afterwards.
+/// Control data tells what is left to read, where the script has asked for that (`TCP_INQ`).
+unsafe fn put_rest(user: User, fd: c_int, message: &mut msghdr) {
+    const TCP_CM_INQ: c_int = 36;
+    let rest = shared(user).lock().told_rest(fd);
+    // Sound: control data has room for what `msg_controllen` says, and nothing is written where that is too little.
     unsafe {
-        (*message).msg_controllen = 0;
+        let needed = libc::CMSG_SPACE(size_of::<c_int>() as u32) as usize;
+        let Some(rest) = rest.filter(|_| message.msg_controllen >= needed) else {
+            message.msg_controllen = 0;
+            return;
+        };
+        message.msg_controllen = needed;
+        let header = libc::CMSG_FIRSTHDR(message);
+        (*header).cmsg_level = libc::SOL_TCP;
+        (*header).cmsg_type = TCP_CM_INQ;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as usize;
+        libc::CMSG_DATA(header).cast::<c_int>().write_unaligned(rest);
+    }
+}
+
+pub(crate) unsafe extern "C" fn recvmsg(user: User, fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    // Sound: a valid message, whose pieces are valid.
+    unsafe {
         (*message).msg_flags = 0;
-        read_pieces(user, fd, (*message).msg_iov, (*message).msg_iovlen, flags & libc::MSG_DONTWAIT == 0)
+        let waits = flags & libc::MSG_DONTWAIT == 0;
+        let read = read_pieces(user, fd, (*message).msg_iov, (*message).msg_iovlen, waits);
+        put_rest(user, fd, &mut *message);
+        read
     }
 }
 
 /// Writes everything, or what there is room for.
-unsafe fn write_from(user: User, fd: c_int, buffer: *const c_void, len: usize, waits: bool) -> ssize_t {
+pub(crate) unsafe fn write_from(user: User, fd: c_int, buffer: *const c_void, len: usize, flags: c_int) -> ssize_t {
+    if buffer.is_null() && len > 0 {
+        return length(Err(libc::EFAULT));
+    }
+    let waits = flags & libc::MSG_DONTWAIT == 0;
     // Sound: `len` valid bytes; of none, the pointer may be anything.
     let bytes = if len == 0 { &[][..] } else { unsafe { core::slice::from_raw_parts(buffer.cast::<u8>(), len) } };
     let mut written = 0;
     let result = shared(user).call(fd, waits, |stack, _| {
         while written < bytes.len() {
-            match stack.write(fd, &bytes[written..]) {
+            match stack.write(fd, &bytes[written..], flags) {
                 Ok(taken) => written += taken,
                 Err(Refusal::Blocked) => return Err(Refusal::Blocked),
                 Err(Refusal::Number(_)) if written > 0 => return Ok(written),
@@ -176,7 +205,7 @@ unsafe fn write_from(user: User, fd: c_int, buffer: *const c_void, len: usize, w
 }
 
 pub(crate) unsafe extern "C" fn write(user: User, fd: c_int, buffer: *const c_void, len: usize) -> ssize_t {
-    unsafe { write_from(user, fd, buffer, len, true) }
+    unsafe { write_from(user, fd, buffer, len, 0) }
 }
 
 pub(crate) unsafe extern "C" fn send(
@@ -186,7 +215,7 @@ pub(crate) unsafe extern "C" fn send(
     len: usize,
     flags: c_int,
 ) -> ssize_t {
-    unsafe { write_from(user, fd, buffer, len, flags & libc::MSG_DONTWAIT == 0) }
+    unsafe { write_from(user, fd, buffer, len, flags) }
 }
 
 pub(crate) unsafe extern "C" fn sendto(
@@ -201,7 +230,7 @@ pub(crate) unsafe extern "C" fn sendto(
     unsafe { send(user, fd, buffer, len, flags) }
 }
 
-unsafe fn write_pieces(user: User, fd: c_int, pieces: *const iovec, count: usize, waits: bool) -> ssize_t {
+unsafe fn write_pieces(user: User, fd: c_int, pieces: *const iovec, count: usize, flags: c_int) -> ssize_t {
     let mut all = Vec::new();
     for i in 0..count {
         // Sound: `count` pieces, each of so many valid bytes.
@@ -210,17 +239,17 @@ unsafe fn write_pieces(user: User, fd: c_int, pieces: *const iovec, count: usize
             all.extend_from_slice(unsafe { core::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) });
         }
     }
-    unsafe { write_from(user, fd, all.as_ptr().cast(), all.len(), waits) }
+    unsafe { write_from(user, fd, all.as_ptr().cast(), all.len(), flags) }
 }
 
 pub(crate) unsafe extern "C" fn writev(user: User, fd: c_int, pieces: *const iovec, count: c_int) -> ssize_t {
-    unsafe { write_pieces(user, fd, pieces, count.max(0) as usize, true) }
+    unsafe { write_pieces(user, fd, pieces, count.max(0) as usize, 0) }
 }
 
 pub(crate) unsafe extern "C" fn sendmsg(user: User, fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     // Sound: a valid message, whose pieces are valid.
     let (pieces, count) = unsafe { ((*message).msg_iov, (*message).msg_iovlen) };
-    unsafe { write_pieces(user, fd, pieces, count, flags & libc::MSG_DONTWAIT == 0) }
+    unsafe { write_pieces(user, fd, pieces, count, flags) }
 }
 
 pub(crate) extern "C" fn fcntl(user: User, fd: c_int, command: c_int, value: c_long) -> c_int {
@@ -255,73 +284,4 @@ pub(crate) extern "C" fn shutdown(user: User, fd: c_int, how: c_int) -> c_int {
         shared(user).call(fd, false, |stack, _| stack.shutdown(fd, how != libc::SHUT_WR, how != libc::SHUT_RD)),
         |()| 0,
     )
-}
-
-pub(crate) unsafe extern "C" fn getsockopt(
-    user: User,
-    fd: c_int,
-    level: c_int,
-    name: c_int,
-    value: *mut c_void,
-    len: *mut socklen_t,
-) -> c_int {
-    if (level, name) != (libc::SOL_SOCKET, libc::SO_ERROR) {
-        return fail(libc::ENOPROTOOPT);
-    }
-    answer(shared(user).call(fd, false, |stack, _| stack.take_error(fd)), |number| {
-        // Sound: room for a number, as its length says.
-        unsafe {
-            *value.cast::<c_int>() = number;
-            *len = size_of::<c_int>() as socklen_t;
-        }
-        0
-    })
-}
-
-pub(crate) unsafe extern "C" fn setsockopt(
-    user: User,
-    fd: c_int,
-    level: c_int,
-    name: c_int,
-    value: *const c_void,
-    len: socklen_t,
-) -> c_int {
-    match (level, name) {
-        (libc::IPPROTO_TCP, libc::TCP_NODELAY) if len as usize >= size_of::<c_int>() => {
-            // Sound: `len` valid bytes.
-            let on = unsafe { *value.cast::<c_int>() } != 0;
-            answer(shared(user).call(fd, false, |stack, _| stack.set_no_delay(fd, on)), |()| 0)
-        }
-        (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_REUSEPORT | libc::SO_LINGER) => 0,
-        _ => fail(libc::ENOPROTOOPT),
-    }
-}
-
-pub(crate) unsafe extern "C" fn poll(user: User, fds: *mut pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
-    // Sound: `count` valid entries.
-    let fds = unsafe { core::slice::from_raw_parts_mut(fds, count as usize) };
-    let Some(first) = fds.first().map(|f| f.fd) else { return 0 };
-    let result = shared(user).call(first, timeout != 0, |stack, _| {
-        let mut ready = 0;
-        for f in &mut *fds {
-            let Ok(is) = stack.ready(f.fd) else { continue };
-            let mut events = 0;
-            for (set, event) in [
-                (is.readable, libc::POLLIN),
-                (is.writable, libc::POLLOUT),
-                (is.peer_ended, libc::POLLRDHUP),
-                (is.failed, libc::POLLERR),
-                (is.both_ended, libc::POLLHUP),
-            ] {
-                events |= if set { event } else { 0 };
-            }
-            f.revents = events & (f.events | libc::POLLERR | libc::POLLHUP);
-            ready += c_int::from(f.revents != 0);
-        }
-        if ready > 0 { Ok(ready) } else { Err(Refusal::Blocked) }
-    });
-    match result {
-        Err(libc::EAGAIN) => 0,
-        result => answer(result, |ready| ready),
-    }
 }

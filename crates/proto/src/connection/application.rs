@@ -106,6 +106,7 @@ impl Connection {
         put(&mut self.sender.buffer, start, take);
         self.host.append(start, take, self.sender.map.unassigned_bytes() > 0);
         self.sender.map.append(take);
+        self.sender.busy.begin(now);
         if ends_message && take == len {
             self.sender.messages.append(start + take);
         }

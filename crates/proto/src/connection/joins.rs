@@ -74,7 +74,7 @@ impl Connection {
             return None;
         }
         let controller = self.config.congestion.build().ok()?;
-        let tcp = Tcp::connect(
+        let mut tcp = Tcp::connect(
             self.tcp_config(&new),
             self.config.host,
             controller,
@@ -82,6 +82,9 @@ impl Connection {
             new.origin,
             self.receiver.window.largest(),
         );
+        if self.host.send_buffer_is_fixed() {
+            tcp.fix_send_buffer();
+        }
         let meta = self.addresses.meta_of(addresses.0.ip());
         let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: 0 };
         let mut subflow = Subflow::new(id, tcp, pending, meta);
@@ -128,7 +131,7 @@ impl Connection {
             return Err(refused(ResetReason::Prohibited, true));
         }
         let controller = self.config.congestion.build().map_err(|_| refused(ResetReason::LackOfResources, true))?;
-        let tcp = Tcp::accept(
+        let mut tcp = Tcp::accept(
             self.tcp_config(&new),
             self.config.host,
             controller,
@@ -136,6 +139,9 @@ impl Connection {
             new.origin,
             self.receiver.window.largest(),
         );
+        if self.host.send_buffer_is_fixed() {
+            tcp.fix_send_buffer();
+        }
         let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: nonce };
         let id = self.subflows.free_name(self.config.max_subflows);
         let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.addresses.meta_of(syn.dst.ip()));

@@ -39,6 +39,7 @@ pub use crate::sender::dispatch::ScheduleError;
 pub use crate::stream::send_map::SendMap;
 pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;
+pub use crate::tcp::{RecoveryState, State as TcpState, TcpInfo};
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{echoed_keys, join, names_capable, offer};
@@ -46,7 +47,7 @@ pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Sa
 pub use output::Transmit;
 pub use settings::SettingError;
 pub use snapshot::Progress;
-pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState};
+pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState, SendingTime};
 
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;
@@ -57,7 +58,7 @@ use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
 use crate::receiver::Receiver;
-use crate::scheduler::Event;
+use crate::scheduler::{BlockedBy, Event};
 use crate::sender::Sender;
 use crate::seq::SubflowId;
 use crate::tcp::{Changes, TimeWait, Waiting};
@@ -112,8 +113,21 @@ pub struct ConnectionCounters {
     pub invalid_decisions: u64,
     /// Time in which there was data, and room in some subflow's congestion window, and the send window was full.
     pub window_limited: Duration,
+    /// Time in which everything written was out, there was room in some subflow's congestion window, and the writer waited for room in
+    /// the send buffer.
+    pub send_buffer_limited: Duration,
     /// Data bytes that arrived more than once at the data level.
     pub duplicate_bytes: u64,
+}
+
+impl ConnectionCounters {
+    /// The time in which data was held back by this.
+    fn limited_by(&mut self, by: BlockedBy) -> &mut Duration {
+        match by {
+            BlockedBy::SendWindow => &mut self.window_limited,
+            BlockedBy::SendBuffer => &mut self.send_buffer_limited,
+        }
+    }
 }
 
 /// One connection.

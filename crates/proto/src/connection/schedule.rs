@@ -102,7 +102,7 @@ impl Connection {
             if self.has_work() {
                 self.scheduling.wake = None;
             }
-            self.count_window_limited(now);
+            self.count_limited(now);
         }
         if unassigned && self.sender.map.assigned_bytes() > 0 {
             self.sender.moved_at = now;
@@ -270,12 +270,12 @@ impl Connection {
     /// Tells the scheduler what holds data back, where that has changed.
     pub(super) fn update_blocked(&mut self, now: Instant, views: &[SubflowView]) {
         let blocked = self.blocked_now();
-        self.count_window_limited(now);
+        self.count_limited(now);
         if blocked == self.sender.blocked {
             return;
         }
         self.sender.blocked = blocked;
-        self.sender.window_limited_since = self.sender.is_held_back_by_window().then_some(now);
+        self.sender.limited_since = blocked.map(|_| now);
         let (event, what) = match blocked {
             Some(Blocked { by, holders, .. }) => {
                 (Event::WindowBlocked { by, holders }, Happening::WindowBlocked { by, holders })
@@ -292,11 +292,11 @@ impl Connection {
         self.sender.blocked_now(&self.subflows, self.config.send_buffer)
     }
 
-    /// The peer's window has held data back until now. One that each acknowledgement opens for just one segment more holds
+    /// What holds data back has done so until now. A window that each acknowledgement opens for just one segment more holds
     /// back all the time.
-    fn count_window_limited(&mut self, now: Instant) {
-        if let Some(since) = &mut self.sender.window_limited_since {
-            self.counters.window_limited += now.since(*since);
+    fn count_limited(&mut self, now: Instant) {
+        if let (Some(since), Some(blocked)) = (&mut self.sender.limited_since, self.sender.blocked) {
+            *self.counters.limited_by(blocked.by) += now.since(*since);
             *since = now;
         }
         let begins = self.sender.arm_window_probe(now, &self.subflows, self.scheduling.wake.is_some());

@@ -90,7 +90,7 @@ impl Connection {
     }
 
     /// Changes the send buffer, in bytes. Data that was written stays; a smaller buffer takes no more until it has
-    /// room.
+    /// room. On a host whose send buffer follows the windows it has this size from now on, as after Linux's `SO_SNDBUF`.
     ///
     /// # Errors
     /// For zero.
@@ -99,6 +99,10 @@ impl Connection {
             return Err(SettingError::Zero);
         }
         self.config_mut().send_buffer = bytes;
+        self.host.fix_send_buffer();
+        for subflow in self.subflows.iter_mut() {
+            subflow.tcp.fix_send_buffer();
+        }
         self.report_writable();
         self.schedule(now);
         Ok(())

@@ -4,6 +4,7 @@
 use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
 use crate::seq::{DataSeq, SubflowId};
 use core::net::SocketAddr;
+use pathweave_units::{Duration, Instant};
 
 /// A connection's state at one time. All places in the stream are bytes from its first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +53,18 @@ impl SendingState {
     }
 }
 
+/// How long a connection had something to deliver, and what held it back (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`,
+/// `tcpi_sndbuf_limited`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendingTime {
+    /// Something that was written was not acknowledged.
+    pub busy: Duration,
+    /// See [`ConnectionCounters::window_limited`].
+    pub window_limited: Duration,
+    /// See [`ConnectionCounters::send_buffer_limited`].
+    pub send_buffer_limited: Duration,
+}
+
 /// How far the stream from the peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivingState {
@@ -93,6 +106,19 @@ impl Connection {
             receiving: self.receiving(),
             counters: ConnectionCounters { duplicate_bytes: self.receiver.duplicate_bytes(), ..self.counters },
             schedule_error: self.scheduling.error,
+        }
+    }
+
+    /// How long there was something to deliver until now, and what held it back ([`ConnectionCounters`]) in that time.
+    pub fn sending_time(&self, now: Instant) -> SendingTime {
+        let mut counters = self.counters;
+        if let (Some(since), Some(blocked)) = (self.sender.limited_since, self.sender.blocked) {
+            *counters.limited_by(blocked.by) += now.since(since);
+        }
+        SendingTime {
+            busy: self.sender.busy.until(now),
+            window_limited: counters.window_limited,
+            send_buffer_limited: counters.send_buffer_limited,
         }
     }
 

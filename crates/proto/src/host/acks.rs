@@ -40,13 +40,13 @@ impl AckHost {
         }
     }
 
-    /// Data or a FIN has arrived.
+    /// Data or a FIN has arrived, so long after the one before.
     #[inline]
-    pub(crate) fn note_arrival(&mut self, now: Instant) {
+    pub(crate) fn note_arrival(&mut self, gap: Duration) {
         match self {
             AckHost::Rfc => {}
             #[cfg(feature = "host-linux")]
-            AckHost::Linux(linux) => linux.note_arrival(now),
+            AckHost::Linux(linux) => linux.note_arrival(gap),
         }
     }
 

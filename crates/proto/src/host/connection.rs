@@ -66,10 +66,28 @@ impl ConnectionHost {
     pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
         match self {
             #[cfg(feature = "host-linux")]
-            ConnectionHost::Linux(linux) if linux.tunes => linux.send_buffer(mptcp, subflows()),
+            ConnectionHost::Linux(linux) if linux.tunes => linux.send_buffer(max, mptcp, subflows),
             #[cfg(feature = "host-mptcp-org")]
             ConnectionHost::MptcpOrg(org) => org.send_buffer(max, subflows),
             _ => max,
+        }
+    }
+
+    /// The application has set the size of the send buffer.
+    pub(crate) fn fix_send_buffer(&mut self) {
+        match self {
+            #[cfg(feature = "host-linux")]
+            ConnectionHost::Linux(linux) => linux.fixed = true,
+            _ => {}
+        }
+    }
+
+    /// It has.
+    pub(crate) fn send_buffer_is_fixed(&self) -> bool {
+        match self {
+            #[cfg(feature = "host-linux")]
+            ConnectionHost::Linux(linux) => linux.fixed,
+            _ => false,
         }
     }
 

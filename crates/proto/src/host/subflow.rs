@@ -280,6 +280,19 @@ impl SubflowHost {
         }
     }
 
+    /// The application has set the size of the send buffer.
+    pub(crate) fn fix_send_buffer(&mut self) {
+        match self {
+            SubflowHost::Rfc(_) => {}
+            #[cfg(feature = "host-linux")]
+            SubflowHost::Linux(linux) => {
+                if let Some(memory) = linux.memory.as_mut().or(linux.share.as_mut()) {
+                    memory.fix();
+                }
+            }
+        }
+    }
+
     /// How much of its memory the host gives this subflow for what is queued, at most `max` bytes.
     #[inline]
     pub(crate) fn send_buffer(&self, max: u64) -> u64 {

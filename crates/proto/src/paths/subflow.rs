@@ -7,7 +7,7 @@ use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
 use crate::seq::SubflowId;
 use crate::subflow_state::{Delivery, PathHealth, PathTerms, QueueState, RoundTrip, WindowState};
-use crate::tcp::{Counters, Tcp};
+use crate::tcp::{Counters, Tcp, TcpInfo};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::AddressId;
@@ -166,6 +166,7 @@ impl Subflow {
             window: self.window_state(),
             queue: self.queue_state(send_buffer),
             delivery: self.delivery(),
+            tcp: self.tcp.info(),
             counters: self.tcp.counters,
         }
     }
@@ -249,6 +250,8 @@ pub struct SubflowSnapshot {
     pub queue: QueueState,
     /// What comes of sending.
     pub delivery: Delivery,
+    /// Its TCP, beside all that.
+    pub tcp: TcpInfo,
     /// What was counted.
     pub counters: Counters,
 }

@@ -23,8 +23,10 @@ pub(crate) struct Sender {
     pub(crate) peer: PeerWindow,
     /// What holds data back although some subflow has window space, as we last told the scheduler.
     pub(crate) blocked: Option<Blocked>,
-    /// While the peer's window holds data back: the time up to which that has been counted.
-    pub(crate) window_limited_since: Option<Instant>,
+    /// While something holds data back: the time up to which that has been counted.
+    pub(crate) limited_since: Option<Instant>,
+    /// How long there was something to deliver.
+    pub(crate) busy: Busy,
     /// What another subflow must carry again.
     pub(crate) reinjection: Reinjection,
     /// Some subflow is late, and others send again what it carries.
@@ -47,7 +49,8 @@ impl Sender {
             messages: Messages::default(),
             peer: PeerWindow::default(),
             blocked: None,
-            window_limited_since: None,
+            limited_since: None,
+            busy: Busy::default(),
             reinjection: Reinjection::default(),
             passing_by: false,
             data_timer: None,
@@ -67,6 +70,9 @@ impl Sender {
             self.moved_at = now;
             self.data_timer = None;
             self.peer.stuck = false;
+            if self.map.first_unacked() == self.map.written_end() {
+                self.busy.end(now);
+            }
         }
         newly
     }
@@ -160,6 +166,31 @@ fn shortest_timeout(subflows: &SubflowTable) -> Option<Duration> {
 /// A closed window is probed this often at least: of two answers in a row one may get lost before the peer is taken for dead.
 pub(crate) fn longest_probe_interval(close_timeout: Duration) -> Duration {
     close_timeout.saturating_mul(2).div(5).min(Duration::from_secs(60))
+}
+
+/// How long there was something to deliver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Busy {
+    /// Since when there has been.
+    since: Option<Instant>,
+    before: Duration,
+}
+
+impl Busy {
+    /// Something is written.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+    }
+
+    /// All is acknowledged.
+    fn end(&mut self, now: Instant) {
+        self.before = self.until(now);
+        self.since = None;
+    }
+
+    pub(crate) fn until(&self, now: Instant) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| now.since(since))
+    }
 }
 
 /// How much the peer takes.

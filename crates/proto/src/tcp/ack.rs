@@ -205,6 +205,7 @@ impl Tcp {
             self.with_controller(now, peers, |c, cx| c.on_restart(cx, idle));
         }
         if d.segments > 0 {
+            self.counters.delivered_segments += u64::from(d.segments);
             let sample = Ack { segments: d.segments, bytes: d.bytes, rtt, round_ended };
             self.with_controller(now, peers, |c, cx| c.on_sample(cx, &sample));
             if self.recovery.in_reduction() {

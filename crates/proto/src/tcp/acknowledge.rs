@@ -25,6 +25,8 @@ pub(super) struct Acks {
     started: bool,
     /// A segment came with PSH, or short: its sender has no more for now.
     pushed: bool,
+    /// When data or a FIN last came; the zero of time before the first.
+    last_data: Instant,
     /// The segment that [`Receiver::decide_ack`] is to decide on.
     noted: Option<(Received, bool, u32)>,
     /// The next number expected when the last acknowledgement was sent, and the window that it offered.
@@ -41,6 +43,7 @@ impl Acks {
             grew: false,
             started: false,
             pushed: false,
+            last_data: Instant::ZERO,
             noted: None,
             acked_next: 0,
             offered: 0,
@@ -70,7 +73,8 @@ impl Receiver {
         len: u32,
         echo: Option<u32>,
     ) {
-        self.acks.host.note_arrival(now);
+        self.acks.host.note_arrival(now.since(self.acks.last_data));
+        self.acks.last_data = now;
         self.acks.pushed |= pushed || len < self.full_segment;
         self.acks.noted = Some((received, fin, len));
         if let Some(echo) = echo.filter(|e| *e != 0 && *e != self.clock.last_echo && len >= self.full_segment) {
@@ -92,6 +96,9 @@ impl Receiver {
         });
     }
 
+    pub(crate) fn last_data(&self) -> Option<Instant> {
+        Some(self.acks.last_data).filter(|at| *at > Instant::ZERO)
+    }
     pub(crate) fn full_segment(&self) -> u32 {
         self.full_segment
     }

@@ -203,6 +203,13 @@ impl Tcp {
         self.host.set_plain_mss(self.agreed.mss);
     }
 
+    /// The segment size that our SYN names.
+    //= RFC 8201 §5.4: "The value sent in the TCP MSS option is independent of the PMTU"
+    //= tests: learned_path_mtu::what_one_connection_finds_out_all_between_the_same_addresses_use
+    pub(super) fn offered_mss(&self) -> u32 {
+        largest_segment(self.path_mtu.limit, self.local.is_ipv4())
+    }
+
     /// Largest TCP payload plus options that path and peer take.
     pub(crate) fn largest_segment(&self) -> u32 {
         largest_segment(self.path_mtu.mtu, self.local.is_ipv4()).min(self.agreed.peer_mss)
@@ -216,14 +223,11 @@ impl Tcp {
         segment.flags |= Flags::SYN;
         let answering = self.opening.peer_synced;
         segment.window = window.min(65_535) as u16;
-        //= RFC 8201 §5.4: "The value sent in the TCP MSS option is independent of the PMTU"
-        //= tests: learned_path_mtu::what_one_connection_finds_out_all_between_the_same_addresses_use
-        let own = largest_segment(self.path_mtu.limit, self.local.is_ipv4());
         //= RFC 9293 §3.7.1 (MUST-14): "TCP endpoints MUST implement both sending and receiving the MSS Option"
         //= tests: handshake::each_syn_names_the_segment_size_and_nothing_else_does, handshake::a_peer_that_names_no_segment_size_gets_536_bytes, path_mtu::the_peers_smaller_path_mtu_binds_as_well
         //= RFC 9293 §3.7.1 (MAY-3): "and MAY send it always"
         //= tests: handshake::each_syn_names_the_segment_size_and_nothing_else_does
-        segment.options.mss = Some(own.min(65_535) as u16);
+        segment.options.mss = Some(self.offered_mss().min(65_535) as u16);
         segment.options.sack_permitted =
             self.config.recovery != LossRecovery::NewReno && (!answering || self.agreed.sack);
         if self.config.window_scaling

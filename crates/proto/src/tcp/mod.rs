@@ -9,6 +9,7 @@ mod acknowledge;
 mod changes;
 mod detection;
 mod handshake;
+mod info;
 mod lent;
 mod mtu_probe;
 mod pacing;
@@ -26,9 +27,11 @@ mod undo;
 
 pub(crate) use ack::timestamp;
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
+pub use info::TcpInfo;
 pub(crate) use lent::{Lent, SMALL, Waiting, collect, copied};
 pub use path_mtu::PacketTooBigVerdict;
 pub(crate) use receive::{Arrival, exceeds_memory, memory_limit, memory_of};
+pub use recovery::State as RecoveryState;
 pub(crate) use segment::Input;
 pub(crate) use time_wait::{TimeWait, Waited};
 pub(crate) use transmit::Outgoing;
@@ -53,7 +56,7 @@ use transmit::{Due, SendSpace};
 
 /// The states of RFC 9293 §3.3.2. LISTEN is the endpoint's, CLOSED includes what follows a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// A SYN was sent.
     SynSent,
     /// A SYN was received and answered.
@@ -85,6 +88,8 @@ pub struct Counters {
     pub data_bytes_sent: u64,
     /// Data segments sent again.
     pub retransmitted_segments: u64,
+    /// Segments that the peer has received, repeated ones and those without data included.
+    pub delivered_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Tail loss probes.
@@ -311,6 +316,10 @@ impl Tcp {
     /// What it adds to the connection's send buffer, where that follows the subflows' windows, at most `max` bytes.
     pub(crate) fn share_of_send_buffer(&self, max: u64) -> u64 {
         self.host.share_of_send_buffer(max)
+    }
+    /// The application has set the size of the send buffer.
+    pub(crate) fn fix_send_buffer(&mut self) {
+        self.host.fix_send_buffer();
     }
     /// What of the host's memory the queue may take, at most `max` bytes.
     pub(crate) fn send_buffer(&self, max: u64) -> u64 {

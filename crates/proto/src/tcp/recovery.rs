@@ -12,7 +12,7 @@ use pathweave_units::Instant;
 
 /// The states of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// Nothing unusual.
     Open,
     /// Duplicate acknowledgements or SACKs, no loss yet.

@@ -94,6 +94,10 @@ impl Rtt {
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
+    /// How often the timeout is doubled.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
     /// The timeout without any doubling.
     pub(crate) fn base_rto(&self) -> Duration {
         let Some(srtt) = self.srtt else { return self.initial_rto };

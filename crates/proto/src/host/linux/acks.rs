@@ -18,7 +18,6 @@ const EXPECTED_BLOCKS: usize = 2;
 /// What the kernel remembers of one subflow's acknowledgements.
 #[derive(Debug)]
 pub(crate) struct LinuxAcks {
-    last_data: Instant,
     /// The time between the last two segments.
     gap: Duration,
     /// The delay adapts: the longest one, less while segments come faster.
@@ -28,12 +27,7 @@ pub(crate) struct LinuxAcks {
 
 impl LinuxAcks {
     pub(crate) fn new(longest_delay: Duration) -> Self {
-        LinuxAcks {
-            last_data: Instant::ZERO,
-            gap: Duration::ZERO,
-            delay: longest_delay,
-            compression: Compression::default(),
-        }
+        LinuxAcks { gap: Duration::ZERO, delay: longest_delay, compression: Compression::default() }
     }
 
     /// As before Linux 4.19.
@@ -43,9 +37,8 @@ impl LinuxAcks {
         LinuxAcks { compression, ..LinuxAcks::new(longest_delay) }
     }
 
-    pub(crate) fn note_arrival(&mut self, now: Instant) {
-        self.gap = now.since(self.last_data);
-        self.last_data = now;
+    pub(crate) fn note_arrival(&mut self, gap: Duration) {
+        self.gap = gap;
     }
 
     /// A small window is not flooded with acknowledgements.

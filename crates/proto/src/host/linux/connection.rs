@@ -26,6 +26,8 @@ const LEAST_SEND_BUFFER: u64 = 4096;
 pub(crate) struct LinuxConnection {
     /// The send buffer follows the subflows' windows.
     pub(crate) tunes: bool,
+    /// The application has set its size.
+    pub(crate) fixed: bool,
     /// Grants wait for the end of an instant.
     pub(crate) delegates: bool,
     pub(crate) fragments: Fragments,
@@ -39,6 +41,7 @@ impl LinuxConnection {
     pub(crate) fn new(host: &LinuxHost) -> Self {
         LinuxConnection {
             tunes: host.send_buffer_tuning,
+            fixed: false,
             delegates: host.other_habits,
             fragments: Fragments::default(),
             delegation: Delegation::default(),
@@ -52,7 +55,12 @@ impl LinuxConnection {
         self.delegation.waiting.shrink_to_fit();
     }
 
-    pub(crate) fn send_buffer(&self, mptcp: bool, subflows: u64) -> u64 {
+    /// At most `max` bytes, which it is where the application has set that.
+    pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
+        if self.fixed {
+            return max;
+        }
+        let subflows = subflows();
         if mptcp { subflows + LEAST_SEND_BUFFER } else { subflows }
     }
 

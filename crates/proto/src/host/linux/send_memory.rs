@@ -14,6 +14,8 @@ const PER_SEGMENT: u64 = 2 * 4352;
 pub(crate) struct SendMemory {
     /// It grows when the kernel's would; else at once.
     tunes: bool,
+    /// The application has set a size, and it is that.
+    fixed: bool,
     /// The window that it was last made for.
     largest_cwnd: u32,
     /// What may have made it too small since: an acknowledgement, or a buffer that went out.
@@ -23,11 +25,19 @@ pub(crate) struct SendMemory {
 
 impl SendMemory {
     pub(crate) fn new(tunes: bool, cwnd: u32) -> Self {
-        SendMemory { tunes, largest_cwnd: cwnd, check_due: false, buffer_was_sent: false }
+        SendMemory { tunes, fixed: false, largest_cwnd: cwnd, check_due: false, buffer_was_sent: false }
+    }
+
+    /// It is `max` bytes from now on (`SOCK_SNDBUF_LOCK`).
+    pub(crate) fn fix(&mut self) {
+        (self.tunes, self.fixed) = (false, true);
     }
 
     /// The send buffer, bytes of memory, at most `max`: it grows with the window and never shrinks.
     pub(crate) fn limit(&self, max: u64) -> u64 {
+        if self.fixed {
+            return max;
+        }
         (PER_SEGMENT * u64::from(self.largest_cwnd.max(10))).min(max)
     }
 

@@ -1,0 +1,68 @@
+//! What a subflow's snapshot says of its TCP, beside what schedulers see: the part of Linux's `tcp_info` that has no other place.
+
+use super::recovery::State as RecoveryState;
+use super::{State, Tcp};
+use pathweave_units::Instant;
+
+/// One subflow's TCP at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// The state of RFC 9293 §3.3.2.
+    pub state: State,
+    /// Whether losses are being repaired, and why (`tcpi_ca_state`).
+    pub recovery: RecoveryState,
+    /// The options that the two SYNs have agreed on: timestamps, SACK and ECN.
+    pub timestamps: bool,
+    /// SACK blocks may be sent.
+    pub sack: bool,
+    /// Congestion is echoed instead of told by losses.
+    pub ecn: bool,
+    /// Shift of the window fields that we send.
+    pub window_shift: u8,
+    /// Shift of the window fields that the peer sends.
+    pub peer_window_shift: u8,
+    /// The segment size that our SYN names, data and option bytes.
+    pub offered_mss: u32,
+    /// The longest segment that has come, data bytes.
+    pub largest_received: u32,
+    /// Segments of those sent that the peer has reported with SACK.
+    pub sacked: u32,
+    /// Segments of those sent that are taken for lost.
+    pub lost: u32,
+    /// Segments of which a repetition is in the network.
+    pub retransmitted: u32,
+    /// Retransmission timeouts in a row.
+    pub timeouts_in_a_row: u32,
+    /// How often the retransmission timeout is doubled.
+    pub backoff: u32,
+    /// Segments have come out of order.
+    pub reordering_seen: bool,
+    /// When data last came.
+    pub last_data_received: Option<Instant>,
+    /// The window that the peer last offered here, bytes.
+    pub peer_window: u64,
+}
+
+impl Tcp {
+    pub(crate) fn info(&self) -> TcpInfo {
+        TcpInfo {
+            state: self.state,
+            recovery: self.recovery.state,
+            timestamps: self.agreed.timestamps,
+            sack: self.agreed.sack,
+            ecn: self.agreed.ecn,
+            window_shift: self.agreed.window_shift,
+            peer_window_shift: self.agreed.peer_window_shift,
+            offered_mss: self.offered_mss(),
+            largest_received: self.receiver.full_segment(),
+            sacked: self.queue.sacked_out,
+            lost: self.queue.lost_out,
+            retransmitted: self.queue.retransmitted_out,
+            timeouts_in_a_row: self.silence.timeouts,
+            backoff: self.rtt.backoff(),
+            reordering_seen: self.recovery.rack.reordering_seen,
+            last_data_received: self.receiver.last_data(),
+            peer_window: self.peer_window.bytes,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Options of sockets.
+
+use crate::info::tcp_info;
+use crate::stack::{Answer, Refusal, Role, Stack, refuse};
+use pathweave_units::Duration;
+
+/// What `libc` does not name.
+const TCP_INQ: i32 = 36;
+const TCP_CC_INFO: i32 = 26;
+const SO_MEMINFO: i32 = 55;
+/// 32-bit numbers of `SO_MEMINFO`.
+const MEMINFO_BYTES: usize = 36;
+/// More than any version of `struct tcp_info` has: what is unknown here is 0.
+const INFO_BYTES: usize = 512;
+/// How long a connection lives without any sign of its peer where nothing else is set.
+const USER_TIMEOUT: Duration = Duration::from_secs(60);
+/// What a kernel offers of a segment: TCP's and IP's header.
+const HEADERS: u32 = 40;
+
+/// What a script has set of a socket. A listener's is that of the connections it accepts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) no_delay: bool,
+    pub(crate) corked: bool,
+    /// `SO_SNDBUF`, doubled as Linux does, bytes.
+    pub(crate) send_buffer: Option<u32>,
+    pub(crate) max_segment: Option<u32>,
+    /// `TCP_NOTSENT_LOWAT`; 0: none.
+    pub(crate) not_sent_low_water: u32,
+    pub(crate) user_timeout: Option<Duration>,
+    pub(crate) keeps_alive: bool,
+    pub(crate) keep_idle: Option<Duration>,
+    /// `TCP_INQ`: reading also tells what is left.
+    pub(crate) tells_rest: bool,
+}
+
+impl Options {
+    /// The largest packet of a path, where the largest segment was set.
+    pub(crate) fn mtu(&self) -> Option<u32> {
+        self.max_segment.map(|bytes| bytes + HEADERS)
+    }
+}
+
+impl Stack {
+    pub(crate) fn set_option(&mut self, fd: i32, level: i32, name: i32, value: i32) -> Answer<()> {
+        let options = &mut self.socket(fd)?.options;
+        let (number, on) = (value as u32, value != 0);
+        match (level, name) {
+            (libc::SOL_TCP, libc::TCP_NODELAY) => options.no_delay = on,
+            (libc::SOL_TCP, libc::TCP_CORK) => options.corked = on,
+            (libc::SOL_TCP, libc::TCP_MAXSEG) => options.max_segment = Some(number),
+            (libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT) => options.not_sent_low_water = number,
+            (libc::SOL_TCP, libc::TCP_USER_TIMEOUT) => {
+                options.user_timeout = on.then(|| Duration::from_millis(number.into()));
+            }
+            (libc::SOL_TCP, libc::TCP_KEEPIDLE) => options.keep_idle = Some(Duration::from_secs(number.into())),
+            (libc::SOL_TCP, TCP_INQ) => options.tells_rest = on,
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => options.keeps_alive = on,
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => options.send_buffer = Some(number.saturating_mul(2)),
+            // What changes nothing here: addresses are never in use for long, there is one route, and nobody is spared a copy.
+            (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_REUSEPORT | libc::SO_MARK | libc::SO_ZEROCOPY)
+            | (libc::SOL_SOCKET, libc::SO_LINGER)
+            | (libc::SOL_IP, libc::IP_TOS | libc::IP_FREEBIND | libc::IP_MTU_DISCOVER) => return Ok(()),
+            _ => return refuse(libc::ENOPROTOOPT),
+        }
+        self.apply(fd, level, name)
+    }
+
+    /// Passes what was set on to the connection, if there is one already.
+    fn apply(&mut self, fd: i32, level: i32, name: i32) -> Answer<()> {
+        let now = self.now();
+        let socket = self.socket(fd)?;
+        let options = socket.options;
+        let handle = match &socket.role {
+            Role::Connection(handle) => *handle,
+            Role::Listener(..) => return self.listen(fd, &crate::abi::settings()),
+            _ => return Ok(()),
+        };
+        let set = self.endpoint.with(handle, |connection| match (level, name) {
+            (libc::SOL_TCP, libc::TCP_NODELAY) => connection.set_nagle(now, !options.no_delay),
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
+                connection.set_send_buffer(now, options.send_buffer.unwrap_or(1).max(1).into()).ok();
+            }
+            (libc::SOL_TCP, libc::TCP_USER_TIMEOUT) => {
+                connection.set_close_timeout(options.user_timeout.unwrap_or(USER_TIMEOUT)).ok();
+            }
+            _ => {}
+        });
+        set.map_err(|_| Refusal::Number(libc::ENOTCONN))?;
+        self.settle();
+        Ok(())
+    }
+
+    /// The same for all that was set before there was a connection.
+    pub(crate) fn apply_all(&mut self, fd: i32) -> Answer<()> {
+        let options = self.socket(fd)?.options;
+        for (set, level, name) in [
+            (options.send_buffer.is_some(), libc::SOL_SOCKET, libc::SO_SNDBUF),
+            (options.user_timeout.is_some(), libc::SOL_TCP, libc::TCP_USER_TIMEOUT),
+            (options.corked, libc::SOL_TCP, libc::TCP_CORK),
+        ] {
+            if set {
+                self.apply(fd, level, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn option(&mut self, fd: i32, level: i32, name: i32) -> Answer<Vec<u8>> {
+        let now = self.now();
+        let socket = self.socket(fd)?;
+        let options = socket.options;
+        let handle = if let Role::Connection(handle) = socket.role { Some(handle) } else { None };
+        let connection = handle.and_then(|handle| self.endpoint.connection(handle));
+        let number = match (level, name) {
+            (libc::SOL_SOCKET, libc::SO_ERROR) => self.take_error(fd)? as u32,
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => options.send_buffer.unwrap_or(0),
+            (libc::SOL_TCP, libc::TCP_NODELAY) => options.no_delay.into(),
+            (libc::SOL_TCP, libc::TCP_CORK) => options.corked.into(),
+            (libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT) => options.not_sent_low_water,
+            (libc::SOL_TCP, libc::TCP_MAXSEG) => {
+                let agreed = connection.and_then(|c| c.subflows().next()).map(|subflow| subflow.mss);
+                agreed.or(options.max_segment).unwrap_or(536)
+            }
+            (libc::SOL_TCP, libc::TCP_INFO) => {
+                let mut info = connection.map(|c| tcp_info(c, now)).unwrap_or_default();
+                info.resize(INFO_BYTES, 0);
+                return Ok(info);
+            }
+            // What a congestion controller tells: nothing, as Linux's Cubic.
+            (libc::SOL_TCP, TCP_CC_INFO) => return Ok(Vec::new()),
+            (libc::SOL_SOCKET, SO_MEMINFO) => return Ok(vec![0; MEMINFO_BYTES]),
+            _ => return refuse(libc::ENOPROTOOPT),
+        };
+        Ok(number.to_ne_bytes().to_vec())
+    }
+}
