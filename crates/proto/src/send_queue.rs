@@ -4,6 +4,8 @@
 //! one mapping. The counters are kept as segments change:
 //! in flight = sent − SACKed − lost + retransmitted.
 
+#[cfg(feature = "host-linux")]
+mod buffers;
 mod divide;
 
 use crate::ordered::Ranges;
@@ -28,6 +30,8 @@ pub(crate) struct SentSegment {
     pub(crate) starts_buffer: bool,
     /// Its buffer was the last one when a scheduler's grant ended, and it is the buffer's last segment: the kernel sets PSH.
     pub(crate) pushed: bool,
+    /// Nothing of what follows may leave in the same segment.
+    pub(crate) ends_record: bool,
     /// It has PSH, also whenever it is repeated.
     pub(crate) psh: bool,
     /// A retransmission of it is in the network.
@@ -106,12 +110,18 @@ impl SendQueue {
         (self.last_buffer >= self.first + self.sent as u64 && self.unsent() > 0).then_some(self.last_buffer_segments)
     }
     /// The last segment, which is unsent, takes more data, which `append` puts behind its own, unless it cannot.
-    pub(crate) fn extend_last(&mut self, more: &Payload, append: impl FnOnce(&mut Payload, &Payload) -> bool) -> bool {
+    pub(crate) fn extend_last(
+        &mut self,
+        more: &Payload,
+        ends_record: bool,
+        append: impl FnOnce(&mut Payload, &Payload) -> bool,
+    ) -> bool {
         let (Some(last), Some(payload)) = (self.segments.back_mut(), self.payloads.back_mut()) else { return false };
         if !append(payload, more) {
             return false;
         }
         last.len += more.len();
+        last.ends_record = ends_record;
         last.pushed = false;
         self.queued_bytes += u64::from(more.len());
         true
@@ -175,35 +185,6 @@ impl SendQueue {
         self.sent.checked_sub(1).and_then(|i| self.segments.get(i)).is_some_and(|s| s.pushed)
     }
 
-    /// How many of the next unsent segments, at most `limit`, are in one buffer.
-    #[cfg(feature = "host-linux")]
-    pub(crate) fn unsent_in_buffer(&self, limit: u32) -> u32 {
-        let unsent = self.segments.range(self.sent..).take(limit as usize).enumerate();
-        unsent.take_while(|(i, s)| *i == 0 || !s.starts_buffer).count() as u32
-    }
-    /// How many buffers what is unsent is in.
-    #[cfg(feature = "host-linux")]
-    pub(crate) fn unsent_buffers(&self) -> u32 {
-        let unsent = self.segments.range(self.sent..).enumerate();
-        unsent.filter(|(i, s)| *i == 0 || s.starts_buffer).count() as u32
-    }
-    /// Whether the next unsent buffer has others behind it and at most `room` bytes.
-    #[cfg(feature = "host-linux")]
-    pub(crate) fn is_sendable_before_others(&self, room: u64) -> bool {
-        let mut left = room;
-        for (i, segment) in self.segments.range(self.sent..).enumerate() {
-            if i > 0 && segment.starts_buffer {
-                return true;
-            }
-            let Some(rest) = left.checked_sub(u64::from(segment.len)) else { return false };
-            left = rest;
-        }
-        false
-    }
-    #[cfg(feature = "host-linux")]
-    pub(crate) fn buffers(&self) -> u32 {
-        self.buffers
-    }
     pub(crate) fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }

@@ -54,7 +54,8 @@ fn micros(time: Option<Duration>) -> u64 {
 }
 
 /// What `getsockopt(TCP_INFO)` tells of a connection's first subflow. What the engine does not keep is 0.
-pub(crate) fn tcp_info(connection: &Connection, now: Instant) -> Vec<u8> {
+/// `opened`: when it was.
+pub(crate) fn tcp_info(connection: &Connection, now: Instant, opened: Instant) -> Vec<u8> {
     let Some(subflow) = connection.subflows().next() else { return Vec::new() };
     let (snapshot, time, tcp) = (connection.snapshot(), connection.sending_time(now), subflow.tcp);
     let counters = subflow.counters;
@@ -75,11 +76,11 @@ pub(crate) fn tcp_info(connection: &Connection, now: Instant) -> Vec<u8> {
     fields.words(&[subflow.rto.as_micros(), 0, mss, tcp.largest_received.into()]);
     fields.words(&[subflow.window.unacked, tcp.sacked, tcp.lost, tcp.retransmitted, 0].map(u64::from));
     // tcpi_last_data_sent to tcpi_last_ack_recv
-    fields.words(&[since(subflow.delivery.last_sent), 0, since(tcp.last_data_received), 0]);
+    fields.words(&[since(subflow.delivery.last_sent), 0, since(tcp.last_data_received.or(Some(opened))), 0]);
     // tcpi_pmtu to tcpi_reordering
     fields.words(&[subflow.path_mtu.into(), 0, micros(subflow.rtt.smoothed), subflow.rtt.variation.as_micros()]);
     let threshold = subflow.window.ssthresh.min(i32::MAX as u32);
-    fields.words(&[threshold, subflow.window.cwnd, tcp.offered_mss, 3].map(u64::from));
+    fields.words(&[threshold, subflow.window.cwnd, tcp.offered_mss, tcp.reordering].map(u64::from));
     // tcpi_rcv_rtt to tcpi_total_retrans
     fields.words(&[0, 0, counters.retransmitted_segments]);
     let received = snapshot.receiving.in_order_bytes;
@@ -98,6 +99,6 @@ pub(crate) fn tcp_info(connection: &Connection, now: Instant) -> Vec<u8> {
     fields.words(&[counters.delivered_segments, 0]);
     fields.longs(&[counters.data_bytes_sent, 0]);
     // tcpi_dsack_dups, tcpi_reord_seen, tcpi_rcv_ooopack, tcpi_snd_wnd
-    fields.words(&[0, tcp.reordering_seen.into(), 0, tcp.peer_window]);
+    fields.words(&[0, tcp.reordering_events.into(), 0, tcp.peer_window]);
     fields.0
 }

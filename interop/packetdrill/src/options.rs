@@ -78,6 +78,7 @@ impl Stack {
         };
         let set = self.endpoint.with(handle, |connection| match (level, name) {
             (libc::SOL_TCP, libc::TCP_NODELAY) => connection.set_nagle(now, !options.no_delay),
+            (libc::SOL_TCP, libc::TCP_CORK) => connection.set_cork(now, options.corked),
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
                 connection.set_send_buffer(now, options.send_buffer.unwrap_or(1).max(1).into()).ok();
             }
@@ -109,7 +110,7 @@ impl Stack {
     pub(crate) fn option(&mut self, fd: i32, level: i32, name: i32) -> Answer<Vec<u8>> {
         let now = self.now();
         let socket = self.socket(fd)?;
-        let options = socket.options;
+        let (options, opened) = (socket.options, socket.opened);
         let handle = if let Role::Connection(handle) = socket.role { Some(handle) } else { None };
         let connection = handle.and_then(|handle| self.endpoint.connection(handle));
         let number = match (level, name) {
@@ -123,7 +124,7 @@ impl Stack {
                 agreed.or(options.max_segment).unwrap_or(536)
             }
             (libc::SOL_TCP, libc::TCP_INFO) => {
-                let mut info = connection.map(|c| tcp_info(c, now)).unwrap_or_default();
+                let mut info = connection.map(|c| tcp_info(c, now, opened)).unwrap_or_default();
                 info.resize(INFO_BYTES, 0);
                 return Ok(info);
             }

@@ -112,10 +112,16 @@ impl Stack {
     }
 
     /// `flags`: those of `send`.
-    pub(crate) fn write(&mut self, fd: i32, bytes: &[u8], _flags: i32) -> Answer<usize> {
+    pub(crate) fn write(&mut self, fd: i32, bytes: &[u8], flags: i32) -> Answer<usize> {
         let handle = self.connection(fd)?;
         let payload = Payload::Bytes(Bytes::copy_from_slice(bytes));
-        let answer = match self.endpoint.write(self.now(), handle, payload) {
+        let now = self.now();
+        let written = self.endpoint.with(handle, |connection| match flags {
+            _ if flags & libc::MSG_MORE != 0 => connection.write_more(now, payload),
+            _ if flags & libc::MSG_EOR != 0 => connection.write_record(now, payload),
+            _ => connection.write(now, payload),
+        });
+        let answer = match written.unwrap_or(Err(WriteError::UnknownConnection)) {
             Ok(taken) => Ok(taken as usize),
             Err(WriteError::Blocked) => Err(Refusal::Blocked),
             Err(_) => match core::mem::take(&mut self.socket(fd)?.error) {

@@ -56,6 +56,8 @@ pub(crate) struct Socket {
     /// What `SO_ERROR` tells once.
     pub(crate) error: i32,
     pub(crate) connected: bool,
+    /// Since when.
+    pub(crate) opened: Instant,
     /// Bytes that were read.
     pub(crate) read: u64,
     /// The script has shut down this direction.
@@ -156,7 +158,7 @@ impl Stack {
                 let Some(socket) = self.sockets.iter_mut().find(of) else { continue };
                 socket.news += 1;
                 match event {
-                    ConnectionEvent::Connected => socket.connected = true,
+                    ConnectionEvent::Connected => (socket.connected, socket.opened) = (true, self.now),
                     ConnectionEvent::Failed(error) => socket.error = number_of(error),
                     _ => {}
                 }
@@ -212,6 +214,7 @@ impl Stack {
             role,
             error: 0,
             connected,
+            opened: self.now,
             read: 0,
             reads_no_more: false,
             news: 0,

@@ -27,6 +27,18 @@ impl AddAssign for Amount {
     }
 }
 
+/// What the application says of a write's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Nothing,
+    /// A message ends there.
+    Message,
+    /// So does a record, which shares no segment with what follows.
+    Record,
+    /// More follows at once.
+    More,
+}
+
 impl Connection {
     /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
     ///
@@ -39,11 +51,11 @@ impl Connection {
     /// When virtual data is written behind bytes or bytes behind virtual data, and when a virtual payload is another part of the
     /// stream.
     pub fn write(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
-        self.write_payload(now, payload, false)
+        self.write_payload(now, payload, End::Nothing)
     }
 
-    fn write_payload(&mut self, now: Instant, payload: Payload, ends_message: bool) -> Result<u64, WriteError> {
-        self.append(now, payload.len().into(), ends_message, |buffer, start, taken| {
+    fn write_payload(&mut self, now: Instant, payload: Payload, at_end: End) -> Result<u64, WriteError> {
+        self.append(now, payload.len().into(), at_end, |buffer, start, taken| {
             buffer.append(start, payload.slice(0, taken as u32));
         })
     }
@@ -60,7 +72,7 @@ impl Connection {
     pub fn write_chunks(&mut self, now: Instant, chunks: &mut [Bytes]) -> Result<Amount, WriteError> {
         let len = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let mut whole = 0;
-        let bytes = self.append(now, len, false, |buffer, mut at, taken| {
+        let bytes = self.append(now, len, End::Nothing, |buffer, mut at, taken| {
             let end = at + taken;
             for chunk in chunks {
                 let part = chunk.split_to(chunk.len().min(end.since(at) as usize));
@@ -89,7 +101,7 @@ impl Connection {
         &mut self,
         now: Instant,
         len: u64,
-        ends_message: bool,
+        at_end: End,
         put: impl FnOnce(&mut SendBuffer, DataSeq, u64),
     ) -> Result<u64, WriteError> {
         self.check_writing()?;
@@ -107,11 +119,15 @@ impl Connection {
         self.host.append(start, take, self.sender.map.unassigned_bytes() > 0);
         self.sender.map.append(take);
         self.sender.busy.begin(now);
-        if ends_message && take == len {
-            self.sender.messages.append(start + take);
+        match at_end {
+            End::Message if take == len => self.sender.messages.append(start + take),
+            End::Record if take == len => self.sender.records.append(start + take),
+            _ => {}
         }
         self.tell(now, |_| Event::DataWritten(start..start + take));
+        self.scheduling.more_follows = at_end == End::More;
         self.schedule(now);
+        self.scheduling.more_follows = false;
         self.host.writer_found_no_more();
         Ok(take)
     }
@@ -206,7 +222,31 @@ impl Connection {
     /// # Panics
     /// As [`Connection::write`].
     pub fn write_message(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
-        self.write_payload(now, payload, true)
+        self.write_payload(now, payload, End::Message)
+    }
+
+    /// As [`Connection::write`]; where all of `payload` is taken, a record ends with it: no byte that is written later leaves in the same
+    /// segment, not even when that is repeated (Linux: `MSG_EOR`). The peer sees a stream all the same.
+    ///
+    /// # Errors
+    /// As [`Connection::write`].
+    ///
+    /// # Panics
+    /// As [`Connection::write`].
+    pub fn write_record(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
+        self.write_payload(now, payload, End::Record)
+    }
+
+    /// As [`Connection::write`]; more follows at once, so a short segment at the stream's end does not leave by this call (Linux:
+    /// `MSG_MORE`). It leaves with the next write, with the next acknowledgement, or after a retransmission timeout.
+    ///
+    /// # Errors
+    /// As [`Connection::write`].
+    ///
+    /// # Panics
+    /// As [`Connection::write`].
+    pub fn write_more(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
+        self.write_payload(now, payload, End::More)
     }
 }
 

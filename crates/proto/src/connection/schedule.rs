@@ -17,13 +17,16 @@ pub(super) struct Scheduling {
     pub(super) wake: Option<Instant>,
     /// The last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
+    /// The application lets the stream's short tail wait for more; and says that more follows the write at hand.
+    pub(super) corked: bool,
+    pub(super) more_follows: bool,
     /// Reused, so that nothing is allocated per segment.
     pub(super) views: Vec<SubflowView>,
 }
 
 impl Scheduling {
     pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling { scheduler, wake: None, error: None, views: Vec::new() }
+        Scheduling { scheduler, wake: None, error: None, corked: false, more_follows: false, views: Vec::new() }
     }
 }
 
@@ -261,6 +264,7 @@ impl Connection {
         let terms = Terms {
             send_buffer: self.config.send_buffer,
             nagle: self.config.nagle,
+            holds: self.scheduling.corked || self.scheduling.more_follows,
             ends: self.life.data_fin != DataFin::NotRequested,
             fragment_ends: self.host.fragment_ends(),
         };

@@ -63,6 +63,16 @@ impl Connection {
             subflow.tcp.set_nagle(on);
             subflow.tcp.look_again();
         }
+        // What is there leaves although there is a cork, as on Linux.
+        self.sender.peer.overridden |= !on && self.scheduling.corked;
+        self.schedule(now);
+        self.sender.peer.overridden = false;
+    }
+
+    /// While it is corked, a short segment at the stream's end waits for more data, but no longer than a retransmission timeout (Linux:
+    /// `TCP_CORK`). What has waited leaves when the cork is taken out.
+    pub fn set_cork(&mut self, now: Instant, on: bool) {
+        self.scheduling.corked = on;
         self.schedule(now);
     }
 

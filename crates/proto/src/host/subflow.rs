@@ -79,6 +79,15 @@ impl SubflowHost {
         }
     }
 
+    /// Also an acknowledgement that data may have overtaken is answered.
+    pub(crate) fn answers_overtaken(&self) -> bool {
+        match self {
+            SubflowHost::Rfc(_) => false,
+            #[cfg(feature = "host-linux")]
+            SubflowHost::Linux(linux) => linux.bursts.is_some(),
+        }
+    }
+
     /// How often the SYN of a new connection is repeated.
     //= RFC 9293 §3.8.3 (MUST-23): "R2 for a SYN segment MUST be set large enough to provide retransmission of the segment for at
     //= least 3 minutes"

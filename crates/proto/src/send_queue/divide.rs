@@ -51,6 +51,7 @@ impl SendQueue {
                     fin: segment.fin && ends,
                     pushed: segment.pushed && ends,
                     psh: segment.psh && ends,
+                    ends_record: segment.ends_record && ends,
                     starts_buffer: segment.starts_buffer && at == 0,
                     lost: segment.lost || (!whole && out && !segment.sacked),
                     retransmitted: segment.retransmitted && whole,
@@ -74,11 +75,13 @@ impl SendQueue {
         let mut payload = self.payloads[self.sent].slice(0, first.len.min(len));
         let mut dsn = first.dsn + u64::from(payload.len());
         let mut end = self.sent + 1;
-        if first.fin {
+        if first.fin || first.ends_record {
             return false;
         }
         while payload.len() < len {
-            let Some(next) = self.segments.get(end).filter(|s| s.dsn == dsn && !s.fin) else { return false };
+            let Some(next) = self.segments.get(end).filter(|s| s.dsn == dsn && !s.fin && !s.ends_record) else {
+                return false;
+            };
             let part = self.payloads[end].slice(0, next.len.min(len - payload.len()));
             dsn = dsn + u64::from(part.len());
             if !payload.try_append(&part) {
@@ -178,6 +181,7 @@ mod tests {
                 lost: false,
                 starts_buffer: i % 2 == 0,
                 pushed: false,
+                ends_record: false,
                 psh: false,
                 retransmitted: false,
                 ever_retransmitted: false,

@@ -46,6 +46,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) send_buffer: u64,
     /// Nagle's rule applies.
     pub(crate) nagle: bool,
+    /// The application says that more follows: the stream's short tail waits for it.
+    pub(crate) holds: bool,
     /// The application has ended the stream: nothing follows its last bytes.
     pub(crate) ends: bool,
     /// Where the pieces end in which the host keeps the stream, if it keeps it in pieces.
@@ -122,7 +124,9 @@ impl Sender {
             //= RFC 9293 §3.9.1.2 (SHLD-28): "a TCP implementation SHOULD send a maximum-sized segment whenever possible"
             //= tests: path_mtu::each_path_is_filled_to_its_own_mtu
             let full = if room > 0 { room } else { mss };
-            let piece = at..end.min(at + full);
+            let record_end = if self.records.is_empty() { None } else { self.records.end_of(at) };
+            let piece = at..end.min(at + full).min(record_end.unwrap_or(end));
+            let ends_record = record_end == Some(piece.end);
             // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
             let short = piece.end.since(piece.start) < full && self.map.span_at(at).is_none();
             // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
@@ -141,6 +145,10 @@ impl Sender {
             // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out. What is queued waits on
             // its subflow.
             let stream_edge = piece.end == self.map.written_end() && !terms.ends;
+            if terms.holds && short && stream_edge && !self.peer.overridden {
+                clipped_by = Some(ClippedBy::Data);
+                break;
+            }
             //= RFC 9293 §3.9.1.2 (MAY-16): "the TCP implementation MAY aggregate the data internally without sending it"
             //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
             if respects && short && stream_edge && terms.nagle && subflow.tcp.small_outstanding() {
@@ -151,7 +159,7 @@ impl Sender {
             //= largest possible segment"
             //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out, chunks::the_form_of_a_stream_changes_no_segment
             let payload = self.buffer.get(piece.clone());
-            subflow.tcp.queue_segment(piece.start, payload, &mut self.buffer);
+            subflow.tcp.queue_segment(piece.start, payload, ends_record, &mut self.buffer);
             view.queue.unsent += u32::from(room == 0);
             let len = piece.end.since(piece.start);
             view.queue.bytes += len;

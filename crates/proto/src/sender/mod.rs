@@ -19,6 +19,8 @@ pub(crate) struct Sender {
     pub(crate) buffer: SendBuffer,
     /// Where the application's messages end.
     pub(crate) messages: Messages,
+    /// Where its records end: no segment has bytes of two.
+    pub(crate) records: Messages,
     /// How much the peer takes.
     pub(crate) peer: PeerWindow,
     /// What holds data back although some subflow has window space, as we last told the scheduler.
@@ -47,6 +49,7 @@ impl Sender {
             map: SendMap::new(),
             buffer: SendBuffer::default(),
             messages: Messages::default(),
+            records: Messages::default(),
             peer: PeerWindow::default(),
             blocked: None,
             limited_since: None,
@@ -67,6 +70,7 @@ impl Sender {
         if newly > 0 {
             self.buffer.acknowledge(ack);
             self.messages.acknowledge(self.map.first_unacked());
+            self.records.acknowledge(self.map.first_unacked());
             self.moved_at = now;
             self.data_timer = None;
             self.peer.stuck = false;
@@ -82,6 +86,7 @@ impl Sender {
         self.map.shrink();
         self.buffer.shrink();
         self.messages.shrink();
+        self.records.shrink();
         self.reinjection.shrink();
     }
 

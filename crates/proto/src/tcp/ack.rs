@@ -329,12 +329,20 @@ impl Tcp {
                 samples.last_sacked = Some(s.last_sent);
                 d.original |= s.end() <= self.recovery.high;
                 if s.end() < self.recovery.highest_sacked {
-                    self.recovery.note_reordering();
+                    self.note_late(self.recovery.highest_sacked, s.ssn, d);
                 }
             }
             // What is beyond a hole does not change the timestamp that is echoed (RFC 7323 §4.3).
             self.recovery.rack_delivered(&s, now, self.rtt.min(), None);
             self.note_delivery(now, &s);
+        }
+    }
+
+    #[cold]
+    fn note_late(&mut self, delivered_end: u64, ssn: u64, d: &mut Delivered) {
+        self.recovery.note_late((delivered_end - ssn).div_ceil(self.agreed.mss.max(1).into()));
+        if !core::mem::replace(&mut d.reordered, true) {
+            self.recovery.note_reordering();
         }
     }
 
@@ -364,7 +372,7 @@ impl Tcp {
                 samples.last = Some(s.last_sent);
                 d.original |= s.end() <= self.recovery.high;
                 if s.end() < sacked_before && self.sack_recovery() {
-                    self.recovery.note_reordering();
+                    self.note_late(sacked_before, s.ssn, d);
                 }
             }
             self.recovery.rack_delivered(&s, now, self.rtt.min(), d.rack_echo);

@@ -8,6 +8,8 @@ use crate::send_queue::SentSegment;
 use pathweave_units::{Duration, Instant};
 
 const DUPLICATE_THRESHOLD: u32 = 3;
+/// Linux: `tcp_max_reordering`.
+const MOST_REORDERING: u32 = 300;
 
 /// The most recently sent segment that was delivered, and how far segments are reordered.
 #[derive(Debug)]
@@ -16,7 +18,9 @@ pub(crate) struct Rack {
     transmission: u64,
     pub(super) rtt: Duration,
     pub(super) advanced: bool,
-    pub(super) reordering_seen: bool,
+    /// Acknowledgements that showed reordering, and the most segments that one was late by.
+    pub(super) reordering_events: u32,
+    pub(super) reordering: u32,
     pub(super) reordering_steps: u32,
     pub(super) reordering_round: u64,
 }
@@ -28,7 +32,8 @@ impl Default for Rack {
             transmission: 0,
             rtt: Duration::ZERO,
             advanced: false,
-            reordering_seen: false,
+            reordering_events: 0,
+            reordering: DUPLICATE_THRESHOLD,
             reordering_steps: 1,
             reordering_round: 0,
         }
@@ -64,16 +69,26 @@ impl Recovery {
         }
     }
 
-    /// A segment that was sent once is delivered below one that was delivered earlier.
+    /// The acknowledgement at hand shows reordering.
     pub(crate) fn note_reordering(&mut self) {
-        self.rack.reordering_seen = true;
+        self.rack.reordering_events = self.rack.reordering_events.saturating_add(1);
+    }
+
+    /// A segment that was sent once is delivered below one that was delivered earlier, and begins so many segments before the end of that.
+    pub(super) fn note_late(&mut self, segments: u64) {
+        let segments = u32::try_from(segments).unwrap_or(u32::MAX);
+        self.rack.reordering = self.rack.reordering.max(segments.min(MOST_REORDERING));
+    }
+
+    pub(super) fn reordering_seen(&self) -> bool {
+        self.rack.reordering_events > 0
     }
 }
 
 impl Tcp {
     /// The reordering window of RACK (RFC 8985 §6.2 step 4).
     pub(super) fn reordering_window(&self) -> Duration {
-        if !self.recovery.rack.reordering_seen {
+        if !self.recovery.reordering_seen() {
             if matches!(self.recovery.state, State::Recovery | State::Loss) {
                 return Duration::ZERO;
             }
@@ -167,6 +182,7 @@ mod tests {
             lost: true,
             starts_buffer: true,
             pushed: false,
+            ends_record: false,
             psh: false,
             retransmitted: true,
             ever_retransmitted: true,

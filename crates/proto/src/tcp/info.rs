@@ -35,8 +35,10 @@ pub struct TcpInfo {
     pub timeouts_in_a_row: u32,
     /// How often the retransmission timeout is doubled.
     pub backoff: u32,
-    /// Segments have come out of order.
-    pub reordering_seen: bool,
+    /// Acknowledgements that showed that segments were reordered.
+    pub reordering_events: u32,
+    /// The most segments that one was late by, at least 3.
+    pub reordering: u32,
     /// When data last came.
     pub last_data_received: Option<Instant>,
     /// The window that the peer last offered here, bytes.
@@ -60,7 +62,8 @@ impl Tcp {
             retransmitted: self.queue.retransmitted_out,
             timeouts_in_a_row: self.silence.timeouts,
             backoff: self.rtt.backoff(),
-            reordering_seen: self.recovery.rack.reordering_seen,
+            reordering_events: self.recovery.rack.reordering_events,
+            reordering: self.recovery.rack.reordering,
             last_data_received: self.receiver.last_data(),
             peer_window: self.peer_window.bytes,
         }

@@ -12,7 +12,9 @@ impl Tcp {
     /// Bytes that still fit the last segment, where data from `at` on goes on there and nothing of its buffer was sent.
     pub(crate) fn room_in_last(&self, at: DataSeq) -> u32 {
         match (self.queue.open_buffer(), self.queue.last_queued()) {
-            (Some(_), Some(last)) if !last.fin && last.data().end == at => self.agreed.mss.saturating_sub(last.len),
+            (Some(_), Some(last)) if !last.fin && !last.ends_record && last.data().end == at => {
+                self.agreed.mss.saturating_sub(last.len)
+            }
             _ => 0,
         }
     }
@@ -34,12 +36,13 @@ impl Tcp {
     }
 
     /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as
-    /// [`Tcp::room_in_last`] says.
-    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, buffer: &mut SendBuffer) {
+    /// [`Tcp::room_in_last`] says. `ends_record`: what follows begins another segment.
+    pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, ends_record: bool, buffer: &mut SendBuffer) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = payload.len();
         self.host.look_again();
-        if len <= self.room_in_last(dsn) && self.queue.extend_last(&payload, |last, more| buffer.append_to(last, more))
+        if len <= self.room_in_last(dsn)
+            && self.queue.extend_last(&payload, ends_record, |last, more| buffer.append_to(last, more))
         {
             self.send.queued_end += u64::from(len);
             return;
@@ -56,6 +59,7 @@ impl Tcp {
             fin: false,
             starts_buffer,
             pushed: false,
+            ends_record,
             psh: false,
             sacked: false,
             lost: false,
@@ -119,6 +123,7 @@ impl Tcp {
             fin: true,
             starts_buffer: true,
             pushed: false,
+            ends_record: false,
             psh: false,
             sacked: false,
             lost: false,

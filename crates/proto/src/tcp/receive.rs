@@ -6,6 +6,7 @@ use crate::config::TcpConfig;
 use crate::host::Host;
 use crate::ordered::Ordered;
 use arrayvec::ArrayVec;
+use pathweave_units::Instant;
 use pathweave_wire::mptcp::Mapping;
 use pathweave_wire::{Payload, SackBlock, SackBlocks};
 
@@ -78,6 +79,8 @@ pub(crate) struct Receiver {
     pub(super) full_segment: u32,
     /// ECN: congestion was experienced and not yet answered by CWR.
     pub(crate) echo_congestion: bool,
+    /// When a segment without data that lies before what was acknowledged was last answered.
+    pub(super) answered_old: Option<Instant>,
     pub(super) acks: Acks,
     pub(crate) clock: PeerClock,
 }
@@ -105,6 +108,7 @@ impl Receiver {
             filled_hole: false,
             full_segment: DEFAULT_SEGMENT,
             echo_congestion: false,
+            answered_old: None,
             acks: Acks::new(host, config.delayed_ack_timeout),
             clock: PeerClock::default(),
         }

@@ -67,6 +67,8 @@ pub(crate) struct Delivered {
     /// The same, where RACK counts it.
     pub(crate) rack_echo: Option<u32>,
     pub(crate) congestion_echo: bool,
+    /// A segment sent only once was delivered below one that was delivered before.
+    pub(crate) reordered: bool,
 }
 
 impl Recovery {
@@ -178,7 +180,7 @@ impl Tcp {
             {
                 *n = n.saturating_sub(d.duplicates);
             }
-            if self.recovery.rack.reordering_seen && self.send.una >= self.recovery.rack.reordering_round {
+            if self.recovery.reordering_seen() && self.send.una >= self.recovery.rack.reordering_round {
                 self.recovery.rack.reordering_steps = (self.recovery.rack.reordering_steps + 1).min(255);
                 self.recovery.rack.reordering_round = self.send.nxt;
             }

@@ -13,6 +13,9 @@ const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 /// sender needs no answer.
 const OVERTAKEN: u64 = 1 << 16;
 
+/// A host that answers such ones too does so this often (Linux: `tcp_invalid_ratelimit`).
+const BETWEEN_ANSWERS: Duration = Duration::from_millis(500);
+
 /// A segment that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a> {
@@ -191,8 +194,8 @@ impl Tcp {
         changes.verdict = if seq + len >= next { Verdict::Current } else { Verdict::Acceptable };
         if old_probe {
             self.receiver.ack_now();
-        } else if len == 0 && seq + acceptable.max(OVERTAKEN) < self.receiver.acked_next() {
-            changes.outdated = true;
+        } else if len == 0 && seq < self.receiver.acked_next() {
+            changes.outdated = self.answers_old(now, seq, acceptable);
         }
         if input.no_memory && seq + len > next {
             changes.no_memory = true;
@@ -207,6 +210,20 @@ impl Tcp {
             self.handle_data(now, input, seq, segment.payload.clone(), fin, changes);
         }
         self.follow_fins(now, segment.flags.contains(Flags::FIN));
+    }
+
+    /// Whether a segment without data that lies before what was acknowledged is answered: "If an incoming segment is not acceptable, an
+    /// acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4).
+    #[cold]
+    fn answers_old(&mut self, now: Instant, seq: u64, acceptable: u64) -> bool {
+        if !self.host.answers_overtaken() {
+            return seq + acceptable.max(OVERTAKEN) < self.receiver.acked_next();
+        }
+        let due = self.receiver.answered_old.is_none_or(|at| now.since(at) >= BETWEEN_ANSWERS);
+        if due {
+            self.receiver.answered_old = Some(now);
+        }
+        due
     }
 
     /// Remembers the timestamp of an acceptable segment for the next acknowledgement, where it is the earliest that this

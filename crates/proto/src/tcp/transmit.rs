@@ -367,10 +367,10 @@ impl Tcp {
         at_end || pushed
     }
 
-    /// What is repeated has the flag that it had, unless it had it for the end of its burst.
+    /// So is the end of a record. What is repeated has the flag that it had, unless it had it for the end of its burst.
     fn set_push(&self, name: u64, again: bool, segment: &mut Segment) {
         let ends_burst = !again && self.host.pushes_burst();
-        if ends_burst || self.queue.get(name).is_some_and(|s| s.psh) {
+        if ends_burst || self.queue.get(name).is_some_and(|s| s.psh || s.ends_record) {
             segment.flags |= Flags::PSH;
         }
     }

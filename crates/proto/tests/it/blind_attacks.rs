@@ -2,6 +2,8 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+#[cfg(feature = "host-linux")]
+use pathweave_proto::host::{Host, linux::LinuxHost};
 use pathweave_wire::mptcp::{DataNumber, Key, MptcpOption};
 use pathweave_wire::{Flags, Payload, Segment};
 
@@ -115,6 +117,30 @@ fn an_old_empty_segment_is_answered_ten_times_in_five_seconds() {
         }
         assert_eq!(pair.sent(Server).count(), 10);
         assert!(pair.sent(Server).all(|p| p.is_pure_ack() && p.segment.ack == next.seq));
+    }
+}
+
+/// Linux answers each that lies before what it has acknowledged, twice a second. An end that repeats its third acknowledgement behind its
+/// data gets to know how far the peer is.
+#[cfg(feature = "host-linux")]
+#[test]
+fn a_linux_host_answers_an_acknowledgement_that_its_data_has_overtaken_twice_a_second() {
+    for config in [config(), tcp_config()] {
+        let host = Host::Linux(LinuxHost::default());
+        let mut pair = Pair::new(&[10], ConnectionConfig { host, ..config });
+        pair.connect();
+        let mut third = pair.forge(Client, 0);
+        pair.write(Client, 1000);
+        pair.run_for(secs(2));
+        third.options.timestamps = pair.forge(Client, 0).options.timestamps;
+        pair.clear_log();
+        for _ in 0..10 {
+            pair.inject(Server, third.clone());
+            pair.run_for(ms(100));
+        }
+        let answers: Vec<_> = pair.sent(Server).filter(|p| p.is_pure_ack()).collect();
+        assert_eq!(answers.len(), 2);
+        assert!(answers.iter().all(|p| p.segment.ack == third.seq.wrapping_add(1000)));
     }
 }
 

@@ -47,6 +47,7 @@ mod settings;
 mod strangers;
 mod super_segments;
 mod syn_cookies;
+mod tail;
 mod time_wait;
 mod window_updates;
 mod zero_window;
