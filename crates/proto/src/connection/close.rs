@@ -127,11 +127,19 @@ impl Connection {
         self.close(now);
     }
 
-    /// Data has come for an application that is gone.
-    pub(super) fn follow_leaving(&mut self, now: Instant) {
-        if self.life.left && self.life.error().is_none() && self.receiver.ready_bytes() > 0 {
-            self.abort(now);
+    /// Data has come with this segment for an application that is gone.
+    pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
+        if !self.life.left || self.life.error().is_some() || self.receiver.ready_bytes() == 0 {
+            return;
         }
+        if self.is_mptcp() {
+            return self.abort(now);
+        }
+        // The peer believes the number that it names itself, whatever of ours it has not got yet (RFC 5961 §3.2).
+        self.control.push_back(segment.resetting_answer());
+        self.abort_subflows();
+        self.fail(now, ConnectionError::Aborted);
+        self.life.abandon();
     }
 
     /// Ends everything at once: the peer is told by fast close, or by resets.

@@ -138,7 +138,7 @@ impl Connection {
             }
         }
         self.apply_changes(now, id, &changes);
-        self.follow_leaving(now);
+        self.follow_leaving(now, segment);
         if changes.established {
             // One more subflow's send buffer.
             self.report_writable();

@@ -88,6 +88,7 @@ impl Connection {
             self.fill_views(&mut views);
             if !views.is_empty() {
                 self.reinject_waiting(now, &mut views);
+                self.feed_loss_probe(&mut views);
                 // What is queued beyond a window would go out before what still waits for that window.
                 let queues = self.config.scheduler.queues() && !self.sender.reinjection.is_empty();
                 if self.has_work() && !queues {
@@ -188,6 +189,28 @@ impl Connection {
             }
         }
         self.scheduling.scheduler = scheduler;
+    }
+
+    /// A tail loss probe of plain TCP carries the next new data, beyond the congestion window if need be. With Multipath TCP no subflow owns
+    /// what is not assigned: its probe repeats its own last segment.
+    //= RFC 8985 §7.3: "If an unsent segment exists and the receive window allows new data to be sent"
+    //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
+    fn feed_loss_probe(&mut self, views: &mut [SubflowView]) {
+        let [view] = views else { return };
+        let due = !self.is_mptcp() && view.queue.unsent == 0 && view.window_space() == 0;
+        if !due || !self.subflows.get(view.id).is_some_and(|s| s.tcp.loss_probe_is_due()) {
+            return;
+        }
+        let Some(sendable) = self.sender.map.sendable(self.sender.peer.end) else { return };
+        let range = sendable.start..sendable.end.min(sendable.start + u64::from(view.mss));
+        let reason = Reason::new("tail loss probe");
+        let assign = Assign { subflow: view.id, range, window: WindowUse::Respect, reason };
+        let cwnd = core::mem::replace(&mut view.window.cwnd, view.window.in_flight.saturating_add(1));
+        // Where it may not leave, the probe repeats the last segment.
+        self.carry_out(&assign, views).ok();
+        if let [view] = views {
+            view.window.cwnd = cwnd;
+        }
     }
 
     /// Plain TCP's data goes in order, and so does what may turn out to be plain TCP's.

@@ -79,6 +79,11 @@ impl SubflowHost {
         }
     }
 
+    /// The segment with the FIN does not wait for room in the congestion window (`tcp_cwnd_test`).
+    pub(crate) fn sends_fin_beyond_window(&self) -> bool {
+        self.answers_overtaken()
+    }
+
     /// Also an acknowledgement that data may have overtaken is answered.
     pub(crate) fn answers_overtaken(&self) -> bool {
         match self {

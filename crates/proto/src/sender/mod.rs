@@ -266,7 +266,9 @@ impl Sender {
             Some(range) => {
                 let segment = subflows.usable().map(|s| u64::from(s.tcp.mss())).max().unwrap_or(0);
                 let edge = range.end == self.peer.end && range.end < self.map.written_end();
-                edge && range.end.since(range.start) < segment && self.map.assigned_bytes() > 0
+                let len = range.end.since(range.start);
+                // What is out will open it, or there is too little to be worth a segment.
+                edge && len < segment && (self.map.assigned_bytes() > 0 || 2 * len < self.peer.largest)
             }
         }
     }

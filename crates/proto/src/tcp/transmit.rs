@@ -128,6 +128,9 @@ impl Tcp {
         }
         let repairs = self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
         if (self.queue.unsent() == 0 && !repairs) || self.in_flight() >= self.congestion.window.cwnd {
+            if !repairs && self.queue.first_unsent().is_some_and(|s| s.fin) && self.host.sends_fin_beyond_window() {
+                return Some(self.send_new(now));
+            }
             self.pacing_rests();
             return None;
         }
@@ -264,6 +267,11 @@ impl Tcp {
             self.arm_rto(now);
         }
         Some(self.account(now, name, true))
+    }
+
+    /// A tail loss probe goes out next.
+    pub(crate) fn loss_probe_is_due(&self) -> bool {
+        self.due.loss_probe
     }
 
     /// RFC 8985 §7.3: new data where there is some, else the last segment again.

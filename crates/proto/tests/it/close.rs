@@ -3,7 +3,11 @@
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::{Happening, Kinds};
+#[cfg(feature = "host-linux")]
+use pathweave_proto::host::{Host, linux::LinuxHost};
 use pathweave_proto::{ConnectionError, ConnectionEvent};
+#[cfg(feature = "host-linux")]
+use pathweave_wire::Flags;
 
 fn all_gone(pair: &Pair) -> bool {
     pair.driver.endpoints.iter().all(|h| h.connections() == 0)
@@ -396,5 +400,20 @@ fn who_gives_up_says_so_to_a_peer_that_is_there_after_all() {
         pair.run_for(secs(30));
         assert!(pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead)).is_some());
         assert!(pair.sent(Client).any(Packet::is_rst));
+    }
+}
+
+/// Linux does not let a FIN wait for the congestion window (`tcp_cwnd_test`); on other hosts it waits like data.
+#[cfg(feature = "host-linux")]
+#[test]
+fn a_linux_hosts_fin_leaves_where_the_window_is_full() {
+    for (host, beyond) in [(Host::Rfc, false), (Host::Linux(LinuxHost::default()), true)] {
+        let mut pair = Pair::new(&[50], ConnectionConfig { host, ..tcp_config() });
+        pair.connect();
+        let mss = u64::from(pair.subflow(Client, 0).mss);
+        pair.clear_log();
+        pair.write(Client, 10 * mss);
+        pair.close(Client);
+        assert_eq!(pair.sent(Client).any(|p| p.segment.flags.contains(Flags::FIN)), beyond, "{host:?}");
     }
 }

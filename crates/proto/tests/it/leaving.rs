@@ -3,6 +3,7 @@
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
+use pathweave_wire::Flags;
 
 #[test]
 fn data_that_nobody_reads_any_more_is_answered_by_a_reset() {
@@ -66,4 +67,17 @@ fn a_peer_that_ends_too_sees_an_orderly_end() {
         assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
         assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
     }
+}
+
+/// The number of a reset is one that the peer believes at once: the one that it names itself, though our FIN before it may be lost.
+#[test]
+fn the_reset_that_answers_data_after_the_end_counts_though_the_fin_was_lost() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    pair.script(|p| if p.segment.flags.contains(Flags::FIN) { Fate::Drop } else { Fate::Pass });
+    pair.command(Server, |c, now| c.leave(now));
+    pair.write(Client, 1000);
+    pair.run_for(ms(21));
+    let reset = ConnectionEvent::Failed(ConnectionError::Reset);
+    assert!(pair.happened(Client, |e| *e == reset).is_some(), "after one round trip\n{}", pair.describe());
 }

@@ -108,6 +108,22 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     }
 }
 
+/// RFC 8985 §7.3: "If an unsent segment exists and the receive window allows new data to be sent", it is the probe.
+#[test]
+fn a_probe_of_plain_tcp_carries_new_data_where_there_is_some() {
+    for config in on_each_host(with_recovery(RackTlp)) {
+        let mut pair = open(config);
+        lose(&mut pair, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        pair.clear_log();
+        pair.write(Client, 20 * SEGMENT);
+        assert_eq!(pair.data(Client).count(), 10, "the window is full");
+        pair.run_until("the probe", secs(1), |p| p.subflow(Client, 0).counters.loss_probes == 1);
+        let probe = pair.data(Client).last().expect("sent");
+        assert_eq!(u64::from(pair.relative(probe)), 1 + 10 * SEGMENT);
+        pair.run_until_received(Server, 20 * SEGMENT, secs(3));
+    }
+}
+
 #[test]
 fn a_timeout_repeats_the_first_segment_first_even_with_new_data_waiting() {
     // RFC 5682 step 1. Everything from 1 s to 1.3 s is lost; much more data waits.

@@ -203,3 +203,18 @@ fn what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing() {
         }
     }
 }
+
+/// A window that is too small to be worth a segment holds back as a closed one does, and the time of both is counted.
+#[test]
+fn the_time_in_which_a_silly_window_holds_back_is_counted() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    let mut small = pair.forge(Server, 0);
+    small.window = 1;
+    pair.inject(Client, small);
+    pair.kill(0);
+    pair.write(Client, 100_000);
+    pair.run_for(ms(100));
+    let time = pair.the(Client).sending_time(pair.now);
+    assert_eq!((time.busy, time.window_limited), (ms(100), ms(100)));
+}
