@@ -149,6 +149,7 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
         let text = text.replace("getsockopt(fd, level, opt_name", &format!("{asks}, level, opt_name"));
         text.replacen("#include \"code.h\"", "#include \"code.h\"\n#include \"so_testing.h\"", 1)
     })?;
+    edit(&source.join("config.c"), |text| text.replace("/usr/bin/python\"", "python3\""))?;
     edit(&source.join("run_system_call.c"), |text| text.replace(SENDS_FILE, SENDS_FILE_HERE))?;
     edit(&source.join("Makefile.Linux"), |text| text.replace("-lpthread", "-lcrypto -lpthread"))?;
     let hashes = source.join("mptcp_utils.c");

@@ -94,8 +94,15 @@ impl Stack {
         }
         let answer = match self.endpoint.read(self.now(), handle, most as u64) {
             Ok(payload) => {
-                self.socket(fd)?.read += u64::from(payload.len());
-                Ok(payload.to_vec())
+                let mut read = payload.to_vec();
+                // The engine reads one piece at a time.
+                while read.len() < most
+                    && let Ok(more) = self.endpoint.read(self.now(), handle, (most - read.len()) as u64)
+                {
+                    read.extend_from_slice(&more.to_vec());
+                }
+                self.socket(fd)?.read += read.len() as u64;
+                Ok(read)
             }
             Err(ReadError::Blocked) => Err(Refusal::Blocked),
             Err(ReadError::Failed(_)) => {
