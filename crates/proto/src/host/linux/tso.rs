@@ -70,6 +70,8 @@ impl Bursts {
     /// A segment of it leaves.
     pub(crate) fn sent(&mut self) -> Left {
         let first = !self.inside;
+        // What leaves without a burst, as a probe does, leaves alone.
+        self.is_long &= self.left > 0;
         self.inside = self.left > 1;
         self.left = self.left.saturating_sub(1);
         Left { first, last: self.left == 0 }
