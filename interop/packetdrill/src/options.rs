@@ -79,6 +79,10 @@ impl Stack {
         let set = self.endpoint.with(handle, |connection| match (level, name) {
             (libc::SOL_TCP, libc::TCP_NODELAY) => connection.set_nagle(now, !options.no_delay),
             (libc::SOL_TCP, libc::TCP_CORK) => connection.set_cork(now, options.corked),
+            (libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT) => {
+                let bytes = options.not_sent_low_water;
+                connection.set_unsent_limit((bytes != 0).then(|| bytes.into())).ok();
+            }
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
                 connection.set_send_buffer(now, options.send_buffer.unwrap_or(1).max(1).into()).ok();
             }
@@ -98,6 +102,7 @@ impl Stack {
         for (set, level, name) in [
             (options.send_buffer.is_some(), libc::SOL_SOCKET, libc::SO_SNDBUF),
             (options.user_timeout.is_some(), libc::SOL_TCP, libc::TCP_USER_TIMEOUT),
+            (options.not_sent_low_water != 0, libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT),
             (options.corked, libc::SOL_TCP, libc::TCP_CORK),
         ] {
             if set {

@@ -296,10 +296,24 @@ impl Connection {
         if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
             return 0;
         }
-        match self.host.counts_memory() {
+        let room = match self.host.counts_memory() {
             true => self.counted_writable(),
             false => self.config.send_buffer.saturating_sub(self.written().bytes()),
+        };
+        match self.sender.unsent_limit {
+            Some(limit) => room.min(limit.saturating_sub(self.unsent_bytes())),
+            None => room,
         }
+    }
+
+    /// Bytes that were written and have not left yet.
+    fn unsent_bytes(&self) -> u64 {
+        self.sender.map.unassigned_bytes() + self.subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
+    }
+
+    /// Half of what may be unsent is not: a writer is told of that much room (Linux: `tcp_stream_memory_free`).
+    fn unsent_room_is_worth_writing(&self) -> bool {
+        self.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes() < limit)
     }
 
     #[inline(never)]
@@ -325,7 +339,9 @@ impl Connection {
         }
         let (limit, writable) = (self.send_buffer(), self.writable());
         let worth = (limit / 3).min(WORTH_WRITING);
-        if writable > 0 && self.host.tells_writer(self.send_memory(), limit, writable, worth) {
+        let worth = self.sender.unsent_limit.map_or(worth, |unsent| worth.min(unsent / 2));
+        let tells = || self.host.tells_writer(self.send_memory(), limit, writable, worth);
+        if writable > 0 && self.unsent_room_is_worth_writing() && tells() {
             self.sender.writer_waits = false;
             self.news.events.push_back(ConnectionEvent::Writable);
         }

@@ -118,6 +118,21 @@ impl Connection {
         Ok(())
     }
 
+    /// Lets the application write no more than this many bytes ahead of what has left, whatever room there is in the send buffer, so that
+    /// what it writes next does not wait behind much else (Linux: `TCP_NOTSENT_LOWAT`); without a number the send buffer alone bounds it. The
+    /// application is told of room once less than half of it is unsent.
+    ///
+    /// # Errors
+    /// For zero.
+    pub fn set_unsent_limit(&mut self, bytes: Option<u64>) -> Result<(), SettingError> {
+        if bytes == Some(0) {
+            return Err(SettingError::Zero);
+        }
+        self.sender.unsent_limit = bytes;
+        self.report_writable();
+        Ok(())
+    }
+
     /// Changes the receive buffer. A smaller one takes back nothing that was offered: the window's edge stays where it
     /// is until what was read has made up for the difference (RFC 9293 §3.8.6). A larger one is announced to the peer.
     ///

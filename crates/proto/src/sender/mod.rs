@@ -39,6 +39,8 @@ pub(crate) struct Sender {
     pub(crate) check: Option<Instant>,
     /// When the first unacknowledged byte last moved on, or when data was first outstanding.
     pub(crate) moved_at: Instant,
+    /// The most bytes that may be written and not sent yet, where the application has set that.
+    pub(crate) unsent_limit: Option<u64>,
     /// The application waits for room in the send buffer.
     pub(crate) writer_waits: bool,
 }
@@ -59,6 +61,7 @@ impl Sender {
             data_timer: None,
             check: None,
             moved_at: now,
+            unsent_limit: None,
             writer_waits: false,
         }
     }

@@ -9,6 +9,11 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 
 impl Tcp {
+    /// Bytes that are queued and were not sent yet.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.send.queued_end.saturating_sub(self.send.nxt.max(1))
+    }
+
     /// Bytes that still fit the last segment, where data from `at` on goes on there and nothing of its buffer was sent.
     pub(crate) fn room_in_last(&self, at: DataSeq) -> u32 {
         match (self.queue.open_buffer(), self.queue.last_queued()) {

@@ -1,9 +1,10 @@
 //! Settings that change while a connection lives.
 
-use crate::pair::{Client, Pair, Server, config, ms, secs, tcp_config};
+use crate::pair::{Client, Pair, Server, config, ms, on_each_host, secs, tcp_config};
 use pathweave_proto::config::{ConnectionConfig, Pacing, ReceiveBuffer, TcpConfig};
 use pathweave_proto::{ConnectionError, ConnectionEvent, SettingError, SubflowId};
 use pathweave_units::{Bitrate, Duration};
+use pathweave_wire::Payload;
 
 #[test]
 fn without_nagles_rule_the_tail_that_it_held_leaves_at_once() {
@@ -74,6 +75,33 @@ fn a_smaller_send_buffer_takes_nothing_until_it_has_room() {
     pair.command(Client, |c, now| c.set_send_buffer(now, 300_000).expect("it is some bytes"));
     assert_eq!(pair.the(Client).writable(), 300_000);
     pair.command(Client, |c, now| assert_eq!(c.set_send_buffer(now, 0), Err(SettingError::Zero)));
+}
+
+#[test]
+fn what_is_unsent_is_bounded_and_room_is_told_at_half_of_it() {
+    for config in on_each_host(config()).into_iter().chain(on_each_host(tcp_config())) {
+        let mut pair = Pair::new(&[10], config.clone());
+        pair.connect();
+        let mss = u64::from(pair.subflow(Client, 0).mss);
+        pair.command(Client, |c, _| c.set_unsent_limit(Some(4 * mss)).expect("it is some bytes"));
+        pair.driver.applications.unchecked = true;
+        for _ in 0..10 {
+            // What a call has written leaves after it.
+            let bytes = Payload::Bytes(vec![0; mss as usize].into());
+            pair.command(Client, |c, now| while c.write(now, bytes.clone()).is_ok() {});
+        }
+        let the = pair.the(Client);
+        assert_eq!((the.snapshot().sending.written_bytes, the.writable()), (14 * mss, 0), "{:?}", config.host);
+        let told = pair.driver.applications.apps[0].events.len();
+        pair.run_until("it is told", secs(1), |p| {
+            let events = &p.driver.applications.apps[0].events;
+            events[told..].iter().any(|(_, e)| *e == ConnectionEvent::Writable)
+        });
+        assert!(pair.the(Client).writable() >= 2 * mss, "{:?}", config.host);
+        pair.command(Client, |c, _| assert_eq!(c.set_unsent_limit(Some(0)), Err(SettingError::Zero)));
+        pair.command(Client, |c, _| c.set_unsent_limit(None).expect("no limit is fine"));
+        assert!(pair.the(Client).writable() > 4 * mss, "{:?}", config.host);
+    }
 }
 
 /// The last byte of the stream that the server has let its peer send.
