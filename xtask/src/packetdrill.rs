@@ -16,6 +16,9 @@ use std::process::{Command, Stdio};
 /// Scripts that cannot pass, each with its reason.
 const EXCEPTIONS: &str = "interop/packetdrill/exceptions.txt";
 
+/// What stands before the name of a script that only the fork's older version is an exception of.
+const FORK: &str = "fork:";
+
 /// The folders of scripts.
 const FAMILIES: [&str; 2] = ["mptcp", "tcp"];
 
@@ -50,8 +53,10 @@ pub(crate) fn check(checkout: &Path, only: Option<&str>, counts: &mut Counts) ->
     let exceptions = exceptions()?;
     let results = in_parallel(&scripts, |script| (name(&copy, script), one(&copy, script)));
     let (mut unexpected, mut excepted) = (Vec::new(), 0);
+    let is_fork = copy.join("gtests/net/mptcp").is_dir();
     for (name, result) in &results {
-        match (result, exceptions.get(name)) {
+        let of_fork = is_fork.then(|| exceptions.get(&format!("{FORK}{name}"))).flatten();
+        match (result, exceptions.get(name).or(of_fork)) {
             (Ok(()), None) => {
                 println!("pass  {name}");
                 counts.passed += 1;
