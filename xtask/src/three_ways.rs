@@ -38,7 +38,7 @@ const END: &str = "<!-- end of what it writes -->";
 const HEAD: &str = "| paths | scheduler | simulated | engine to kernel | kernel to kernel | window, KiB | late packets |\n\
                     |---|---|---|---|---|---|---|\n";
 /// What all three have in common: the settings of a Linux host with the send buffer that Linux has by default.
-const SETTINGS: [(&str, &str); 7] = [
+pub(crate) const LINUX_HOST: [(&str, &str); 7] = [
     ("host", "linux"),
     ("failure_detection", "linux"),
     ("send_buffer", "4MiB"),
@@ -193,7 +193,7 @@ fn scenario(point: &Point, plan: Plan) -> Result<PathBuf, String> {
         plan.omit + plan.seconds,
         plan.omit
     );
-    for (key, value) in SETTINGS {
+    for (key, value) in LINUX_HOST {
         let plain = value == "true" || value == "false" || value.bytes().all(|b| b.is_ascii_digit());
         let _ = if plain { writeln!(text, "{key} = {value}") } else { writeln!(text, "{key} = \"{value}\"") };
     }
@@ -249,7 +249,7 @@ impl Run<'_> {
             Sender::Engine(scheduler) => {
                 let paths = "--path 10.0.1.5@10.0.1.6 --path 10.0.2.5@10.0.2.6";
                 let _ = write!(client, " --no-offload --scheduler {scheduler} {paths}");
-                client.extend(SETTINGS.iter().map(|(key, value)| format!(" --set {key}={value}")));
+                client.extend(LINUX_HOST.iter().map(|(key, value)| format!(" --set {key}={value}")));
             }
         }
         let mut run = pathweave();

@@ -66,7 +66,7 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "NAME", default_value = "minrtt", conflicts_with = "kernel")]
     pub(crate) scheduler: String,
 
-    /// The congestion controller, of the engine or the kernel [default: cubic].
+    /// The congestion controller [default: cubic, and the system's with --kernel].
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
 

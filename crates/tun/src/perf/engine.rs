@@ -135,6 +135,8 @@ struct Client {
     connection: Option<ConnectionHandle>,
     /// Size of an echo's messages, how many are left, and when the last one left.
     echo: Option<(usize, u64)>,
+    /// Its direction ends with what it sends, not with what it receives.
+    sends: bool,
     asked_at: Instant,
     round_trips: Vec<Duration>,
     connected: Option<Instant>,
@@ -169,7 +171,7 @@ impl Client {
         let Some(connection) = self.connection.filter(|_| self.connected.is_some()) else { return };
         while self.flow.write(now, endpoint, connection) {
             self.ask(now);
-            if self.echo.is_none() {
+            if self.echo.is_none() && (self.sends || self.flow.peer_has_ended) {
                 self.flow.close(now, endpoint, connection);
             }
             if self.flow.pending.is_empty() {
@@ -242,6 +244,7 @@ pub fn client(
         flow,
         connection: None,
         echo: echo.filter(|_| request.echo),
+        sends: request.client_sends(),
         asked_at: clock.now(),
         round_trips: Vec::new(),
         connected: None,
@@ -319,6 +322,8 @@ struct Session {
     /// What is there of the request, until it is whole.
     request: Option<Vec<u8>>,
     flow: Flow,
+    /// The totals wait for the end of what the client sends.
+    client_sends: bool,
     said_totals: bool,
 }
 
@@ -333,7 +338,7 @@ struct Server<'a> {
 impl Session {
     fn new() -> Self {
         let flow = Flow::new(Source::nothing(false), Sink::new(0, false));
-        Session { request: Some(Vec::new()), flow, said_totals: false }
+        Session { request: Some(Vec::new()), flow, client_sends: true, said_totals: false }
     }
 
     /// Reads the request, with nothing of what follows.
@@ -356,6 +361,7 @@ impl Session {
         };
         let source = request.source(request.down, now);
         self.flow = Flow { echo: request.echo, ..Flow::new(source, request.sink(0)) };
+        self.client_sends = request.client_sends();
         self.request = None;
     }
 
@@ -367,7 +373,8 @@ impl Session {
         if !self.flow.peer_has_ended {
             self.flow.read(now, endpoint, connection);
         }
-        while self.flow.write(now, endpoint, connection) && self.flow.peer_has_ended && !self.flow.closed {
+        let may_end = self.flow.peer_has_ended || !self.client_sends;
+        while self.flow.write(now, endpoint, connection) && may_end && !self.flow.closed {
             if self.said_totals {
                 self.flow.close(now, endpoint, connection);
             } else {

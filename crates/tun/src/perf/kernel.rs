@@ -104,7 +104,8 @@ pub fn client(
             sink.received += size as u64;
         }
     }
-    let (progress, intervals) = transfer(&stream, &mut source, &mut sink, &clock, on_interval);
+    let sends = request.client_sends();
+    let (progress, intervals) = transfer(&stream, sends, &mut source, &mut sink, &clock, on_interval);
     progress?;
     let duration = clock.now().since(pathweave_units::Instant::ZERO);
     let Some(tail) = sink.tail().first_chunk() else {
@@ -123,9 +124,10 @@ pub fn client(
     })
 }
 
-/// Both directions at once, with figures every second.
+/// Both directions at once, with figures every second. One that `sends` ends its direction after what it sends, others with the peer's end.
 fn transfer(
     stream: &TcpStream,
+    sends: bool,
     source: &mut Source,
     sink: &mut Sink,
     clock: &Clock,
@@ -137,11 +139,16 @@ fn transfer(
     let result = std::thread::scope(|scope| {
         let written = scope.spawn(|| {
             let result = write_all(stream, source, clock, &progress);
-            let _ = stream.shutdown(Shutdown::Write);
+            if sends {
+                let _ = stream.shutdown(Shutdown::Write);
+            }
             result
         });
         let read = scope.spawn(|| {
             let result = read_all(stream, sink, clock, &progress);
+            if !sends {
+                let _ = stream.shutdown(Shutdown::Write);
+            }
             let _ = done.send(());
             result
         });
@@ -225,6 +232,8 @@ fn serve(mut stream: &TcpStream) -> io::Result<Totals> {
                 }
             }
         }
+    } else if !request.client_sends() {
+        write_all(stream, &mut source, &clock, &progress)?;
     } else {
         std::thread::scope(|scope| {
             let written = scope.spawn(|| write_all(stream, &mut source, &clock, &progress));
@@ -236,5 +245,7 @@ fn serve(mut stream: &TcpStream) -> io::Result<Totals> {
     let totals = totals(&source, &sink);
     stream.write_all(&totals.bytes())?;
     stream.shutdown(Shutdown::Write)?;
+    // Closing with anything unread would reset the connection.
+    while stream.read(&mut bytes)? > 0 {}
     Ok(totals)
 }

@@ -4,7 +4,7 @@ use super::{Sink, Source};
 use pathweave_units::{Duration, Instant};
 
 /// The first bytes of a connection: what it is for, in which version.
-const MAGIC: [u8; 8] = *b"pwperf02";
+const MAGIC: [u8; 8] = *b"pwperf03";
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 const VERIFY: u8 = 4;
@@ -58,6 +58,12 @@ impl Request {
             true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
             false => Source::nothing(self.verify),
         }
+    }
+
+    /// Whether the client sends anything after the request. If it does not, it ends its direction only after the server has: Linux opens no
+    /// further subflows to a peer that has ended.
+    pub(super) fn client_sends(&self) -> bool {
+        self.up || self.echo
     }
 
     /// What an end receives with; the last `tail_bytes` are no data.
