@@ -1,6 +1,6 @@
 //! How fast the engine is with real packets, beside the kernel's Multipath TCP in the same run: the table of docs/performance.md.
 
-use crate::results::put;
+use crate::results::{build, put};
 use crate::run::{capture, cargo, program, root, run, target};
 use crate::setup;
 use serde_json::Value;
@@ -20,6 +20,8 @@ const PINGS: &str = "--ping 64 --count 20000";
 const PAGE: &str = "docs/performance.md";
 const START: &str = "<!-- written by `cargo xtask throughput` -->\n";
 const END: &str = "<!-- end of what it writes -->";
+/// The controller of every sender: a kernel's default is its system's.
+const CONGESTION: &str = "--congestion cubic";
 /// The kernel's connection over veth, and the engine's to a kernel.
 const OVER_VETH: &str = "--client 10.1.0.2 --kernel";
 const OVER_TUN: &str = "--client 10.3.0.1 --path 10.3.0.2@10.3.0.1 --path 10.4.0.2@10.4.0.1";
@@ -47,7 +49,12 @@ const CASES: [Case; 6] = [
 struct Rate {
     wall: f64,
     processor: f64,
+    /// The second path's part of what both veth pairs carried; nothing over TUN.
+    second: Option<f64>,
 }
+
+/// The path that carried less has at least such a part of the kernel's connection, or it is no reference for two subflows.
+const LEAST_PART: f64 = 0.2;
 
 /// Builds the command and measures in a network namespace of its own. `profile` is Cargo's.
 ///
@@ -55,7 +62,11 @@ struct Rate {
 /// If something cannot be measured or written, or a ratio is missed.
 pub(crate) fn measure(profile: &str) -> Result<(), String> {
     setup::ethtool()?;
-    run(&mut cargo(&format!("build --profile {profile} --package pathweave --bins --features tun")))?;
+    match profile {
+        // As other checks have it.
+        "release" => build()?,
+        _ => run(&mut cargo(&format!("build --profile {profile} --package pathweave --bins --features tun")))?,
+    }
     let mut command = program("unshare", "--net --pid --fork --kill-child --mount-proc --");
     command.arg(target().join("debug/xtask")).args([INSIDE, profile]);
     run(&mut command)
@@ -127,6 +138,17 @@ fn table(profile: &str, rates: &[Vec<Rate>], round_trips: &[f64; 2]) -> (String,
     if ours > kernels {
         missed.push(format!("a round trip takes {ours:.1} µs, the kernel's {kernels:.1}"));
     }
+    let second: Vec<f64> = rates.iter().flatten().filter_map(|rate| rate.second).collect();
+    let (least, most) = second.iter().fold((1.0f64, 0.0f64), |(least, most), part| (least.min(*part), most.max(*part)));
+    let _ = writeln!(
+        table,
+        "Of what the kernel sent to the kernel, {:.0} to {:.0} % went over the second path.\n",
+        least * 100.0,
+        most * 100.0
+    );
+    if least.min(1.0 - most) < LEAST_PART {
+        missed.push(format!("a path carried only {:.2} of the kernel's data", least.min(1.0 - most)));
+    }
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split(' ').take(3).collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -144,18 +166,32 @@ impl Case {
     fn run(&self, perf: &Path) -> Result<Rate, String> {
         let place = if self.least_ratio.is_some() { OVER_TUN } else { OVER_VETH };
         let offload = if self.offload || self.least_ratio.is_none() { "" } else { "--no-offload" };
-        let before = processor_seconds()?;
+        let (carried, before) = (sent_bytes()?, processor_seconds()?);
         let document = client(perf, &format!("{place} {offload} {} {TIMES}", self.options))?;
         let used = processor_seconds()? - before;
+        let carried: Vec<f64> = sent_bytes()?.iter().zip(carried).map(|(after, before)| after - before).collect();
         let number = |value: &Value| value.as_f64().ok_or("the client reports no rate");
         let wall = number(&document["end"]["sum_received"]["bits_per_second"])? / 1e9;
         // Of everything that was sent, also in the time that does not count.
         let side = if self.options.is_empty() { "server" } else { "client" };
         let bits = number(&document[side]["received"])? * 8.0;
-        let rate = Rate { wall, processor: bits / 1e9 / used };
+        let second = self.least_ratio.is_none().then(|| carried[1] / (carried[0] + carried[1]));
+        let rate = Rate { wall, processor: bits / 1e9 / used, second };
         println!("  {} {}: {:.2} Gbit/s", self.title, if self.offload { "" } else { "without offload" }, rate.wall);
         Ok(rate)
     }
+}
+
+/// What has left over each veth pair so far, bytes.
+fn sent_bytes() -> Result<[f64; 2], String> {
+    let text = fs::read_to_string("/proc/net/dev").map_err(|e| format!("/proc/net/dev: {e}"))?;
+    // Eight fields of what was received come before it.
+    let of = |device: &str| {
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'));
+        line.and_then(|line| line.split_whitespace().nth(8)?.parse().ok())
+            .ok_or(format!("/proc/net/dev has no {device}"))
+    };
+    Ok([of("va")?, of("vb")?])
 }
 
 /// Busy time of all processors so far, from `/proc/stat`.
@@ -174,13 +210,17 @@ fn processor_seconds() -> Result<f64, String> {
 
 fn client(perf: &Path, options: &str) -> Result<Value, String> {
     let mut command = Command::new(perf);
-    command.arg("perf").args(options.split_whitespace()).arg("--json");
+    command.arg("perf").args(options.split_whitespace()).args(CONGESTION.split(' ')).arg("--json");
     serde_json::from_slice(&capture(&mut command)?).map_err(|e| e.to_string())
 }
 
 /// A kernel's server; the namespace of processes ends it.
 fn server(command: &mut Command) -> Result<Child, String> {
-    let command = command.args(["perf", "--server", "--kernel"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let command = command
+        .args(["perf", "--server", "--kernel"])
+        .args(CONGESTION.split(' '))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
     let mut line = String::new();
     if let Some(output) = child.stdout.take() {

@@ -19,8 +19,8 @@ const LONGEST_SLEEP_NS: u64 = 50_000_000;
 
 /// Runs the host until `go_on` answers false. It is asked after each turn, and at least every 50 ms.
 ///
-/// A turn is a batch of packets, all that is due, and the applications, until all are idle. Where packets were read, the next turn
-/// follows at once.
+/// A turn is a batch of packets, all that is due, and the applications, until all are idle or as many packets were written as were read
+/// at most. Where packets were read or wait to be written, the next turn follows at once.
 ///
 /// # Errors
 /// Where a device fails.
@@ -45,11 +45,16 @@ pub fn run_beside<A: Applications>(
 ) -> io::Result<()> {
     loop {
         let now = clock.now();
-        let next = driver.settle(now)?;
+        let mut next = driver.settle(now)?;
+        if driver.io.device.holds_back() {
+            // Others were read meanwhile.
+            driver.drain(now, HOST)?;
+            next = driver.poll_timeout();
+        }
         if !go_on(driver, now) {
             return Ok(());
         }
-        if driver.io.device.may_have_more() {
+        if driver.io.device.may_have_more() || driver.io.device.holds_back() {
             continue;
         }
         let wait = next.map_or(LONGEST_SLEEP_NS, |next| next.since(clock.now()).as_nanos()).min(LONGEST_SLEEP_NS);

@@ -15,6 +15,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets that are read over all devices before applications act.
 const BATCH_PACKETS: usize = 64;
+/// Packets that are written before others are read. A kernel behind a device takes each one up, and answers it, while it is written: those
+/// answers wait meanwhile, and more than the device's queue has room for are lost.
+const WRITE_PACKETS: usize = 64;
 /// Memory of a batch, bytes: for super-segments, and for packets of 1500 bytes.
 const BLOCK_WITH_OFFLOAD: usize = 512 << 10;
 const BLOCK_WITHOUT: usize = 128 << 10;
@@ -53,6 +56,10 @@ pub struct Tunnels {
     taken: usize,
     /// A batch was handed out, and the applications' turn has not come since.
     handed_out: bool,
+    /// Packets that were written since others were read.
+    written: usize,
+    /// More may wait to be written.
+    holds_back: bool,
     segment: Segment,
     /// Decoded, and no part of the one before.
     next: Option<(Ecn, Segment)>,
@@ -80,6 +87,8 @@ impl Tunnels {
             arrived: Vec::with_capacity(BATCH_PACKETS),
             taken: 0,
             handed_out: false,
+            written: 0,
+            holds_back: false,
             segment: Segment::default(),
             next: None,
             counters: Counters::default(),
@@ -127,8 +136,14 @@ impl Tunnels {
         !self.arrived.is_empty()
     }
 
+    /// The host has more to send than is written before others are read.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.holds_back
+    }
+
     /// Reads a batch.
     fn read(&mut self) -> io::Result<()> {
+        self.written = 0;
         self.arrived.clear();
         self.taken = 0;
         self.first = (self.first + 1) % self.devices.len().max(1);
@@ -228,8 +243,13 @@ impl PacketIo for Tunnels {
         _host: usize,
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> io::Result<bool> {
+        self.holds_back = self.written == WRITE_PACKETS;
+        if self.holds_back {
+            return Ok(false);
+        }
         // A packet that waits to be handed out is in `next`, so this place is free.
         let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
+        self.written += 1;
         let from = self.segment.src.ip();
         let taken = match self.devices.iter().find(|(interface, _)| interface.ours == from) {
             Some((_, device)) => device.write(&self.segment, ecn)?,

@@ -1,9 +1,9 @@
 //! Programs that people use, over the kernel's Multipath TCP (`mptcpize run`), to a server behind the engine: a proxy
-//! (`crates/tun/examples/proxy.rs`) carries what they say to Python's http.server or to iperf3 over plain TCP.
+//! (`crates/tun/examples/proxy.rs`) carries what they say to nginx, Python's http.server or iperf3 over plain TCP.
 
 use super::OverLinks;
 use super::trial::{Trial, address, engine_paths};
-use crate::run::target;
+use crate::run::{program, target, works};
 use std::fmt;
 use std::fs;
 
@@ -15,12 +15,17 @@ const BYTES: usize = 2 << 20;
 const PORT: u16 = 8080;
 const SERVER_PORT: u16 = 8000;
 const HTTP_SERVER: &str = include_str!("backend.py");
+/// nginx without anything of its own outside of the folder.
+const NGINX: &str = "daemon off; pid nginx.pid; user root; worker_processes 1; events {}\n\
+                     http { access_log off; server { listen 127.0.0.1:PORT; root FOLDER; } }\n";
 
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A file comes, as `out`.
     Get,
+    /// The same from nginx.
+    GetFromNginx,
     /// A file goes, which the server keeps as `put`.
     Put,
     Iperf3,
@@ -33,16 +38,22 @@ pub(super) struct Program {
 }
 
 /// All of them.
-pub(super) fn all() -> [Program; 6] {
+pub(super) fn all() -> Vec<Program> {
+    let with_nginx = works(&mut program("nginx", "-v"));
+    if !with_nginx {
+        println!("SKIPPED: curl to nginx, which is not installed");
+    }
     let program = |kind, command| Program { kind, command };
-    [
+    let mut all = vec![
         program(Kind::Get, "curl -sS --fail --output out URL/data"),
         program(Kind::Get, "wget --no-verbose --tries=1 --output-document=out URL/data"),
         program(Kind::Put, "curl -sS --fail --upload-file data URL/put"),
         program(Kind::Iperf3, "iperf3 SERVER --bytes 2M"),
         program(Kind::Iperf3, "iperf3 SERVER --bytes 2M --reverse"),
         program(Kind::Iperf3, "iperf3 SERVER --time 2 --bidir"),
-    ]
+    ];
+    all.extend(with_nginx.then(|| program(Kind::GetFromNginx, "curl -sS --fail --output out URL/data")));
+    all
 }
 
 impl Kind {
@@ -50,6 +61,7 @@ impl Kind {
     fn server(self) -> (String, u32) {
         match self {
             Kind::Get | Kind::Put => (format!("python3 backend.py {SERVER_PORT}"), 1),
+            Kind::GetFromNginx => ("nginx -p . -c nginx.conf -e nginx.err".into(), 1),
             Kind::Iperf3 => (format!("iperf3 --server --one-off --port {SERVER_PORT}"), 2),
         }
     }
@@ -71,7 +83,7 @@ impl OverLinks for Program {
         let command = self.command.replace("URL", &format!("http://{address}:{PORT}"));
         let command = command.replace("SERVER", &format!("--client {address} --port {PORT}"));
         let same = match self.kind {
-            Kind::Get => " && cmp data out",
+            Kind::Get | Kind::GetFromNginx => " && cmp data out",
             Kind::Put => " && cmp data put",
             Kind::Iperf3 => "",
         };
@@ -95,6 +107,8 @@ impl OverLinks for Program {
             fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))
         };
         file("backend.py", HTTP_SERVER.as_bytes())?;
+        let folder = trial.folder().display().to_string();
+        file("nginx.conf", NGINX.replace("PORT", &SERVER_PORT.to_string()).replace("FOLDER", &folder).as_bytes())?;
         // Bytes that repeat only after a prime number of them.
         file("data", &(0..BYTES).map(|i| (i % 65_521 % 251) as u8).collect::<Vec<u8>>())?;
         let found = trial.run()?;
@@ -115,6 +129,7 @@ impl OverLinks for Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mptcpize run {}", self.command)
+        let nginx = if self.kind == Kind::GetFromNginx { " (nginx)" } else { "" };
+        write!(f, "mptcpize run {}{nginx}", self.command)
     }
 }

@@ -286,6 +286,9 @@ impl Connection {
         }
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.first_bytes += first;
+            if self.receiver.next().since(before) > first {
+                subflow.tcp.fills_hole_of_stream();
+            }
         }
         if first > 0 {
             let next = self.receiver.next();

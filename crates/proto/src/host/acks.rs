@@ -93,6 +93,16 @@ impl AckHost {
         }
     }
 
+    /// Whether a short segment that other subflows' data has waited for is acknowledged at once. A kernel takes it for any other
+    /// segment, and its reader, who has all that waited to read, asks for the acknowledgement.
+    pub(crate) fn answers_hole_of_stream(&self) -> bool {
+        match self {
+            AckHost::Rfc => true,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => false,
+        }
+    }
+
     /// Whether they are where something came again that had been received.
     pub(crate) fn starts_again_after_duplicate(&self) -> bool {
         match self {

@@ -173,6 +173,12 @@ impl Receiver {
         self.acks.quick = self.acks.quick.max(self.acks.host.quick_acks(config.quick_acks, window, self.full_segment));
     }
 
+    /// Other subflows' data has waited for the segment just received. If its sender has no more for now, no second segment will ask for an
+    /// acknowledgement; full segments go on as they do.
+    pub(crate) fn fills_hole_of_stream(&mut self) {
+        self.filled_hole |= self.acks.pushed && self.acks.host.answers_hole_of_stream();
+    }
+
     /// The offered window grows: the sender is told at once.
     pub(crate) fn window_grew(&mut self) {
         self.acks.grew = true;

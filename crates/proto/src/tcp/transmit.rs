@@ -314,6 +314,11 @@ impl Tcp {
         self.due.signal = true;
     }
 
+    /// See [`Receiver::fills_hole_of_stream`](super::receive::Receiver::fills_hole_of_stream).
+    pub(crate) fn fills_hole_of_stream(&mut self) {
+        self.receiver.fills_hole_of_stream();
+    }
+
     /// An acknowledgement goes out as soon as possible.
     pub(crate) fn ack_now(&mut self) {
         self.receiver.ack_now();

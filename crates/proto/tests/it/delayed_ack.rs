@@ -79,3 +79,26 @@ fn without_delay_each_segment_is_acknowledged() {
     pair.run_until_received(Server, 1448 * 100, secs(5));
     assert_eq!(pair.data(Client).count(), pair.sent(Server).filter(|p| p.is_pure_ack()).count());
 }
+
+/// Its sender has no more for now, so no second segment will ask for an acknowledgement, and what waited for it takes up the window.
+#[test]
+fn a_short_segment_that_fills_a_hole_of_the_stream_is_acknowledged_at_once() {
+    for mut config in on_each_host(config()) {
+        config.tcp.quick_acks = 0;
+        let mut pair = Pair::new(&[50, 10], config);
+        pair.connect_with_subflows(2);
+        pair.run_for(secs(1));
+        pair.clear_log();
+        let start = pair.now;
+        // The fast path's window is full, and so the last bytes take the slow path.
+        pair.write(Client, 1448 * u64::from(pair.subflow(Client, 1).window.cwnd) + 100);
+        pair.run_for(ms(30));
+        // These overtake them.
+        pair.write(Client, 100);
+        pair.run_for(ms(200));
+        let of_path = |path: usize, from| pair.sent(from).filter(move |p| p.path == path).map(|p| p.at.since(start));
+        assert_eq!(of_path(0, Client).collect::<Vec<_>>(), [ms(0)], "{}", pair.describe());
+        assert_eq!(of_path(1, Client).next_back(), Some(ms(30)));
+        assert_eq!(of_path(0, Server).collect::<Vec<_>>(), [ms(50)], "{}", pair.describe());
+    }
+}
