@@ -117,7 +117,18 @@ impl Connection {
         }
         self.arm_data_timer(now);
         self.set_backlog(self.sender.map.unassigned_bytes() > 0);
+        self.send_in_order();
         self.after_assigning(now);
+    }
+
+    /// The subflow whose data comes first in the stream sends first. On paths of equal delay, what comes later in the stream would wait
+    /// at the receiver otherwise, and while the other subflow's window goes on opening, the first would not have its turn.
+    fn send_in_order(&mut self) {
+        let first_unsent = |s: &Subflow| s.tcp.queue().first_unsent().map(|segment| segment.dsn);
+        let firsts = self.subflows.iter().filter_map(|s| Some((first_unsent(s)?, s.id)));
+        if let Some((_, id)) = firsts.min() {
+            self.next_output = id;
+        }
     }
 
     /// Whether data may be given to a subflow: there is some that the receive window has room for, or that goes again.

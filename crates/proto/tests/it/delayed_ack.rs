@@ -99,6 +99,8 @@ fn a_short_segment_that_fills_a_hole_of_the_stream_is_acknowledged_at_once() {
         let of_path = |path: usize, from| pair.sent(from).filter(move |p| p.path == path).map(|p| p.at.since(start));
         assert_eq!(of_path(0, Client).collect::<Vec<_>>(), [ms(0)], "{}", pair.describe());
         assert_eq!(of_path(1, Client).next_back(), Some(ms(30)));
-        assert_eq!(of_path(0, Server).collect::<Vec<_>>(), [ms(50)], "{}", pair.describe());
+        // A kernel's reader takes a moment, and asks for it then.
+        let answers: Vec<_> = of_path(0, Server).collect();
+        assert!(matches!(answers[..], [at] if (ms(50)..ms(51)).contains(&at)), "{answers:?}: {}", pair.describe());
     }
 }
