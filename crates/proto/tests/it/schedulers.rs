@@ -190,3 +190,16 @@ fn plain_tcp_sends_in_order_also_with_a_scheduler_that_goes_backwards() {
         assert_eq!(pair.the(Client).snapshot().counters.invalid_decisions, 0, "it is no error of the scheduler");
     }
 }
+
+/// Where the paths are equally long, or one device carries both, nothing waits at the receiver for what leaves a moment later.
+#[test]
+fn what_leaves_together_leaves_in_the_order_of_the_stream() {
+    let mut pair = Pair::new(&[10, 50], config());
+    // The slow path's last acknowledgement of its handshake is what left last.
+    pair.connect_with_subflows(2);
+    pair.run_for(secs(1));
+    pair.clear_log();
+    pair.write(Client, 1448 * 15);
+    let paths: Vec<usize> = pair.data(Client).map(|p| p.path).collect();
+    assert!(paths.contains(&1) && paths.is_sorted(), "{paths:?}");
+}
