@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// Blocks that are kept for use again, at most.
-const KEPT_BLOCKS: usize = 8;
+/// Blocks that are kept for use again, at most: a new one costs more than what is read into it, because the system hands out its pages one by one,
+/// and data of several subflows that waits for other data keeps some in use.
+const KEPT_BLOCKS: usize = 32;
 /// A batch that fills less than this part of a block is copied out of it, so that little data never keeps a large block alive.
 const COPIED_PART: usize = 8;
 
@@ -45,22 +46,28 @@ impl Memory {
         }
         let next = self.next_block();
         let batch = Bytes::from(std::mem::replace(&mut self.filling, next));
-        if self.used.len() < KEPT_BLOCKS {
-            self.used.push_back(batch.clone());
-        }
+        self.used.push_back(batch.clone());
         batch
     }
 
-    /// The oldest block, if nobody shares it any more, or else a new one. Nothing of it is zeroed.
+    /// A block that nobody shares any more, the one used last if there are several, because it is still in the processor's cache; or else
+    /// a new one. Nothing of it is zeroed.
     fn next_block(&mut self) -> Vec<u8> {
-        match self.used.pop_front().map(Bytes::try_into_mut) {
-            Some(Ok(mut block)) => {
+        let free = self.used.iter().rposition(Bytes::is_unique);
+        let block = free.and_then(|i| self.used.remove(i)).and_then(|block| block.try_into_mut().ok());
+        match block {
+            Some(mut block) => {
                 block.clear();
                 let block = Vec::from(block);
                 if block.capacity() >= self.block_bytes { block } else { Vec::with_capacity(self.block_bytes) }
             }
-            // Still in use: its readers free it.
-            Some(Err(_)) | None => Vec::with_capacity(self.block_bytes),
+            None => {
+                if self.used.len() == KEPT_BLOCKS {
+                    // Its readers free it.
+                    self.used.pop_front();
+                }
+                Vec::with_capacity(self.block_bytes)
+            }
         }
     }
 }
@@ -125,6 +132,25 @@ mod tests {
         drop(memory.take());
         assert_eq!(memory.filling().as_ptr(), first);
         assert_eq!((memory.filling().len(), memory.room()), (0, 1 << 10));
+    }
+
+    #[test]
+    fn a_block_that_was_shared_for_long_is_used_again() {
+        let mut memory = Memory::new(1 << 10);
+        let mut blocks = std::collections::BTreeSet::new();
+        let (mut waiting, mut others) = (VecDeque::new(), Vec::new());
+        for _ in 0..100 {
+            blocks.insert(memory.filling().as_ptr());
+            memory.filling().resize(1000, 1);
+            waiting.push_back(memory.take());
+            if waiting.len() > 10 {
+                waiting.pop_front();
+                // Were the block given back to the system, this would have it.
+                others.push(Vec::<u8>::with_capacity(1 << 10));
+            }
+        }
+        assert!(blocks.len() <= 13, "{} blocks for ten that wait", blocks.len());
+        assert!(memory.used.len() <= KEPT_BLOCKS);
     }
 
     #[test]
