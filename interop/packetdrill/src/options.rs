@@ -14,6 +14,8 @@ const MEMINFO_BYTES: usize = 36;
 const INFO_BYTES: usize = 512;
 /// How long a connection lives without any sign of its peer where nothing else is set.
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same of the time after which an idle peer is probed (RFC 9293 §3.8.4).
+const KEEP_IDLE: Duration = Duration::from_secs(7200);
 /// What a kernel offers of a segment: TCP's and IP's header.
 const HEADERS: u32 = 40;
 
@@ -86,6 +88,10 @@ impl Stack {
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
                 connection.set_send_buffer(now, options.send_buffer.unwrap_or(1).max(1).into()).ok();
             }
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE) | (libc::SOL_TCP, libc::TCP_KEEPIDLE) => {
+                let idle = options.keep_idle.unwrap_or(KEEP_IDLE);
+                connection.set_keep_alive(if options.keeps_alive { idle } else { Duration::ZERO });
+            }
             (libc::SOL_TCP, libc::TCP_USER_TIMEOUT) => {
                 connection.set_close_timeout(options.user_timeout.unwrap_or(USER_TIMEOUT)).ok();
             }
@@ -103,6 +109,7 @@ impl Stack {
             (options.send_buffer.is_some(), libc::SOL_SOCKET, libc::SO_SNDBUF),
             (options.user_timeout.is_some(), libc::SOL_TCP, libc::TCP_USER_TIMEOUT),
             (options.not_sent_low_water != 0, libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT),
+            (options.keeps_alive, libc::SOL_SOCKET, libc::SO_KEEPALIVE),
             (options.corked, libc::SOL_TCP, libc::TCP_CORK),
         ] {
             if set {
