@@ -204,7 +204,7 @@ impl Connection {
 
     /// A tail loss probe of plain TCP carries the next new data, beyond the congestion window if need be. With Multipath TCP no subflow owns
     /// what is not assigned: its probe repeats its own last segment.
-    //= RFC 8985 §7.3: "If an unsent segment exists and the receive window allows new data to be sent"
+    //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
     //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
     fn feed_loss_probe(&mut self, views: &mut [SubflowView]) {
         let [view] = views else { return };

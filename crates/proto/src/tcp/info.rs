@@ -11,11 +11,11 @@ pub struct TcpInfo {
     pub state: State,
     /// Whether losses are being repaired, and why (`tcpi_ca_state`).
     pub recovery: RecoveryState,
-    /// The options that the two SYNs have agreed on: timestamps, SACK and ECN.
+    /// The two SYNs have agreed on timestamps (RFC 7323).
     pub timestamps: bool,
-    /// SACK blocks may be sent.
+    /// They have agreed on SACK (RFC 2018).
     pub sack: bool,
-    /// Congestion is echoed instead of told by losses.
+    /// They have agreed on explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Shift of the window fields that we send.
     pub window_shift: u8,

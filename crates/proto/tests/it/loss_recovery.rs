@@ -108,7 +108,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     }
 }
 
-/// RFC 8985 §7.3: "If an unsent segment exists and the receive window allows new data to be sent", it is the probe.
+/// RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment", where there is one and the receive window has room for it.
 #[test]
 fn a_probe_of_plain_tcp_carries_new_data_where_there_is_some() {
     for config in on_each_host(with_recovery(RackTlp)) {
