@@ -1,6 +1,6 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
 
-use super::close::Phase;
+use super::close::{DataFin, Phase};
 use super::{Connection, ConnectionEvent, Happening, Kinds, Role};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
@@ -358,6 +358,11 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         if subflow.usable() && subflow.health.open() {
             subflow.shown_health = PathHealth::Working;
+            if let DataFin::Sent { .. } = self.life.data_fin {
+                // The others' DATA_FIN may be on a longer way.
+                subflow.send_data_fin = true;
+                subflow.tcp.signal();
+            }
             self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
             self.tell(now, |_| Event::SubflowUp(id));
         }

@@ -112,6 +112,17 @@ fn a_data_fin_that_overtakes_data_waits_for_it() {
 }
 
 #[test]
+fn a_subflow_that_joins_after_the_data_fin_tells_the_end_too() {
+    let mut pair = Pair::new(&[600, 10], config());
+    pair.connect();
+    pair.drop_first(|p| p.from == Client && p.is_data_fin());
+    pair.write(Client, 10_000);
+    pair.close(Client);
+    pair.run_until("the second path is joined", secs(5), |p| p.usable(Client) == 2);
+    pair.run_until("the server sees the end", ms(20), |p| p.the(Server).at_end());
+}
+
+#[test]
 fn one_dead_path_does_not_stop_the_close() {
     let mut pair = Pair::new(&[10, 20], ConnectionConfig { close_timeout: secs(20), ..config() });
     pair.connect_with_subflows(2);
