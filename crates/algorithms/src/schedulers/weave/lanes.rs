@@ -19,9 +19,9 @@ pub(super) struct Lane {
     /// Bytes of a full segment.
     pub(super) mss: u64,
     /// Bytes that it was given and that are not acknowledged.
-    out: f64,
+    pub(super) out: f64,
     /// Without queues: from here to the receiver, and the smallest round trip, s.
-    there: f64,
+    pub(super) there: f64,
     pub(super) rtt: f64,
     /// What it delivers when it is kept busy, and what it delivered, bytes/s.
     pub(super) rate: f64,
@@ -32,6 +32,10 @@ pub(super) struct Lane {
     careful: bool,
     /// When a byte arrives that is given now, s from now.
     pub(super) arrival: f64,
+    /// Full segments that its windows take, whatever the horizon.
+    pub(super) space: u32,
+    /// Bytes that its congestion window takes.
+    pub(super) window: f64,
     /// Full segments that it takes now.
     pub(super) room: u32,
     /// Its bottleneck takes a further segment so many seconds from now; 0: now.
@@ -40,7 +44,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    fn back(&self) -> f64 {
+    pub(super) fn back(&self) -> f64 {
         self.rtt - self.there
     }
 
@@ -63,6 +67,8 @@ pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
     /// The longest delay of data that is given now, s.
     pub(super) horizon: f64,
+    /// The lane that has bursts at the window's end, and their bytes.
+    pub(super) burst: Option<(usize, f64)>,
 }
 
 impl Lanes {
@@ -113,7 +119,7 @@ impl Weave {
         let queues = path.queues(rtt, mss);
         let transmission = if unknown { 0.0 } else { mss / link };
         let there = (rtt + transmission) / 2.0;
-        let behind = if queues { s.queue.bytes as f64 - rate * rtt } else { 0.0 };
+        let behind = if unknown { 0.0 } else { s.queue.bytes as f64 - rate * rtt };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let burst = f64::from(INITIAL_WINDOW) * mss;
         let careful = slow_start && !unknown && !path.is_crowded(rtt, burst);
@@ -138,6 +144,8 @@ impl Weave {
             doubles: slow_start && !queues,
             careful,
             arrival: there + queued.max(behind) / rate,
+            space: room,
+            window: f64::from(s.window.cwnd) * mss,
             room,
             later,
             used: false,
@@ -186,6 +194,7 @@ impl Weave {
                 lanes.horizon = f64::max(lane.there, self.window / rate - back);
             }
         }
+        used = self.weigh_bursts(lanes, most, used);
         self.used = used;
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {

@@ -5,8 +5,9 @@
 //! A byte takes up room in the receive window until it and all before it have arrived. So `weave` chooses the longest
 //! delay that it allows, the horizon D, such that the paths within it deliver most: all their rates, or a window in
 //! each D and way back if that is less. It keeps no more in flight on a path than that takes. A byte goes to the path
-//! where it arrives first; a slower path takes data as far ahead as the faster ones deliver until then. Data that holds
-//! the stream up is sent again where it arrives sooner, and copies keep the estimates of unused paths fresh.
+//! where it arrives first; a slower path takes data as far ahead as the faster ones deliver until then. Where the window
+//! has room beyond some paths but not for one more, that one gets bursts at the window's end. Data that holds the stream up
+//! is sent again where it arrives sooner, and copies keep the estimates of unused paths fresh.
 //!
 //! # Formula
 //!
@@ -16,6 +17,8 @@
 //! D   = max(o_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ r_i·(D + b_i)
 //! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
+//! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if these lanes and B in each
+//!       o_j + min b_i + B/r_j deliver more by h; then D = o_m
 //! N_j = Σ r_i·(a_j − a_i)  over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
 //! ```
 //!
@@ -38,6 +41,7 @@
 //! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried.
 //! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
 
+mod bursts;
 mod copies;
 mod lanes;
 mod path;
@@ -45,6 +49,7 @@ mod path;
 mod tests;
 
 use super::forward::beyond;
+use bursts::Burst;
 use core::ops::Range;
 use lanes::{Lane, Lanes};
 use path::Path;
@@ -124,6 +129,8 @@ pub struct Weave {
     lanes: Lanes,
     /// Everything before this was sent again where it held the stream up.
     repeated: DataSeq,
+    /// The last burst at the window's end.
+    burst: Burst,
     /// When the data of the last decision should arrive, s after it.
     takes: f64,
 }
@@ -140,6 +147,7 @@ impl Weave {
             window: 0.0,
             lanes: Lanes::default(),
             repeated: DataSeq(0),
+            burst: Burst::default(),
             takes: 0.0,
         }
     }
@@ -204,7 +212,9 @@ impl Weave {
     }
 
     fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let mut chosen = self.weave(view, lanes).or_else(|| self.repeat_head(view, lanes));
+        let chosen = self.rescue(view, lanes).or_else(|| self.weave(view, lanes));
+        let chosen = chosen.or_else(|| self.repeat_head(view, lanes)).or_else(|| self.fetch(view, lanes));
+        let mut chosen = chosen.or_else(|| self.burst(view, lanes));
         if self.objective == Objective::Latency {
             chosen = chosen.or_else(|| self.copy_where_it_pays(view, lanes));
         }

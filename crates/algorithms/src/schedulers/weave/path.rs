@@ -186,6 +186,11 @@ impl Path {
         self.sent(at).map(|sent| sent.due)
     }
 
+    /// Where the last of what it was given ends.
+    pub(super) fn last_end(&self) -> DataSeq {
+        self.sent.back().map_or(DataSeq(0), |s| s.range.end)
+    }
+
     fn sent(&self, at: DataSeq) -> Option<&Sent> {
         let sent = self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?;
         (sent.range.start <= at).then_some(sent)

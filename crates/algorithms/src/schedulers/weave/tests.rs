@@ -68,6 +68,51 @@ fn a_path_has_no_more_in_flight_than_its_delay_takes() {
 }
 
 #[test]
+fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
+    // The fast path has 20 segments in flight; F fills 60 − 13 segments while 13 are on their way over 60 ms.
+    let (mut weave, mut bench) = pair(60, 0);
+    let given = bench.run(&mut weave);
+    let burst: Vec<_> = given.iter().filter(|g| g.0 == 1).map(|g| g.1.clone()).collect();
+    assert_eq!(burst, [47..60], "{given:?}");
+    let fast = given.iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>();
+    assert!((20..=24).contains(&fast), "{given:?}");
+    // One at a time.
+    assert!(bench.run(&mut weave).iter().all(|g| g.0 == 0));
+}
+
+#[test]
+fn what_lies_on_a_path_that_is_not_used_any_more_goes_out_again_before_new_data() {
+    let first = |due_ms| {
+        let (mut weave, mut bench) = pair(30, 0);
+        bench.map.assign(seg(0)..seg(2), SubflowId(1));
+        bench.sub(1).window.unacked = 2;
+        bench.sub(1).queue.bytes = 2000;
+        let due = bench.now + Duration::from_millis(due_ms);
+        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), due);
+        [bench.step(&mut weave), bench.step(&mut weave)]
+    };
+    assert_eq!(first(50), [Some((0, 0..1)), Some((0, 1..2))]);
+    assert_eq!(first(10)[0].as_ref().map(|g| g.1.start), Some(2), "within the horizon");
+}
+
+#[test]
+fn where_a_long_way_back_holds_the_window_a_copy_fetches_the_data_ack() {
+    let copy = |back_ms| {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(back_ms).cwnd(50)]).write(20).send_window(4);
+        bench.map.assign(seg(0)..seg(4), SubflowId(1));
+        bench.sub(1).window.unacked = 4;
+        bench.sub(1).queue.bytes = 4000;
+        let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
+        weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+        let due = bench.now + Duration::from_millis(5);
+        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(4), due);
+        bench.step(&mut weave)
+    };
+    assert_eq!(copy(600), Some((0, 0..2)), "as many as an acknowledgement covers");
+    assert_eq!(copy(24), None, "its own acknowledgement is back first");
+}
+
+#[test]
 fn an_unused_path_is_refreshed_with_a_copy() {
     let (mut weave, mut bench) = pair(30, 0);
     bench.now += Duration::from_secs(2);
