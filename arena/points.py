@@ -11,7 +11,7 @@ import pathlib
 import random
 
 HERE = pathlib.Path(__file__).parent
-SEEDS = {"tuning": [18, 1018, 2018], "evaluation": [3018]}
+SEEDS = {"tuning": [18, 1018, 2018, 3018], "evaluation": [4018]}
 QUEUES = [50, 100, 200]  # packets
 CONGESTION = ["reno", "cubic"]
 # Mbit/s, ms one way, packets, loss in %: ranges that are common for each kind of link. Ours.
@@ -99,6 +99,19 @@ def competing(draw):
         yield [draw.choice(["1MiB", "4MiB"]), *links(draw, 2), draw.choice(["lia", "reno"])]
 
 
+def coupled(draw):
+    for _ in range(12):
+        yield [draw.choice(["1MiB", "4MiB"]), *links(draw, 2), draw.choice(["lia", "olia", "balia"])]
+
+
+def metered(draw):
+    """A cheap path that is sometimes too slow, and a dear one with a quota."""
+    for _ in range(12):
+        flow = [draw.choice(["1Mbps", "3Mbps", "6Mbps"]), draw.choice(["2KB", "20KB", "60KB"])]
+        cheap = [log(draw, 1.5, 20), log(draw, 5, 30), draw.choice([60, 200]), draw.choice([0, 0.1])]
+        yield [*flow, *cheap, *link(draw, ("lte", "5g")), draw.choice([1, 5, 20]), draw.choice(["500KB", "2MB", "50MB"])]
+
+
 WINDOW = ("window", "connection.{connection}.receive_buffer", "{}")
 CONTROLLER = ("congestion", "connection.{connection}.congestion", "{}")
 SETTINGS = {"rate": "{}Mbps", "delay": "{}ms", "queue": "{}packets", "loss": "{}%"}
@@ -119,6 +132,10 @@ FAMILIES = {
                 {"step": ("_rate-steps.toml", {}), "outage": ("_outage.toml", {})}),
     "three-paths": (many(3, 20), [WINDOW], 3, True, [CONTROLLER], "goodput_mbps", {"three": ("_three-paths.toml", {})}),
     "four-paths": (many(4, 16), [WINDOW], 4, True, [CONTROLLER], "goodput_mbps", {"four": ("_four-paths.toml", {})}),
+    "metered": (metered, [("rate", "connection.{connection}.workload", "cbr:rate={}:message={message}"), ("message", None, None)], 2, True,
+                [("cost2", "path.path2.cost", "{}"), ("quota2", "path.path2.quota", "{}")], "message_delay_p95_ms",
+                {"metered": ("_two-paths.toml", {})}),
+    "coupled": (coupled, [WINDOW], 2, True, [CONTROLLER], "goodput_mbps", {"coupled": ("_competing.toml", {})}),
     "competing": (competing, [WINDOW], 2, True, [CONTROLLER], "goodput_mbps", {"competing": ("_competing.toml", {})}),
 }
 

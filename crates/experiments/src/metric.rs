@@ -47,6 +47,7 @@ const METRICS: &[About] = &[
         "",
         "data sent on one more path, as a part of what was delivered, where all that was written was delivered",
     ),
+    ("price_per_gb", "", "what all that was sent costs, by the paths' costs, for each gigabyte that was delivered"),
     ("penalisations", "", "windows halved by penalisation (pr)"),
     ("timeouts", "", "retransmission timeouts"),
     ("head_of_line_blocked_s", "s", "time in which later data had arrived and earlier data was missing"),
@@ -159,6 +160,7 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("lambda", lambda.and_then(|v| mean(v.into_iter())));
     let sent: u64 = m.per_path.iter().map(|p| p.sent_bytes).sum();
     put("duplicate_share", duplicate_share(run, scenario, sent));
+    put("price_per_gb", price(run, scenario));
     for (i, path) in m.per_path.iter().enumerate().take(PATHS) {
         put(&format!("path{i}_goodput_mbps"), Some(path.goodput_mbps));
         put(&format!("path{i}_share"), (sent > 0).then(|| path.sent_bytes as f64 / sent as f64));
@@ -184,6 +186,13 @@ fn duplicate_share(run: &RunResult, scenario: &Scenario, sent: u64) -> Option<f6
     let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
     let again = run.metrics.retransmitted_segments as f64 * segment_data(scenario)?;
     (delivered > 0).then(|| ((sent as f64 - again) / delivered as f64 - 1.0).max(0.0))
+}
+
+/// What was sent costs this for each gigabyte that was delivered.
+fn price(run: &RunResult, scenario: &Scenario) -> Option<f64> {
+    let paid: f64 = run.metrics.per_path.iter().zip(&scenario.paths).map(|(m, p)| m.sent_bytes as f64 * p.cost).sum();
+    let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
+    (delivered > 0).then(|| paid / delivered as f64)
 }
 
 /// The mean; `None` of nothing.

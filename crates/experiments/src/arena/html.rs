@@ -132,15 +132,26 @@ fn costs(out: &mut String, ranked: &[&Scores]) {
             row.push(percent(Estimate::of(&s.duplicates).map(|e| e.mean)));
             row.push(percent(percentile(&s.duplicates, 1.0)));
             row.push(fine(Estimate::of(&s.competitors).map(|e| e.mean)));
+            row.push(fine(Estimate::of(&s.prices).map(|e| e.mean)));
             row
         })
         .collect();
-    let head =
-        names(&["Completion p50", "p95", "p99", "Delay p50", "p95", "p99", "Duplicates", "Most", "Competitors keep"]);
+    let head = names(&[
+        "Completion p50",
+        "p95",
+        "p99",
+        "Delay p50",
+        "p95",
+        "p99",
+        "Duplicates",
+        "Most",
+        "Competitors keep",
+        "Price",
+    ]);
     let note = "Times are parts of what the best single path takes, so less is better: percentiles of transfers over all points, and the \
                 median over all points of each percentile of a message's delay. Duplicates are parts of what was delivered, of transfers \
                 over paths without random losses. Competitors keep so much of what they have beside the best single path, where the \
-                controller is coupled.";
+                controller is coupled. The price is that of a gigabyte, where paths have costs.";
     table(out, "Times and costs", note, &head, &rows);
 }
 

@@ -32,6 +32,8 @@ pub struct Scores {
     pub duplicates: Vec<f64>,
     /// What competitors have beside a coupled controller, as a part of what they have beside the best single path.
     pub competitors: Vec<f64>,
+    /// What a gigabyte costs, where paths have prices.
+    pub prices: Vec<f64>,
 }
 
 /// The percentiles of delays that are scored.
@@ -71,6 +73,9 @@ impl Scores {
         let settings = || sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(sweep.plan.values(point));
         if settings().all(|(name, value)| !name.starts_with("loss") || value == "0") {
             self.duplicates.extend(value(own, "duplicate_share"));
+        }
+        if settings().any(|(name, _)| name.starts_with("cost")) {
+            self.prices.extend(value(own, "price_per_gb"));
         }
         if settings().any(|(name, value)| name == "congestion" && COUPLED.contains(&value)) {
             let goodput = |variant| value(variant, "goodput_mbps");

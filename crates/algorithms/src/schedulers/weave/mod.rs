@@ -12,7 +12,7 @@
 //! # Formula
 //!
 //! ```text
-//! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i,  d_i = o_i + k·L/r_i
+//! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i
 //! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o; the previous m counts 1 + h times
 //! D   = max(o_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ r_i·(D + b_i)
