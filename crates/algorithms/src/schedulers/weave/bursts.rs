@@ -77,7 +77,7 @@ impl Weave {
         let mss = lane.mss;
         if self.burst.left.start != view.queue.assigned_end() {
             // Others went on where it would have.
-            self.burst.left = Range::default();
+            self.burst.left.start = self.burst.left.end;
         }
         if self.burst.left.is_empty() && self.path(lane.id).last_end() <= view.first_unacked() {
             // The last whole segments inside the window.

@@ -37,6 +37,10 @@ impl Weave {
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
             let due = self.due(view, span.start);
             let lost = holder.filter(|l| -due > l.rtt);
+            if span.start != head && lost.is_none() && self.burst.holds(span.start) {
+                // It has the time that it needs.
+                continue;
+            }
             let arrives = lost.map_or(due.max(0.0), |l| l.arrival);
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.
             let all = span.start == head || lost.is_some() || ends;
