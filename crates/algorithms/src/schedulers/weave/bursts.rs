@@ -44,7 +44,6 @@ impl Weave {
     pub(super) fn weigh_bursts(&self, lanes: &mut Lanes, most: f64, used: usize) -> usize {
         let (mut rate, mut back) = (0.0, f64::INFINITY);
         let (mut most, mut chosen) = (most * (1.0 + self.hysteresis), used);
-        lanes.burst = None;
         for m in 0..lanes.all.len() {
             let first = lanes.all[m];
             rate += first.rate;

@@ -194,7 +194,11 @@ impl Weave {
                 lanes.horizon = f64::max(lane.there, self.window / rate - back);
             }
         }
-        used = self.weigh_bursts(lanes, most, used);
+        lanes.burst = None;
+        // Nothing is worth more than all rates.
+        if most * (1.0 + self.hysteresis) < rate {
+            used = self.weigh_bursts(lanes, most, used);
+        }
         self.used = used;
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
