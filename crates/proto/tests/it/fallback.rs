@@ -1,17 +1,10 @@
 //! Multipath TCP's options get lost on the way (RFC 8684 §3.7).
 
 use crate::pair::*;
-use core::net::IpAddr;
-use pathweave_proto::ConnectionEvent;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager};
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{AddressId, DataNumber, Dss, Mapping, MptcpOption, ResetReason};
-use pathweave_wire::{Flags, Payload};
-
-fn strip(packet: &mut Packet) {
-    packet.segment.options.mptcp.clear();
-    packet.segment.options.dss = None;
-}
+use pathweave_wire::Payload;
+use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 
 /// After this both ends are plain TCP, with all data delivered in both directions, whoever writes first.
 #[track_caller]
@@ -22,7 +15,7 @@ fn falls_back(rule: fn(&Packet) -> bool) {
         let mut pair = Pair::new(&[10, 20], config);
         pair.script(move |p| {
             if rule(p) {
-                strip(p);
+                p.strip();
             }
             Fate::Pass
         });
@@ -61,7 +54,7 @@ fn options_lost_on_one_segment_of_the_handshake() {
     let mut third = Pair::new(&[10, 20], config());
     third.script(|p| {
         if p.number == 2 {
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -75,7 +68,7 @@ fn options_lost_on_one_segment_of_the_handshake() {
     data.script(move |p| {
         if p.is_data() && !stripped {
             stripped = true;
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -95,7 +88,7 @@ fn options_lost_on_the_first_data_after_an_announcement() {
         pair.script(move |p| {
             if p.is_data() && p.from == from && !stripped {
                 stripped = true;
-                strip(p);
+                p.strip();
             }
             Fate::Pass
         });
@@ -122,7 +115,7 @@ fn a_subflow_that_joined_and_is_answered_without_options_is_reset() {
             let joins = p.has_option(|o| matches!(o, MptcpOption::Join(_)));
             // The fourth ACK is the second of the server: no data is out yet.
             if p.path == 1 && p.from == side && !joins {
-                strip(p);
+                p.strip();
             }
             Fate::Pass
         });
@@ -146,7 +139,7 @@ fn options_lost_in_the_middle_break_a_subflow_of_several() {
     pair.run_until_received(Server, 200_001, secs(2));
     pair.script(|p| {
         if p.path == 0 {
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -169,7 +162,7 @@ fn options_lost_on_one_segment_of_the_only_subflow() {
     pair.script(move |p| {
         if p.is_data() && !stripped {
             stripped = true;
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -192,7 +185,7 @@ fn options_lost_for_good_on_the_only_subflow_end_the_connection() {
     pair.run_until_received(Server, 50_000, secs(2));
     pair.script(|p| {
         if p.from == Client {
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -215,7 +208,7 @@ fn an_infinite_mapping_that_is_lost_comes_again() {
             return Fate::Drop;
         }
         if p.from == Server && !p.is_syn() {
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -238,7 +231,7 @@ fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
     pair.script(move |p| {
         data += usize::from(p.from == Client && p.is_data());
         if !p.is_syn() && (p.from == Server || data > 0 && !p.is_data()) {
-            strip(p);
+            p.strip();
         }
         Fate::Pass
     });
@@ -256,50 +249,6 @@ fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
     assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
 }
 
-/// Who may have fallen back gets no data again under another mapping: without its options it would be new data.
-#[test]
-fn what_is_acknowledged_without_signals_does_not_come_twice() {
-    let mut pair = Pair::new(&[10], config());
-    pair.connect();
-    pair.write(Client, 5000);
-    pair.run_until_received(Server, 5000, secs(1));
-    pair.run_for(secs(1));
-    pair.script(|p| {
-        if !p.is_syn() {
-            strip(p);
-        }
-        Fate::Pass
-    });
-    pair.clear_log();
-    pair.write(Client, 5000);
-    pair.run_for(secs(30));
-    let ends: u64 = pair.data(Client).map(|p| u64::from(p.len())).sum();
-    assert_eq!(ends, 5000, "nothing goes out again");
-}
-
-/// The same where the first such acknowledgement has a data sequence signal, but no DATA_ACK: an infinite mapping whose data finds no
-/// memory, so that it is dropped with the data.
-#[test]
-fn what_is_acknowledged_by_an_infinite_mapping_does_not_come_twice() {
-    let mut pair = Pair::new(&[10], config());
-    pair.connect();
-    pair.write(Client, 5000);
-    pair.run_until_received(Server, 5000, secs(1));
-    pair.run_for(secs(1));
-    pair.script(|p| {
-        if p.from == Server {
-            let mapping = Mapping { dsn: DataNumber::Short(0), ssn: 1, len: 0, checksum: None };
-            p.segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
-        }
-        Fate::Pass
-    });
-    pair.clear_log();
-    pair.write(Client, 5000);
-    pair.run_for(secs(30));
-    let sent: u64 = pair.data(Client).map(|p| u64::from(p.len())).sum();
-    assert_eq!(sent, 5000, "nothing goes out again");
-}
-
 /// After the fall back a mapping that contradicts the subflow's sequence, or a FIN beside a DATA_ACK, shows that the peer has
 /// not fallen back: reset, before a byte is misplaced.
 #[test]
@@ -308,7 +257,7 @@ fn a_signal_that_contradicts_the_fall_back_is_a_reset() {
         let mut pair = Pair::new(&[10], config());
         pair.script(|p| {
             if p.from == Client && p.is_data() {
-                strip(p);
+                p.strip();
             }
             Fate::Pass
         });
@@ -402,7 +351,7 @@ fn what_waits_with_another_place_than_plain_tcp_would_give_it_is_not_delivered()
     pair.script(move |p| {
         if p.from == Client && p.segment.seq == from && !p.segment.payload.is_empty() {
             losses += 1;
-            strip(p);
+            p.strip();
             return if losses == 1 { Fate::Drop } else { Fate::Pass };
         }
         Fate::Pass
@@ -434,7 +383,7 @@ fn a_refused_join_sends_nothing_of_the_first_subflow_under_another_mapping() {
     let mut pair = Pair::new(&[10, 20], config);
     pair.script(|p| {
         if p.from == Client && p.path == 1 && !p.is_syn() {
-            strip(p);
+            p.strip();
         }
         let dark = p.path == 0 && p.from == Client && !p.segment.payload.is_empty() && p.at < Instant::ZERO + secs(9);
         let late = p.path == 1 && p.at < Instant::ZERO + secs(3);
@@ -495,86 +444,4 @@ fn what_has_fallen_back_stays_plain_tcp() {
         |p: &Packet| p.segment.options.dss.is_some_and(|d| d.data_ack.is_some() || d.mapping.is_none_or(|m| m.len > 0));
     let signals = |p: &Packet| maps(p) || !p.segment.options.mptcp.is_empty();
     assert!(!pair.driver.io.log.iter().any(signals));
-}
-
-/// A join has proved who it is, and is gone: the peer may have sent on it, so that plain TCP could not take up the stream. Answers without
-/// signals do not make the first subflow fall back, nor are they the fault of a subflow that joined.
-#[test]
-fn after_a_join_that_is_gone_a_plain_answer_is_no_fall_back() {
-    let mut pair = Pair::new(&[10, 10], config());
-    pair.open();
-    pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
-    for side in [Client, Server] {
-        let mut reset = pair.forge(side.other(), 1);
-        reset.flags = Flags::RST;
-        reset.options = Default::default();
-        pair.inject(side, reset);
-    }
-    pair.kill(1);
-    pair.script(|p| {
-        if p.from == Server {
-            strip(p);
-        }
-        Fate::Pass
-    });
-    pair.clear_log();
-    pair.write(Client, 5000);
-    pair.run_for(secs(2));
-    assert_eq!(pair.received(Server), 5000);
-    assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
-    assert!(pair.sent(Client).all(|p| p.path == 1 || !p.is_rst()), "{}", pair.describe());
-}
-
-/// An announcement has room for its options alone: on a subflow that joined, too, it is not how plain TCP answers.
-#[test]
-fn an_announcement_that_acknowledges_data_of_a_joined_subflow_resets_nothing() {
-    let mut pair = Pair::new(&[10, 10], config());
-    pair.open();
-    pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
-    pair.script(|p| if p.path == 0 && p.is_data() || p.from == Server { Fate::Drop } else { Fate::Pass });
-    pair.write(Client, 20_000);
-    pair.run_for(ms(15));
-    let mut announcement = pair.forge(Server, 1);
-    assert!(announcement.ack != pair.isn(Client, 1).wrapping_add(1), "it acknowledges data");
-    announcement.options.dss = None;
-    let (id, address) = (AddressId(9), IpAddr::from([10, 9, 9, 9]));
-    announcement.options.mptcp =
-        vec![MptcpOption::AddAddress { id, address, port: None, hmac: Some(1) }].into_iter().collect();
-    pair.inject(Client, announcement);
-    pair.run_for(ms(10));
-    assert!(pair.sent(Client).all(|p| !p.is_rst()), "{}", pair.describe());
-}
-
-/// A peer that has fallen back as well may say so on its FIN, and one that has not yet may repeat its DATA_FIN: neither contradicts the
-/// stream.
-#[test]
-fn an_infinite_mapping_on_a_fin_and_a_data_fin_are_no_contradiction_after_the_fall_back() {
-    for fin in [false, true] {
-        let mut pair = Pair::new(&[10], config());
-        pair.script(|p| {
-            if p.from == Client && p.is_data() {
-                strip(p);
-            }
-            Fate::Pass
-        });
-        pair.connect();
-        pair.write(Client, 5000);
-        pair.run_until_received(Server, 5000, secs(1));
-        pair.run_for(secs(1));
-        assert!(!pair.the(Server).is_mptcp());
-        let mut forged = pair.forge(Client, 0);
-        let (start, end) = (pair.wire_dsn(Client, 0), pair.wire_dsn(Client, 5000));
-        let mapping = match fin {
-            true => Mapping { dsn: DataNumber::Long(start), ssn: 1, len: 0, checksum: None },
-            false => Mapping { dsn: DataNumber::Long(end), ssn: 0, len: 1, checksum: None },
-        };
-        forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: !fin });
-        if fin {
-            forged.flags |= Flags::FIN;
-        }
-        pair.inject(Server, forged);
-        pair.run_for(ms(100));
-        assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_none());
-        assert_eq!(pair.the(Server).at_end(), fin);
-    }
 }

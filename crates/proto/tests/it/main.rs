@@ -32,6 +32,7 @@ mod observing;
 mod pacing;
 mod path_mtu;
 mod penalisation;
+mod plain_answers;
 mod push;
 mod random;
 mod reinjection;

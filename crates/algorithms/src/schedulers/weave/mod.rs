@@ -3,11 +3,11 @@
 //! # What it does
 //!
 //! A byte takes up room in the receive window until it and all before it have arrived. So `weave` chooses the longest
-//! delay that it allows, the horizon D, such that the paths within it deliver most: all their rates, or a window in
-//! each D and way back if that is less. It keeps no more in flight on a path than that takes. A byte goes to the path
-//! where it arrives first; a slower path takes data as far ahead as the faster ones deliver until then. Where the window
-//! has room beyond some paths but not for one more, that one gets bursts at the window's end. Data that holds the stream up
-//! is sent again where it arrives sooner, and copies keep the estimates of unused paths fresh.
+//! delay that it allows, the horizon D, such that the paths within it deliver most, and keeps no more in flight on a path
+//! than that takes. A byte goes to the path where it arrives first; a slower path takes data as far ahead as the faster
+//! ones deliver until then. Where the window has room beyond some paths but not for one more, that one gets bursts at the
+//! window's end. What holds the stream up is sent again where it arrives sooner, and copies keep the estimates of
+//! unused paths fresh.
 //!
 //! # Formula
 //!

@@ -18,6 +18,11 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// A middlebox takes Multipath TCP's options away.
+    pub(crate) fn strip(&mut self) {
+        self.segment.options.mptcp.clear();
+        self.segment.options.dss = None;
+    }
     pub(crate) fn is_syn(&self) -> bool {
         self.segment.flags.contains(Flags::SYN)
     }

@@ -1,0 +1,133 @@
+//! What answers without signals, or with less than a peer of Multipath TCP says, mean for a fall back (RFC 8684 §3.7).
+
+use crate::pair::*;
+use core::net::IpAddr;
+use pathweave_proto::ConnectionEvent;
+use pathweave_wire::Flags;
+use pathweave_wire::mptcp::{AddressId, DataNumber, Dss, Mapping, MptcpOption};
+
+/// Who may have fallen back gets no data again under another mapping: without its options it would be new data.
+#[test]
+fn what_is_acknowledged_without_signals_does_not_come_twice() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 5000);
+    pair.run_until_received(Server, 5000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| {
+        if !p.is_syn() {
+            p.strip();
+        }
+        Fate::Pass
+    });
+    pair.clear_log();
+    pair.write(Client, 5000);
+    pair.run_for(secs(30));
+    let ends: u64 = pair.data(Client).map(|p| u64::from(p.len())).sum();
+    assert_eq!(ends, 5000, "nothing goes out again");
+}
+
+/// The same where the first such acknowledgement has a data sequence signal, but no DATA_ACK: an infinite mapping whose data finds no
+/// memory, so that it is dropped with the data.
+#[test]
+fn what_is_acknowledged_by_an_infinite_mapping_does_not_come_twice() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 5000);
+    pair.run_until_received(Server, 5000, secs(1));
+    pair.run_for(secs(1));
+    pair.script(|p| {
+        if p.from == Server {
+            let mapping = Mapping { dsn: DataNumber::Short(0), ssn: 1, len: 0, checksum: None };
+            p.segment.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+        }
+        Fate::Pass
+    });
+    pair.clear_log();
+    pair.write(Client, 5000);
+    pair.run_for(secs(30));
+    let sent: u64 = pair.data(Client).map(|p| u64::from(p.len())).sum();
+    assert_eq!(sent, 5000, "nothing goes out again");
+}
+
+/// A join has proved who it is, and is gone: the peer may have sent on it, so that plain TCP could not take up the stream. Answers without
+/// signals do not make the first subflow fall back, nor are they the fault of a subflow that joined.
+#[test]
+fn after_a_join_that_is_gone_a_plain_answer_is_no_fall_back() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.open();
+    pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
+    for side in [Client, Server] {
+        let mut reset = pair.forge(side.other(), 1);
+        reset.flags = Flags::RST;
+        reset.options = Default::default();
+        pair.inject(side, reset);
+    }
+    pair.kill(1);
+    pair.script(|p| {
+        if p.from == Server {
+            p.strip();
+        }
+        Fate::Pass
+    });
+    pair.clear_log();
+    pair.write(Client, 5000);
+    pair.run_for(secs(2));
+    assert_eq!(pair.received(Server), 5000);
+    assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
+    assert!(pair.sent(Client).all(|p| p.path == 1 || !p.is_rst()), "{}", pair.describe());
+}
+
+/// An announcement has room for its options alone: on a subflow that joined, too, it is not how plain TCP answers.
+#[test]
+fn an_announcement_that_acknowledges_data_of_a_joined_subflow_resets_nothing() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.open();
+    pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
+    pair.script(|p| if p.path == 0 && p.is_data() || p.from == Server { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 20_000);
+    pair.run_for(ms(15));
+    let mut announcement = pair.forge(Server, 1);
+    assert!(announcement.ack != pair.isn(Client, 1).wrapping_add(1), "it acknowledges data");
+    announcement.options.dss = None;
+    let (id, address) = (AddressId(9), IpAddr::from([10, 9, 9, 9]));
+    announcement.options.mptcp =
+        vec![MptcpOption::AddAddress { id, address, port: None, hmac: Some(1) }].into_iter().collect();
+    pair.inject(Client, announcement);
+    pair.run_for(ms(10));
+    assert!(pair.sent(Client).all(|p| !p.is_rst()), "{}", pair.describe());
+}
+
+/// A peer that has fallen back as well may say so on its FIN, and one that has not yet may repeat its DATA_FIN: neither contradicts the
+/// stream.
+#[test]
+fn an_infinite_mapping_on_a_fin_and_a_data_fin_are_no_contradiction_after_the_fall_back() {
+    for fin in [false, true] {
+        let mut pair = Pair::new(&[10], config());
+        pair.script(|p| {
+            if p.from == Client && p.is_data() {
+                p.strip();
+            }
+            Fate::Pass
+        });
+        pair.connect();
+        pair.write(Client, 5000);
+        pair.run_until_received(Server, 5000, secs(1));
+        pair.run_for(secs(1));
+        assert!(!pair.the(Server).is_mptcp());
+        let mut forged = pair.forge(Client, 0);
+        let (start, end) = (pair.wire_dsn(Client, 0), pair.wire_dsn(Client, 5000));
+        let mapping = match fin {
+            true => Mapping { dsn: DataNumber::Long(start), ssn: 1, len: 0, checksum: None },
+            false => Mapping { dsn: DataNumber::Long(end), ssn: 0, len: 1, checksum: None },
+        };
+        forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: !fin });
+        if fin {
+            forged.flags |= Flags::FIN;
+        }
+        pair.inject(Server, forged);
+        pair.run_for(ms(100));
+        assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_none());
+        assert_eq!(pair.the(Server).at_end(), fin);
+    }
+}
