@@ -132,12 +132,9 @@ impl Connection {
         let options = &segment.options;
         let plain = options.dss.is_none() && options.mptcp.is_empty();
         let Some(subflow) = self.subflows.get(id) else { return false };
-        // Where mappings have come and then stayed away, the same data may have come twice: what waits does not tell where it
-        // belongs.
-        let unclear = self.receiver.next() > DataSeq(0) && subflow.mappings.has_waiting();
-        // Nor does an acknowledgement without a signal where there has been one: the peer may repeat its data under another mapping.
+        // Where there has been a signal, data may have come twice, under two mappings: what waits does not tell where it belongs.
         let answered = !subflow.data_signal_seen && subflow.tcp.acknowledges_data(segment);
-        plain && answered && !unclear && self.only_first_lives(id)
+        plain && answered && self.only_first_lives(id)
     }
 
     /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST

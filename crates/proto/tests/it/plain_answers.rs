@@ -3,8 +3,8 @@
 use crate::pair::*;
 use core::net::IpAddr;
 use pathweave_proto::ConnectionEvent;
-use pathweave_wire::Flags;
 use pathweave_wire::mptcp::{AddressId, DataNumber, Dss, Mapping, MptcpOption};
+use pathweave_wire::{Flags, Payload};
 
 /// Who may have fallen back gets no data again under another mapping: without its options it would be new data.
 #[test]
@@ -82,6 +82,13 @@ fn after_a_join_that_is_gone_a_plain_answer_is_no_fall_back() {
 #[test]
 fn an_announcement_that_acknowledges_data_of_a_joined_subflow_resets_nothing() {
     let mut pair = Pair::new(&[10, 10], config());
+    // No signal has come on it yet.
+    pair.script(|p| {
+        if p.path == 1 && p.from == Server && !p.is_syn() {
+            p.strip();
+        }
+        Fate::Pass
+    });
     pair.open();
     pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
     pair.script(|p| if p.path == 0 && p.is_data() || p.from == Server { Fate::Drop } else { Fate::Pass });
@@ -130,4 +137,23 @@ fn an_infinite_mapping_on_a_fin_and_a_data_fin_are_no_contradiction_after_the_fa
         assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_none());
         assert_eq!(pair.the(Server).at_end(), fin);
     }
+}
+
+/// A join that is not complete yet is no place for plain TCP's data: nothing falls back to it.
+#[test]
+fn data_without_a_mapping_on_an_incomplete_join_is_no_fall_back() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.script(|p| if p.path == 1 && p.from == Server && !p.is_syn() { Fate::Drop } else { Fate::Pass });
+    pair.open();
+    pair.run_until("the client waits for the fourth ACK", secs(1), |p| {
+        p.sent(Client).any(|p| p.path == 1 && !p.is_syn())
+    });
+    let mut forged = pair.forge(Server, 1);
+    forged.options.dss = None;
+    forged.options.mptcp.clear();
+    forged.payload = Payload::Bytes(vec![1; 100].into());
+    pair.inject(Client, forged);
+    assert!(pair.the(Client).is_mptcp() && pair.received(Client) == 0, "{}", pair.describe());
+    pair.write(Server, 1000);
+    pair.run_until_received(Client, 1000, secs(2));
 }
