@@ -128,8 +128,16 @@ impl Connection {
     }
 
     /// Data has come with this segment for an application that is gone.
+    #[inline]
     pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
-        if !self.life.left || self.life.error().is_some() || self.receiver.ready_bytes() == 0 {
+        if self.life.left {
+            self.refuse_unread(now, segment);
+        }
+    }
+
+    #[cold]
+    fn refuse_unread(&mut self, now: Instant, segment: &Segment) {
+        if self.life.error().is_some() || self.receiver.ready_bytes() == 0 {
             return;
         }
         if self.is_mptcp() {

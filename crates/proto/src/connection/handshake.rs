@@ -354,18 +354,24 @@ impl Connection {
     }
 
     /// Tells the scheduler once a subflow can carry data.
+    #[inline]
     pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        if subflow.usable() && subflow.health.open() {
-            subflow.shown_health = PathHealth::Working;
-            if let DataFin::Sent { .. } = self.life.data_fin {
-                // The others' DATA_FIN may be on a longer way.
-                subflow.send_data_fin = true;
-                subflow.tcp.signal();
-            }
-            self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
-            self.tell(now, |_| Event::SubflowUp(id));
+        if self.subflows.get_mut(id).is_some_and(|s| s.usable() && s.health.open()) {
+            self.raise(now, id);
         }
+    }
+
+    #[cold]
+    fn raise(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        subflow.shown_health = PathHealth::Working;
+        if let DataFin::Sent { .. } = self.life.data_fin {
+            // The others' DATA_FIN may be on a longer way.
+            subflow.send_data_fin = true;
+            subflow.tcp.signal();
+        }
+        self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
+        self.tell(now, |_| Event::SubflowUp(id));
     }
 
     /// Data came with a number of this length. A DATA_ACK is as long, as in the kernel: a peer whose numbers have 8 bytes may look

@@ -124,9 +124,14 @@ impl Connection {
     /// The subflow whose data comes first in the stream sends first. On paths of equal delay, what comes later in the stream would wait
     /// at the receiver otherwise, and while the other subflow's window goes on opening, the first would not have its turn.
     fn send_in_order(&mut self) {
-        let first_unsent = |s: &Subflow| s.tcp.queue().first_unsent().map(|segment| segment.dsn);
-        let firsts = self.subflows.iter().filter_map(|s| Some((first_unsent(s)?, s.id)));
-        if let Some((_, id)) = firsts.min() {
+        let mut first: Option<(DataSeq, SubflowId)> = None;
+        for subflow in self.subflows.iter().filter(|s| s.tcp.queue().unsent() > 0) {
+            let dsn = subflow.tcp.queue().first_unsent().map(|segment| segment.dsn);
+            if let Some(dsn) = dsn.filter(|dsn| first.is_none_or(|(least, _)| *dsn < least)) {
+                first = Some((dsn, subflow.id));
+            }
+        }
+        if let Some((_, id)) = first {
             self.next_output = id;
         }
     }
@@ -344,6 +349,7 @@ impl Connection {
     }
 
     /// Sets the timer that looks after data that is out. Plain TCP needs none.
+    #[inline]
     pub(super) fn arm_data_timer(&mut self, now: Instant) {
         if !self.is_mptcp() {
             return self.sender.stop_data_timer();

@@ -91,6 +91,7 @@ impl Sender {
     /// Sets the timer that looks after the data that is out. With failure detection `linux` that is mainline's connection-level
     /// retransmission timer, which takes as long as the longest timeout of any subflow; but data that has vanished goes out again before
     /// the connection is given up for want of an answer.
+    #[inline]
     pub(crate) fn arm_data_timer(&mut self, now: Instant, subflows: &SubflowTable, config: &ConnectionConfig) {
         if self.map.assigned_bytes() == 0 {
             return self.stop_data_timer();
