@@ -154,13 +154,24 @@ impl Connection {
 
     /// A FIN without any signal, where Multipath TCP would have sent a DATA_FIN before and a DATA_ACK beside it: the peer has
     /// fallen back, but what should have told of it was lost. `plain`: the segment has no option of Multipath TCP.
+    ///
+    /// # Errors
+    /// Where we cannot fall back with it, and nothing has shown that it has not: our own FIN would be the end of the stream to it, so it gets
+    /// a reset.
     pub(super) fn take_plain_fin(&mut self, now: Instant, id: SubflowId, plain: bool) -> Result<(), MappingError> {
         let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
-        if !plain || waits || self.fallback.peer_may_use_joins || self.receiver.has_end() || !self.only_first_lives(id)
-        {
+        if !plain || waits || self.receiver.has_end() {
             return Ok(());
         }
-        self.fall_back(now, id)
+        if !self.fallback.peer_may_use_joins && self.only_first_lives(id) {
+            return self.fall_back(now, id);
+        }
+        // Plain TCP would be on the first subflow. Who has taken our data for Multipath TCP's ends only the subflow.
+        let first = self.subflows.get(id).is_some_and(|s| s.join == Join::Initial);
+        match first && !self.fallback.data_ack_seen {
+            true => Err(MappingError::Reset(ResetReason::Middlebox)),
+            false => Ok(()),
+        }
     }
 
     /// From now on the subflow is a plain TCP connection, whose sequence is the stream's in both directions.

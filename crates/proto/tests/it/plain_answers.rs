@@ -157,3 +157,22 @@ fn data_without_a_mapping_on_an_incomplete_join_is_no_fall_back() {
     pair.write(Server, 1000);
     pair.run_until_received(Client, 1000, secs(2));
 }
+
+/// The server has fallen back and ends its stream, and what would tell of it is taken away. The client has joined, and cannot fall back with
+/// it. To the server a FIN in return would be the end of a stream that nobody has ended.
+#[test]
+fn a_fin_without_any_signal_after_a_join_is_answered_by_a_reset() {
+    let mut pair = Pair::new(&[10, 10], config());
+    pair.open();
+    pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
+    let mut fin = pair.forge(Server, 0);
+    fin.options.dss = None;
+    fin.options.mptcp.clear();
+    fin.flags |= Flags::FIN;
+    pair.clear_log();
+    pair.inject(Client, fin);
+    pair.run_for(ms(5));
+    let answers: Vec<_> = pair.sent(Client).filter(|p| p.path == 0).collect();
+    assert!(answers.iter().all(|p| !p.is_fin()) && answers.iter().any(|p| p.is_rst()), "{}", pair.describe());
+    assert!(pair.the(Client).is_mptcp() && !pair.the(Client).at_end());
+}
