@@ -15,7 +15,8 @@ const SPIN: u32 = 50_000;
 /// seconds, `max_rto`), twice, because the connection may wait before the subflow does.
 const STALL: Duration = Duration::from_secs(240);
 
-/// By so much waiting data may be beyond a limit: the packet that crossed it, and those that fill the holes before what waits.
+/// By so much waiting data may be beyond a limit: the packet that crossed it, and those that fill the holes before what waits. Where a
+/// unit of the window field is larger than a byte, the offer is rounded up to it: that much more may come, as data and as its packet.
 const BEYOND: u64 = 64 << 10;
 
 /// A connection's data may take twice the window and this much in one place, the stream or a subflow. It and its records may take that
@@ -177,7 +178,8 @@ impl Watch {
                 ReceiveBuffer::Auto { max, .. } => max,
             };
             let place = 2 * buffer + LEAST_MEMORY;
-            (PLACES * place).min(case.limits.waiting_bytes.saturating_add(place)).saturating_add(BEYOND)
+            let unit = 1 << case.configs[end].tcp.least_window_shift;
+            (PLACES * place).min(case.limits.waiting_bytes.saturating_add(place)).saturating_add(BEYOND + 2 * unit)
         });
         Watch { fault: None, at_one_time: 0, all_well: case.all_well(), stall: Duration::ZERO, memory }
     }

@@ -235,9 +235,10 @@ impl Connection {
     }
 
     fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
-        // What is out on a dark subflow ends no wait while another lives.
+        // What is out on a dark subflow ends no wait while another lives, nor does what the peer has had for a timeout by another subflow.
         let dark = views.iter().all(|s| s.stale);
-        let in_flight = views.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0);
+        let stuck = self.sender.peer.overridden && self.sender.map.assigned_bytes() == 0;
+        let in_flight = !stuck && views.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0);
         match until {
             // A wait that is over already would spin.
             Some(t) if t <= now => Err(ScheduleError::WaitIsOver),

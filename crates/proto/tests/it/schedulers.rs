@@ -2,7 +2,7 @@
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::config::{ConnectionConfig, FailureDetection};
 use pathweave_proto::connection::ScheduleError;
 use pathweave_proto::parameter::Values;
 use pathweave_proto::scheduler::{
@@ -98,6 +98,33 @@ fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the
         assert_eq!(pair.the(Client).snapshot().schedule_error, Some(error));
         assert!(pair.the(Client).snapshot().counters.invalid_decisions > 0);
     }
+}
+
+/// The peer has all data that is out, but a subflow does not learn that and repeats it. A scheduler that waits for this subflow waits
+/// for nothing.
+#[test]
+fn what_the_peer_has_already_ends_no_wait_of_a_scheduler_for_ever() {
+    let second_then_nothing = stubborn(|_| {
+        Ok(Box::new(Stubborn(|view| match view.sendable() {
+            Some(range) if range.start < DataSeq(10_001) => to(1, view),
+            _ => Decision::nothing_to_send(),
+        })))
+    });
+    let config = ConnectionConfig { failure_detection: FailureDetection::Linux, ..second_then_nothing };
+    let mut pair = Pair::new(&[10, 20], config);
+    pair.connect_with_subflows(2);
+    let mut first = None;
+    pair.script(move |p| {
+        if p.from == Server && p.path == 1 {
+            p.segment.ack = *first.get_or_insert(p.segment.ack);
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 10_001, secs(2));
+    pair.write(Client, 20_000);
+    pair.run_until_received(Server, 30_001, secs(30));
+    assert!(pair.subflow(Client, 1).usable, "the second subflow still repeats");
 }
 
 /// The stream of the test below: one byte that opens it, three messages of this many bytes, and some that belong to a message
