@@ -8,7 +8,7 @@
 use super::listener::Policy;
 use super::secrets::Secrets;
 use super::slots::Origin as SlotOrigin;
-use super::{Endpoint, ListenerHandle};
+use super::{ConnectionHandle, Endpoint};
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, echoed_keys, names_capable, offer};
 use crate::parameter::ParameterError;
@@ -37,6 +37,14 @@ const OPTIONS_MASK: u32 = 63;
 #[derive(Debug, Default)]
 pub(super) struct Cookies {
     sent_at: Option<Instant>,
+}
+
+/// The third segment of a handshake that nobody remembers.
+pub(super) struct Third {
+    /// Ours, of Multipath TCP.
+    key: Key,
+    ecn: Ecn,
+    segment: Segment,
 }
 
 /// What a handshake that nobody remembers is made of.
@@ -152,7 +160,7 @@ impl Endpoint {
         if !recent || !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }
-        let Some((listener, Policy::Accept(config, addresses))) = self.listeners.at(segment.dst) else { return false };
+        let Some((listener, policy)) = self.listeners.at(segment.dst) else { return false };
         let Some((syn, key)) = syn_of(now, &self.secrets, segment) else {
             // Data whose third segment was lost or overtaken is not reset: what is before it comes again.
             return !segment.payload.is_empty();
@@ -161,35 +169,45 @@ impl Endpoint {
             // Our key, or a place for the connection, may come with the repetition.
             return true;
         }
-        let settings = (config.clone(), addresses.clone());
-        self.insert_of_cookie(now, (&syn, segment.ack.wrapping_sub(1)), key, listener, settings).is_some_and(|_| {
-            self.handle_segment(now, ecn, segment);
-            true
-        })
+        let third = Third { key, ecn, segment: segment.clone() };
+        match policy.clone() {
+            Policy::Ask => {
+                self.backlog.keep(now, listener, &syn, Some(Box::new(third)));
+                true
+            }
+            Policy::Accept(config, addresses) => {
+                let origin = SlotOrigin::Handshake(listener);
+                matches!(self.open_by_third(now, &syn, &third, origin, config, &addresses), Ok(Some(_)))
+            }
+        }
     }
 
-    /// The connection that a cookie stands for, before its third segment.
-    fn insert_of_cookie(
+    /// The connection that a cookie stands for takes its third segment. `None`: its key is in use.
+    pub(super) fn open_by_third(
         &mut self,
         now: Instant,
-        (syn, sequence): (&Segment, u32),
-        key: Key,
-        listener: ListenerHandle,
-        (mut config, addresses): (Arc<ConnectionConfig>, Arc<[addresses::LocalAddress]>),
-    ) -> Option<u32> {
-        if offer(syn).is_some() && self.by_token.contains_key(&crypto::token(key)) {
-            return None;
+        syn: &Segment,
+        third: &Third,
+        origin: SlotOrigin,
+        mut config: Arc<ConnectionConfig>,
+        addresses: &[addresses::LocalAddress],
+    ) -> Result<Option<ConnectionHandle>, ParameterError> {
+        if offer(syn).is_some() && self.by_token.contains_key(&crypto::token(third.key)) {
+            return Ok(None);
         }
         if offer(syn).is_none() {
             Arc::make_mut(&mut config).mptcp = false;
         }
         let new = self.new_subflow(now, syn.dst, syn.src);
+        let sequence = third.segment.ack.wrapping_sub(1);
         let new = NewSubflow { origin: Origin { sequence, ..new.origin }, ..new };
-        let mut connection = Connection::accept(now, config, key, new, syn, &addresses).ok()?;
+        let mut connection = Connection::accept(now, config, third.key, new, syn, addresses)?;
         connection.has_answered();
         let index = self.insert(connection, (syn.dst, syn.src));
-        self.slots[index as usize].origin = SlotOrigin::Handshake(listener);
+        self.slots[index as usize].origin = origin;
         self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
-        Some(index)
+        let handle = self.handle_of(index);
+        self.handle_segment(now, third.ecn, &third.segment);
+        Ok(Some(handle))
     }
 }

@@ -1,10 +1,11 @@
 //! New connections: SYNs that a listener answers by itself, and those that wait for the application's decision.
 
+use super::cookies::Third;
 use super::listener::Policy;
 use super::slots::Origin;
 use super::{ConnectionHandle, Endpoint, ListenerHandle, LocalAddress, with_ids};
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, ConnectionError, ConnectionEvent, join, names_capable, offer};
+use crate::connection::{Connection, join, names_capable, offer};
 use crate::parameter::ParameterError;
 use crate::paths::addresses;
 use core::fmt::{Display, Formatter};
@@ -46,6 +47,10 @@ pub enum AcceptError {
     Gone,
     /// A connection between these addresses exists by now.
     AddressInUse,
+    /// As many handshakes wait as may ([`Endpoint::set_half_open_limit`]). The peer was answered by a SYN cookie, and comes again as a
+    /// new [`Incoming`] once it completes the handshake. The settings are those of the call that accepts it then; this call's have said
+    /// what the SYN/ACK offers.
+    NotRemembered,
     /// The scheduler or controller does not take its parameters. The peer was refused.
     Parameter(ParameterError),
 }
@@ -55,6 +60,9 @@ impl Display for AcceptError {
         match self {
             AcceptError::Gone => f.write_str("the attempt to connect is over"),
             AcceptError::AddressInUse => f.write_str("there is a connection between these addresses"),
+            AcceptError::NotRemembered => {
+                f.write_str("too many handshakes wait: the peer comes again when it completes its own")
+            }
             AcceptError::Parameter(error) => error.fmt(f),
         }
     }
@@ -65,6 +73,8 @@ impl core::error::Error for AcceptError {}
 /// A SYN that waits for a decision.
 struct Waiting {
     syn: Segment,
+    /// Where the SYN was answered by a cookie: what has come back.
+    third: Option<Box<Third>>,
     listener: ListenerHandle,
     deadline: Instant,
 }
@@ -94,13 +104,15 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Keeps a SYN. A repetition takes the place of the first, so that the newest timestamp is echoed.
-    fn keep(&mut self, now: Instant, listener: ListenerHandle, syn: &Segment) {
+    /// Keeps a SYN. A repetition takes the place of the first, so that the newest timestamp is echoed, and a third segment that of any SYN.
+    pub(super) fn keep(&mut self, now: Instant, listener: ListenerHandle, syn: &Segment, third: Option<Box<Third>>) {
         let addresses = (syn.dst, syn.src);
         // Its data is not for us, and would keep a packet's memory.
         let syn = Segment { payload: Payload::EMPTY, ..syn.clone() };
         if let Some(waiting) = self.by_addresses.get(&addresses).and_then(|id| self.waiting.get_mut(id)) {
-            waiting.syn = syn;
+            if third.is_some() || waiting.third.is_none() {
+                (waiting.syn, waiting.third) = (syn, third);
+            }
             return;
         }
         while self.waiting.len() >= self.most.max(1) {
@@ -108,7 +120,7 @@ impl Backlog {
             self.take(*oldest);
         }
         self.by_addresses.insert(addresses, self.next);
-        self.waiting.insert(self.next, Waiting { syn, listener, deadline: now + self.longest });
+        self.waiting.insert(self.next, Waiting { syn, third, listener, deadline: now + self.longest });
         self.next += 1;
     }
 
@@ -196,7 +208,7 @@ impl Endpoint {
     /// connected to are announced. [`ConnectionEvent::Connected`] tells when the peer has completed the handshake.
     ///
     /// # Errors
-    /// When the attempt is over by now, and when the scheduler or controller does not take its parameters.
+    /// When the attempt is over by now, when too many handshakes wait, and when the scheduler or controller does not take its parameters.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -204,13 +216,23 @@ impl Endpoint {
         config: ConnectionConfig,
         addresses: &[LocalAddress],
     ) -> Result<ConnectionHandle, AcceptError> {
-        let Waiting { syn, .. } = self.backlog.take(incoming.id).ok_or(AcceptError::Gone)?;
+        let Waiting { syn, third, .. } = self.backlog.take(incoming.id).ok_or(AcceptError::Gone)?;
         if self.is_in_use(&(syn.dst, syn.src)) {
             return Err(AcceptError::AddressInUse);
         }
-        self.open(now, &syn, config.into(), &with_ids(addresses)).map_err(|error| {
+        let (config, addresses) = (Arc::new(config), with_ids(addresses));
+        let opened = match third {
+            Some(third) => self
+                .open_by_third(now, &syn, &third, Origin::Known, config, &addresses)
+                .map(|h| h.ok_or(AcceptError::Gone)),
+            None if self.needs_cookies() => {
+                self.answer_with_cookie(now, &syn, config, &addresses).map(|()| Err(AcceptError::NotRemembered))
+            }
+            None => self.open(now, &syn, config, &addresses).map(Ok),
+        };
+        opened.unwrap_or_else(|error| {
             self.refuse_segment(&syn, None);
-            AcceptError::Parameter(error)
+            Err(AcceptError::Parameter(error))
         })
     }
 
@@ -274,7 +296,7 @@ impl Endpoint {
         match self.listeners.at(syn.dst) {
             None => self.refuse_segment(syn, None),
             Some(_) if self.ignores_syns() => {}
-            Some((listener, Policy::Ask)) => self.backlog.keep(now, listener, syn),
+            Some((listener, Policy::Ask)) => self.backlog.keep(now, listener, syn, None),
             Some((listener, Policy::Accept(config, addresses))) => {
                 let (config, addresses) = (config.clone(), addresses.clone());
                 if self.needs_cookies() {
@@ -309,46 +331,19 @@ impl Endpoint {
     }
 
     /// Gives a connection its place that waits for the third segment of its handshake.
-    pub(super) fn insert_half_open(
+    fn insert_half_open(
         &mut self,
         now: Instant,
         connection: Connection,
         addresses: (SocketAddr, SocketAddr),
     ) -> ConnectionHandle {
-        self.limit_half_open();
         let index = self.insert(connection, addresses);
         self.slots[index as usize].half_open = true;
         self.half_open_now += 1;
         self.use_learned_path_mtu(now, index, (addresses.0.ip(), addresses.1.ip()));
         let handle = self.handle_of(index);
-        self.half_open.push_back(handle);
         self.touch(index);
         handle
-    }
-
-    /// Makes room for one more handshake: the one that has waited longest is forgotten, where as many wait as may.
-    fn limit_half_open(&mut self) {
-        let limit = self.half_open_limit.max(1);
-        if self.half_open.len() >= limit.saturating_mul(2) {
-            // Those that do not wait any more are in the list until they are its first.
-            let mut all = core::mem::take(&mut self.half_open);
-            all.retain(|handle| self.slot(*handle).is_some_and(|slot| slot.half_open));
-            self.half_open = all;
-        }
-        while let Some(oldest) = self.half_open.front().copied() {
-            let waits = self.slot(oldest).is_some_and(|slot| slot.half_open);
-            if waits && self.half_open_now < limit {
-                break;
-            }
-            self.half_open.pop_front();
-            if waits {
-                if self.slots[oldest.index as usize].origin == Origin::Known {
-                    // The application has accepted it and waits for it.
-                    self.events.push_back((oldest, ConnectionEvent::Failed(ConnectionError::ConnectTimeout)));
-                }
-                self.release(oldest.index);
-            }
-        }
     }
 
     /// A reset for what belongs to no connection.

@@ -79,10 +79,8 @@ pub struct Endpoint {
     free: Vec<u32>,
     by_addresses: Demux,
     by_token: BTreeMap<Token, u32>,
-    /// Connections whose SYN was answered last, oldest first, with those that are open or gone by now.
-    half_open: VecDeque<ConnectionHandle>,
+    /// So many handshakes wait for their third segment at most, and do so now.
     half_open_limit: usize,
-    /// How many of these wait.
     half_open_now: usize,
     cookies: Cookies,
     listeners: Listeners,
@@ -117,7 +115,6 @@ impl Endpoint {
             free: Vec::new(),
             by_addresses: Demux::default(),
             by_token: BTreeMap::new(),
-            half_open: VecDeque::new(),
             half_open_limit: HALF_OPEN,
             half_open_now: 0,
             cookies: Cookies::default(),
@@ -143,8 +140,7 @@ impl Endpoint {
     }
 
     /// So many handshakes wait for their third segment at most, so that a flood of SYNs takes a bounded amount of memory. Those beyond it
-    /// are answered by SYN cookies ([`Endpoint::listen_and_accept`]); where the application accepts
-    /// ([`Endpoint::accept`]), the one that has waited longest is forgotten.
+    /// are answered by SYN cookies.
     pub fn set_half_open_limit(&mut self, limit: usize) {
         self.half_open_limit = limit;
     }

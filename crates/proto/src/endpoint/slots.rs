@@ -137,7 +137,6 @@ impl Endpoint {
             + self.checks.len()
             + self.looks.len()
             + self.ready.len()
-            + self.half_open.len()
             + self.backlog.len()
             + self.budget.closed();
         let addresses: usize = self.slots.iter().map(|s| s.addresses.len()).sum();

@@ -271,23 +271,6 @@ fn of_a_handshake_that_fails_before_it_is_complete_the_application_hears_nothing
     assert_eq!((server.poll_accept(), server.poll_event(), server.connections()), (None, None, 0));
 }
 
-/// The application has the handle of what it accepted: it hears that nothing comes of it.
-#[test]
-fn an_accepted_handshake_that_newer_ones_push_out_is_told_as_failed() {
-    let (mut pair, _) = asking(config());
-    pair.driver.endpoints[1].set_half_open_limit(1);
-    let first = knock(&mut pair);
-    let mut other = pair.sent(Client).next().expect("the SYN").segment.clone();
-    other.src.set_port(1);
-    pair.inject(Server, other);
-    let second = pair.driver.endpoints[1].poll_incoming().expect("another");
-    let handle = pair.driver.endpoints[1].accept(pair.now, first, config(), &[]).expect("it waits");
-    assert!(pair.driver.endpoints[1].accept(pair.now, second, config(), &[]).is_ok());
-    assert_eq!(pair.driver.endpoints[1].connections(), 1);
-    let failed = ConnectionEvent::Failed(ConnectionError::ConnectTimeout);
-    assert_eq!(pair.driver.endpoints[1].poll_event(), Some((handle, failed)));
-}
-
 #[test]
 fn addresses_that_are_taken_and_ports_that_are_used_up_are_told() {
     use pathweave_proto::ConnectError;
@@ -330,5 +313,43 @@ fn a_port_of_a_connection_can_be_listened_at() {
         pair.inject(Client, syn);
         assert!(pair.driver.endpoints[0].poll_incoming().is_some());
         assert_eq!(pair.the(Client).error(), None);
+    }
+}
+
+/// An application that decides itself, and as many handshakes as may wait: the peer is remembered when it has shown that it is there.
+#[test]
+fn a_full_table_of_handshakes_keeps_nobody_out_who_completes_its_own() {
+    for (config, seconds) in [(config(), 0), (config(), 3), (tcp_config(), 0)] {
+        let (mut pair, _) = asking(config.clone());
+        pair.driver.endpoints[1].set_half_open_limit(1);
+        let incoming = knock(&mut pair);
+        let mut forged = pair.sent(Client).next().expect("the SYN").segment.clone();
+        forged.src.set_port(7);
+        pair.inject(Server, forged);
+        let other = pair.driver.endpoints[1].poll_incoming().expect("it asks too");
+        assert!(pair.driver.endpoints[1].accept(pair.now, other, config.clone(), &[]).is_ok());
+        let accepted = pair.driver.endpoints[1].accept(pair.now, incoming, config.clone(), &[]);
+        assert_eq!(accepted, Err(AcceptError::NotRemembered));
+        assert_eq!(pair.driver.endpoints[1].connections(), 1);
+        // The client writes before anybody has decided, and its data comes with the third segment or after it.
+        pair.driver.applications.apps[0].pending = 5000;
+        pair.settle();
+        pair.run_for(ms(35) + secs(seconds));
+        let again = pair.driver.endpoints[1].poll_incoming().expect("the handshake is complete");
+        assert_eq!((again.remote.port(), again.multipath), (49_152, config.mptcp));
+        // A SYN that somebody forges meanwhile changes nothing.
+        let mut forged = pair.sent(Client).next().expect("the SYN").segment.clone();
+        forged.seq = forged.seq.wrapping_add(99);
+        pair.inject(Server, forged);
+        let (now, addresses) = (pair.now, pair.local_addresses(Server));
+        let handle = pair.driver.endpoints[1].accept(now, again, config.clone(), &addresses).expect("it is there");
+        pair.driver.applications.apps[1].handle = Some(handle);
+        pair.settle();
+        pair.run_until_received(Server, 5000, secs(5));
+        pair.write(Client, 100_000);
+        pair.run_until_received(Server, 105_000, secs(10));
+        assert_eq!(pair.the(Server).is_mptcp(), config.mptcp);
+        assert!(pair.happened(Server, |e| *e == ConnectionEvent::Connected).is_some());
+        assert!(pair.driver.endpoints[1].poll_accept().is_none(), "the application knows it already");
     }
 }
