@@ -205,7 +205,7 @@ impl Endpoint {
     }
 
     /// Accepts a connection with these settings. `addresses` are this host's that it may use; all but the one that was
-    /// connected to are announced. [`ConnectionEvent::Connected`] tells when the peer has completed the handshake.
+    /// connected to are announced. [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected) tells when the peer has completed the handshake.
     ///
     /// # Errors
     /// When the attempt is over by now, when too many handshakes wait, and when the scheduler or controller does not take its parameters.

@@ -3,11 +3,11 @@
 use crate::pair::*;
 use core::net::SocketAddr;
 use pathweave_proto::config::{ConnectionConfig, PathManager, TcpConfig};
-use pathweave_proto::{Connection, Endpoint, Secrets};
+use pathweave_proto::{AcceptError, Connection, ConnectionEvent, Endpoint, Secrets};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{CapableContent, CapableFlags, Key, MpCapable, MptcpOption};
 use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Hosts whose server has no place for another handshake.
 fn full(delays: &[u64], config: ConnectionConfig) -> Pair {
@@ -180,10 +180,29 @@ impl Newcomer {
 /// handshakes waited before; and a connection that is open is served as before.
 #[test]
 fn a_flood_of_syns_disturbs_neither_open_connections_nor_newcomers() {
+    flood_of_syns(false);
+}
+
+/// The same where the application accepts each of them by itself.
+#[test]
+fn a_flood_of_syns_disturbs_no_newcomers_where_the_application_accepts() {
+    flood_of_syns(true);
+}
+
+fn flood_of_syns(asks: bool) {
     const SYNS: u64 = 100_000;
     let mut server = Endpoint::new(Secrets::new([7; 32]));
-    server.listen_and_accept(SocketAddr::from(SERVER), config(), &[]).expect("nobody listens");
-    let answers = |server: &mut Endpoint, now| -> Vec<Segment> {
+    let at = SocketAddr::from(SERVER);
+    if asks { server.listen(at) } else { server.listen_and_accept(at, config(), &[]) }.expect("nobody listens");
+    let mut accepted = BTreeMap::new();
+    let mut answers = |server: &mut Endpoint, now| -> Vec<Segment> {
+        while let Some(incoming) = server.poll_incoming() {
+            let port = incoming.remote.port();
+            match server.accept(now, incoming, config(), &[]) {
+                Ok(handle) => drop(accepted.insert(handle, port)),
+                Err(error) => assert_eq!(error, AcceptError::NotRemembered),
+            }
+        }
         core::iter::from_fn(|| server.poll_transmit(now, 1)).map(|t| t.segment).collect()
     };
     // What arrives when, of those who are honest.
@@ -202,7 +221,8 @@ fn a_flood_of_syns_disturbs_neither_open_connections_nor_newcomers() {
     let answer = answers(&mut server, start - secs(1)).pop().expect("an answer");
     let mut data = open.third(start - secs(1), &answer);
     server.handle_segment(start - secs(1), Ecn::NotEct, &data);
-    assert!(server.poll_accept().is_some(), "it is open");
+    answers(&mut server, start - secs(1));
+    assert_eq!(server.poll_accept().is_some(), !asks);
     let (mut sent, mut most) = (0u64, 0);
     let mut flood = open.syn(start);
     for n in 0..SYNS {
@@ -238,8 +258,12 @@ fn a_flood_of_syns_disturbs_neither_open_connections_nor_newcomers() {
         most = most.max(server.connections());
     }
     assert!(most <= 4096 + 61, "{most} connections");
-    let opened = core::iter::from_fn(|| server.poll_accept()).filter(|a| a.remote.port() >= 1000).count();
-    assert_eq!(opened, newcomers.len());
+    let mut opened: Vec<u16> = core::iter::from_fn(|| server.poll_accept()).map(|a| a.remote.port()).collect();
+    while let Some((handle, event)) = server.poll_event() {
+        opened.extend(accepted.get(&handle).copied().filter(|_| asks && event == ConnectionEvent::Connected));
+    }
+    let honest: BTreeSet<u16> = opened.into_iter().filter(|port| (1000..1060).contains(port)).collect();
+    assert_eq!(honest.len(), newcomers.len());
 }
 
 /// "if uniqueness is not met and there is no way to generate an alternative verifiable key, then the connection MUST fall back to using
