@@ -135,9 +135,11 @@ impl ReceiveWindow {
         self.edge
     }
 
-    /// New data of the stream has arrived.
+    /// New data of the stream has arrived. What was taken a little beyond the edge moves that: it takes room in the buffer, and the window
+    /// could be closed for good to what comes before it otherwise.
     #[inline]
     pub(crate) fn received(&mut self, at: DataSeq, len: u64) {
+        self.edge = self.edge.max(at + len);
         self.host.received(self.buffer, at, len);
     }
 

@@ -1,6 +1,7 @@
 //! Mappings that are late, missing, contradictory or out of place (RFC 8684 §3.3.1, §3.7, §3.8).
 
 use crate::pair::*;
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::mptcp::{DataNumber, Mapping, MptcpOption, ResetReason};
 
 /// The reset of `from` on a path, with its reason.
@@ -54,9 +55,8 @@ fn data_that_is_never_mapped_resets_a_subflow_that_joined() {
 /// Bad-input row 15, where more than a receive window comes before the second is over.
 #[test]
 fn a_receive_window_of_unmapped_data_is_too_much() {
-    let small = pathweave_proto::config::ReceiveBuffer::Fixed(30_000);
-    let mut pair =
-        Pair::new(&[10, 10], pathweave_proto::config::ConnectionConfig { receive_buffer: small, ..config() });
+    let small = ReceiveBuffer::Fixed(30_000);
+    let mut pair = Pair::new(&[10, 10], ConnectionConfig { receive_buffer: small, ..config() });
     pair.connect_with_subflows(2);
     pair.run_for(ms(500));
     let mut forged = pair.forge(Client, 1);
@@ -253,6 +253,29 @@ fn bytes_that_are_delivered_or_waiting_never_change() {
     assert_eq!(pair.received(Server), 20_001);
     send(&mut pair, 20_001, [right(20_001, 20_051), wrong(20_051, 20_100)].concat());
     assert_eq!(pair.received(Server), 20_301);
+}
+
+/// What lies a little beyond the window is taken, as the window's field is rounded. It takes room in the buffer, and the window still opens
+/// for what is before it.
+#[test]
+fn data_beyond_the_window_that_is_taken_does_not_close_it_for_good() {
+    let config = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(2000), ..config() };
+    let mut pair = Pair::new(&[10, 20], config);
+    pair.connect_with_subflows(2);
+    let mut forged = pair.forge(Client, 1);
+    for at in [3500u64, 4800] {
+        let ssn = forged.seq.wrapping_sub(pair.isn(Client, 1));
+        let option = Mapping { dsn: DataNumber::Long(pair.wire_dsn(Client, at)), ssn, len: 1300, checksum: None };
+        forged.options.dss =
+            Some(pathweave_wire::mptcp::Dss { data_ack: None, mapping: Some(option), data_fin: false });
+        forged.payload =
+            pathweave_wire::Payload::Bytes((at..at + 1300).map(|i| byte_at(Client, i)).collect::<Vec<u8>>().into());
+        pair.inject(Server, forged.clone());
+        forged.seq = forged.seq.wrapping_add(1300);
+    }
+    pair.write(Client, 20_000);
+    // All that was forged and what is before it.
+    pair.run_until_received(Server, 6100, secs(20));
 }
 
 /// Bad-input row 21.
