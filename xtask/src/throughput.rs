@@ -25,6 +25,8 @@ const CONGESTION: &str = "--congestion cubic";
 /// The kernel's connection over veth, and the engine's to a kernel.
 const OVER_VETH: &str = "--client 10.1.0.2 --kernel";
 const OVER_TUN: &str = "--client 10.3.0.1 --path 10.3.0.2@10.3.0.1 --path 10.4.0.2@10.4.0.1";
+/// A second endpoint beside it, with addresses and devices of its own.
+const BESIDE: &str = "--client 10.5.0.1 --path 10.5.0.2@10.5.0.1 --path 10.6.0.2@10.6.0.1 --device px";
 
 /// A transfer, and which part of the kernel's rate it must have.
 struct Case {
@@ -82,21 +84,26 @@ pub(crate) fn inside(profile: &str) -> Result<(), String> {
     let _near = server(&mut Command::new(&perf))?;
     let _far = server(peer.program().arg(&perf))?;
     let mut rates = vec![Vec::new(); CASES.len()];
+    let mut pairs = vec![Vec::new(); CASES.len()];
     let mut round_trips = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
         println!("round {} of {ROUNDS}", round + 1);
-        for (case, rates) in CASES.iter().zip(&mut rates) {
+        for (case, (rates, pairs)) in CASES.iter().zip(rates.iter_mut().zip(&mut pairs)) {
             if case.least_ratio.is_none() {
                 peer.set_offload(case.offload)?;
             }
             rates.push(case.run(&perf)?);
+            if case.least_ratio.is_some() {
+                pairs.push(case.run_two(&perf)?);
+            }
         }
         for (target, medians) in [OVER_TUN, "--client 127.0.0.1 --kernel"].into_iter().zip(&mut round_trips) {
             let document = client(&perf, &format!("{target} {PINGS}"))?;
             medians.push(document["end"]["round_trips_us"]["p50"].as_f64().ok_or("there are no round trips")?);
         }
     }
-    let (table, missed) = table(profile, &rates, &round_trips.map(median));
+    let (mut table, missed) = table(profile, &rates, &round_trips.map(median));
+    table.push_str(&table_of_two(&rates, &pairs));
     print!("{table}");
     let page = root().join(PAGE);
     let text = fs::read_to_string(&page).map_err(|e| format!("{PAGE}: {e}"))?;
@@ -162,16 +169,51 @@ fn table(profile: &str, rates: &[Vec<Rate>], round_trips: &[f64; 2]) -> (String,
     (table, missed)
 }
 
+/// What two endpoints carry at once, each on a thread of its own, beside what one does.
+fn table_of_two(rates: &[Vec<Rate>], pairs: &[Vec<f64>]) -> String {
+    let mut table = String::from(
+        "\n| two endpoints at once, a connection each | offload | Gbit/s of both | of one endpoint's |\n|---|---|---|---|\n",
+    );
+    for ((case, rates), pairs) in CASES.iter().zip(rates).zip(pairs).filter(|(_, pairs)| !pairs.is_empty()) {
+        let offload = if case.offload { "yes" } else { "no" };
+        let ratios: Vec<f64> = pairs.iter().zip(rates).map(|(pair, rate)| pair / rate.wall).collect();
+        let _ = writeln!(table, "| {} | {offload} | {} | {} |", case.title, spread(pairs), spread(&ratios));
+    }
+    table
+}
+
 impl Case {
+    /// The options of a client at this place.
+    fn arguments(&self, place: &str) -> String {
+        let offload = if self.offload || self.least_ratio.is_none() { "" } else { "--no-offload" };
+        format!("{place} {offload} {} {TIMES}", self.options)
+    }
+
+    /// Gbit/s of two clients at once, each an engine with devices of its own.
+    fn run_two(&self, perf: &Path) -> Result<f64, String> {
+        let documents = std::thread::scope(|scope| {
+            let clients = [OVER_TUN, BESIDE].map(|place| scope.spawn(move || client(perf, &self.arguments(place))));
+            clients.map(|client| client.join().unwrap_or_else(|_| Err("a client's thread panicked".into())))
+        });
+        let mut rate = 0.0;
+        for document in documents {
+            rate += received(&document?)? / 1e9;
+        }
+        println!(
+            "  {} {}, two endpoints: {rate:.2} Gbit/s",
+            self.title,
+            if self.offload { "" } else { "without offload" }
+        );
+        Ok(rate)
+    }
+
     fn run(&self, perf: &Path) -> Result<Rate, String> {
         let place = if self.least_ratio.is_some() { OVER_TUN } else { OVER_VETH };
-        let offload = if self.offload || self.least_ratio.is_none() { "" } else { "--no-offload" };
         let (carried, before) = (sent_bytes()?, processor_seconds()?);
-        let document = client(perf, &format!("{place} {offload} {} {TIMES}", self.options))?;
+        let document = client(perf, &self.arguments(place))?;
         let used = processor_seconds()? - before;
         let carried: Vec<f64> = sent_bytes()?.iter().zip(carried).map(|(after, before)| after - before).collect();
-        let number = |value: &Value| value.as_f64().ok_or("the client reports no rate");
-        let wall = number(&document["end"]["sum_received"]["bits_per_second"])? / 1e9;
+        let wall = received(&document)? / 1e9;
         // Of everything that was sent, also in the time that does not count.
         let side = if self.options.is_empty() { "server" } else { "client" };
         let bits = number(&document[side]["received"])? * 8.0;
@@ -180,6 +222,15 @@ impl Case {
         println!("  {} {}: {:.2} Gbit/s", self.title, if self.offload { "" } else { "without offload" }, rate.wall);
         Ok(rate)
     }
+}
+
+/// Bit/s that the receiver had.
+fn received(document: &Value) -> Result<f64, String> {
+    number(&document["end"]["sum_received"]["bits_per_second"])
+}
+
+fn number(value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or("the client reports no rate".into())
 }
 
 /// What has left over each veth pair so far, bytes.
