@@ -115,7 +115,8 @@ impl Tcp {
         self.send.queued_end -= 1;
         self.state = match self.state {
             State::FinWait1 => State::Established,
-            State::LastAck => State::CloseWait,
+            // The peer has ended its direction meanwhile.
+            State::LastAck | State::Closing => State::CloseWait,
             state => state,
         };
         true

@@ -2,7 +2,8 @@
 //! §3.8.6): no byte that was acknowledged is ever dropped.
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, Pacing, ReceiveBuffer, TcpConfig};
+use pathweave_units::{Bitrate, Duration};
 use pathweave_wire::{Flags, Payload, Segment};
 
 fn plain(buffer: u64) -> ConnectionConfig {
@@ -129,23 +130,33 @@ fn plain_tcp_obeys_a_window_that_shrinks() {
     }
 }
 
-/// What was queued, with the end of the stream, waits for the window again.
+/// What was queued, with the end of the stream, waits for the window again, also where the peer has ended its own stream.
 #[test]
 fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
-    // A scheduler that queues beyond the congestion window, so that data and the FIN wait on the subflow.
-    let mut pair = Pair::new(&[10], with_scheduler(plain(200_000), "otias"));
-    pair.connect();
-    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
-    pair.send_all(Client, 40_000);
-    let mut closed = pair.forge(Server, 0);
-    closed.window = 0;
-    pair.inject(Client, closed);
-    let end = sent_end(&pair);
-    pair.run_for(secs(30));
-    assert_eq!(sent_end(&pair), end);
-    pair.no_script();
-    pair.run_until_received(Server, 40_000, secs(70));
-    pair.run_until("the server sees the end", secs(2), |p| p.the(Server).at_end());
+    for peer_has_ended in [false, true] {
+        // Its segments leave one by one, so that data and the FIN wait on the subflow.
+        let pacing = Pacing::On { limit: Some(Bitrate::from_bps(100_000)), horizon: Duration::ZERO };
+        let tcp = TcpConfig { pacing, ..plain(200_000).tcp };
+        let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..plain(200_000) });
+        pair.connect();
+        pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+        pair.send_all(Client, 10_000);
+        if peer_has_ended {
+            pair.close(Server);
+            pair.run_for(ms(15));
+        }
+        assert!(pair.subflow(Client, 0).queue.unsent > 0);
+        let mut closed = pair.forge(Server, 0);
+        closed.window = 0;
+        pair.inject(Client, closed);
+        assert_eq!(pair.subflow(Client, 0).queue.unsent, 0);
+        let end = sent_end(&pair);
+        pair.run_for(secs(30));
+        assert_eq!(sent_end(&pair), end);
+        pair.no_script();
+        pair.run_until_received(Server, 10_000, secs(70));
+        pair.run_until("the server sees the end", secs(2), |p| p.the(Server).at_end());
+    }
 }
 
 /// A segment that reaches beyond the offered edge, further than rounding explains: what is acknowledged is what was taken.
