@@ -16,7 +16,7 @@ mod rows;
 mod trial;
 
 use crate::emulation;
-use crate::run::{in_parallel_on, program, target, works};
+use crate::run::{in_parallel_on, program, run, target, works};
 use crate::steps::{Counts, now};
 use crate::{results, setup};
 use kernel::Kernel;
@@ -106,6 +106,14 @@ fn in_namespace(arguments: &[&str]) -> Result<(), String> {
     }
 }
 
+/// Puts the devices of this network namespace into `/sys`, as `ip netns exec` does; the mount is that of the namespace alone.
+///
+/// # Errors
+/// Where it cannot be mounted.
+pub(crate) fn show_devices() -> Result<(), String> {
+    run(&mut program("mount", "-t sysfs sysfs /sys"))
+}
+
 /// What is done inside of the namespace.
 ///
 /// # Errors
@@ -117,6 +125,7 @@ pub(crate) fn inside(arguments: &[&str]) -> Result<(), String> {
         [.., "--part", part] => Some(*part),
         _ => None,
     };
+    show_devices()?;
     let _ = fs::remove_dir_all(trial::folder());
     let mut failed = if part.is_none_or(|part| part == "rows") { direct(quick)? } else { 0 };
     let mut trials = trials(quick)?;

@@ -1,5 +1,6 @@
 //! How fast the engine is with real packets, beside the kernel's Multipath TCP in the same run: the table of docs/performance.md.
 
+use crate::interop::show_devices;
 use crate::results::{build, put};
 use crate::run::{capture, cargo, program, root, run, target};
 use crate::setup;
@@ -80,6 +81,7 @@ pub(crate) fn measure(profile: &str) -> Result<(), String> {
 /// As for [`measure`].
 pub(crate) fn inside(profile: &str) -> Result<(), String> {
     let perf = target().join(profile).join("pathweave");
+    show_devices()?;
     let peer = set_up()?;
     let _near = server(&mut Command::new(&perf))?;
     let _far = server(peer.program().arg(&perf))?;

@@ -66,6 +66,11 @@ impl Device {
         Err(io::Error::new(io::ErrorKind::TimedOut, "a TUN device does not come up"))
     }
 
+    /// Its number among the network devices.
+    pub(crate) fn index(&self) -> io::Result<u32> {
+        self.device.if_index()
+    }
+
     /// Largest packet on its link, bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu

@@ -20,6 +20,7 @@ mod interface;
 mod memory;
 pub mod perf;
 mod run;
+mod steering;
 mod tunnels;
 pub mod uplinks;
 mod vnet;

@@ -1,6 +1,7 @@
 //! TUN devices as the device of one host.
 
 use crate::memory::Memory;
+use crate::steering::take_up_elsewhere;
 use crate::vnet::Vnet;
 use crate::{Device, Interface};
 use bytes::Bytes;
@@ -218,6 +219,11 @@ fn make(interface: &Interface, offload: bool) -> io::Result<Device> {
     // An address of IPv6 that is set before that leaves no route.
     device.wait_until_up()?;
     interface.configure()?;
+    if !device.has_offload() {
+        // A super-segment is worth what taking it up costs: there the other processor's caches would be colder for nothing. Where it cannot be
+        // had, this is slower, and that is all.
+        let _ = take_up_elsewhere(&device, &interface.name);
+    }
     Ok(device)
 }
 
