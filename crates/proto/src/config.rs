@@ -235,6 +235,12 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     pub max_subflows: u8,
     /// How many addresses of the peer's announcements are used, for joins, at once. Linux calls it `add_addr_accepted`.
     pub accepted_addresses: u8,
+    /// The peer may make a subflow a backup, or one like the others, while it lives (MP_PRIO, RFC 8684 §3.3.8). Off: a subflow
+    /// stays what it was when it was opened.
+    pub accept_priorities: bool,
+    /// The peer may remove addresses (REMOVE_ADDR, RFC 8684 §3.4.2), for which it needs no key. Off: they are joined, and count among
+    /// the `accepted_addresses`, as before.
+    pub accept_removals: bool,
 }
 
 impl<S, C> ConnectionConfig<S, C> {
@@ -261,6 +267,8 @@ impl<S, C> ConnectionConfig<S, C> {
             close_timeout: Duration::from_secs(60),
             max_subflows: 8,
             accepted_addresses: 8,
+            accept_priorities: true,
+            accept_removals: true,
         }
     }
 
@@ -286,6 +294,8 @@ impl<S, C> ConnectionConfig<S, C> {
             close_timeout: self.close_timeout,
             max_subflows: self.max_subflows,
             accepted_addresses: self.accepted_addresses,
+            accept_priorities: self.accept_priorities,
+            accept_removals: self.accept_removals,
         }
     }
 }

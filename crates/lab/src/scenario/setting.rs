@@ -203,6 +203,8 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     PathModeParser, path_mode as "path_mode", "How the paths are used: all at once (primary), the first with the others as backups (backup), or one at a time (single)";
     Whole<1, 32, u8>, engine.max_subflows as "max_subflows", "The largest number of subflows";
     Whole<0, 31, u8>, engine.accepted_addresses as "accepted_addresses", "How many addresses that the peer announces are used at once";
+    Bool, engine.accept_priorities as "accept_priorities", "Whether the peer may make a subflow a backup, or no backup, while it lives (MP_PRIO)";
+    Bool, engine.accept_removals as "accept_removals", "Whether the peer may remove addresses (REMOVE_ADDR)";
     Bool, engine.checksum as "checksum", "Whether DSS checksums are used";
     Time, engine.keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
     PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";

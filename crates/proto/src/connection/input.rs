@@ -251,8 +251,8 @@ impl Connection {
     fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), MappingError> {
         match *option {
             MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
-            MptcpOption::RemoveAddress { ids } => self.take_removal(now, ids.as_slice()),
-            MptcpOption::Priority { backup } => {
+            MptcpOption::RemoveAddress { ids } if self.config.accept_removals => self.take_removal(now, ids.as_slice()),
+            MptcpOption::Priority { backup } if self.config.accept_priorities => {
                 if let Some(subflow) = self.subflows.get_mut(subflow) {
                     subflow.backup = backup;
                 }

@@ -1,6 +1,7 @@
 //! MP_PRIO and backup subflows (RFC 8684 §3.3.8).
 
 use crate::pair::*;
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_wire::mptcp::MptcpOption;
 
 fn priorities(pair: &Pair) -> Vec<(Side, usize, bool)> {
@@ -32,6 +33,24 @@ fn a_subflow_becomes_a_backup_and_is_used_again() {
     pair.write(Client, 1_000_000);
     pair.run_until_received(Server, 1_300_001, secs(2));
     assert!(pair.data(Client).any(|p| p.path == 1));
+}
+
+#[test]
+fn the_settings_decide_whether_a_peers_priorities_count() {
+    for accepted in [true, false] {
+        let mut pair = Pair::new(&[10, 10], ConnectionConfig { accept_priorities: accepted, ..config() });
+        pair.connect_with_subflows(2);
+        let id = pair.subflow(Server, 1).id;
+        pair.command(Server, |c, now| c.set_backup(now, id, true).expect("it lives"));
+        pair.run_for(ms(100));
+        assert_eq!(priorities(&pair), [(Server, 1, true)]);
+        pair.write(Client, 300_000);
+        pair.write(Server, 300_000);
+        pair.run_until_received(Server, 300_001, secs(2));
+        pair.run_until_received(Client, 300_000, secs(2));
+        assert_eq!(pair.data(Client).any(|p| p.path == 1), !accepted);
+        assert!(pair.data(Server).all(|p| p.path == 0), "who asked for it keeps to it");
+    }
 }
 
 #[test]

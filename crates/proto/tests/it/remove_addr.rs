@@ -1,6 +1,7 @@
 //! REMOVE_ADDR (RFC 8684 §3.4.2), and addresses that come and go.
 
 use crate::pair::*;
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::PathMeta;
 use pathweave_wire::Flags;
 use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption, ResetReason};
@@ -144,6 +145,28 @@ fn the_initial_address_is_not_joined_again_after_its_removal() {
 
 /// "The Address ID MUST uniquely identify the address for the sender of the option", and "A host wishing to replace an existing Address ID
 /// MUST first remove the existing one" (RFC 8684 §3.4.1).
+#[test]
+fn the_settings_decide_whether_a_peers_removals_count() {
+    for accepted in [true, false] {
+        let mut pair = Pair::new(&[10, 10], ConnectionConfig { accept_removals: accepted, ..config() });
+        pair.connect_with_subflows(2);
+        pair.run_for(ms(500));
+        let mut forged = pair.forge(Server, 1);
+        forged.options.mptcp.push(MptcpOption::RemoveAddress { ids: AddressIds::one(AddressId(0)) });
+        let mut reset = pair.forge(Server, 0);
+        reset.flags = Flags::RST;
+        pair.clear_log();
+        pair.inject(Client, forged);
+        let probes = pair.sent(Client).filter(|p| p.is_pure_ack()).count();
+        assert_eq!(probes, usize::from(accepted));
+        pair.inject(Client, reset);
+        pair.run_for(secs(10));
+        let initial = pair.driver.io.paths[0].addresses[1];
+        let joins = pair.sent(Client).filter(|p| p.is_syn() && p.segment.dst.ip() == initial).count();
+        assert_eq!(joins > 0, !accepted, "{joins} joins");
+    }
+}
+
 #[test]
 fn addresses_have_numbers_of_their_own() {
     let mut pair = Pair::new(&[10, 10, 10, 10], config());

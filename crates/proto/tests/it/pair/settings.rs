@@ -32,6 +32,8 @@ pub(crate) fn config() -> ConnectionConfig {
         close_timeout: secs(60),
         max_subflows: 8,
         accepted_addresses: 8,
+        accept_priorities: true,
+        accept_removals: true,
     }
 }
 
