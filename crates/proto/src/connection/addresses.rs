@@ -22,9 +22,17 @@ impl Connection {
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement of subflow `id`.
+    /// Puts the next announcement on an acknowledgement of subflow `id`. A subflow that ends or does not answer carries none while another
+    /// can: it may be the one whose address is gone.
     #[cold]
     pub(super) fn add_announcement(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
+        if !self.addresses.has_announcement() {
+            return;
+        }
+        let is_alive = self.subflows.get(id).is_some_and(Subflow::is_alive);
+        if !is_alive && self.subflows.iter().any(Subflow::is_alive) {
+            return;
+        }
         let is_news = self.subflows.get(id).is_some_and(|s| s.tcp.owes_ack());
         self.addresses.add_announcement(now, is_news, segment);
     }

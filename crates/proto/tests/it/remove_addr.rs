@@ -32,6 +32,27 @@ fn the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order() {
     }
 }
 
+/// What tells the peer takes no subflow that is about to end, though it may be the first.
+#[test]
+fn the_address_of_the_first_subflow_is_removed_over_another() {
+    for owner in [Client, Server] {
+        for dead in [false, true] {
+            let mut pair = Pair::new(&[10, 10], config());
+            pair.connect_with_subflows(2);
+            pair.write(Client, 500_000);
+            pair.run_for(ms(60));
+            if dead {
+                pair.kill(0);
+            }
+            let address = pair.driver.io.paths[0].addresses[owner as usize];
+            pair.command(owner, |c, now| c.remove_address(now, address));
+            pair.run_until_received(Server, 500_001, secs(5));
+            let removed: Vec<_> = pair.sent(owner).filter(|p| removal(p)).map(|p| p.path).collect();
+            assert_eq!(removed, [1], "{owner:?}, {dead}");
+        }
+    }
+}
+
 #[test]
 fn an_address_that_comes_later_is_announced_and_joined() {
     let mut pair = Pair::new(&[10, 20], config());
