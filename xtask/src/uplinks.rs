@@ -1,5 +1,7 @@
 //! `pathweave perf --auto` on a machine whose addresses come, go and change.
 
+mod server;
+
 use crate::results::{build, pathweave};
 use crate::run::{capture, target};
 use crate::setup;
@@ -10,6 +12,8 @@ use std::path::Path;
 /// Two paths that are easily told apart.
 const SCENARIO: &str = "format = 1\nname = \"uplinks\"\nduration = \"1s\"\n[[path]]\nname = \"one\"\nrate = \"8Mbps\"\ndelay = \"10ms\"\n\
     [[path]]\nname = \"two\"\nrate = \"4Mbps\"\ndelay = \"20ms\"\n[[connection]]\nname = \"none\"\n";
+const SCENARIO_FILE: &str = "uplinks.toml";
+
 /// An IP version: how its addresses look, and which setting lets the machine forward it.
 struct Version {
     name: &'static str,
@@ -59,26 +63,42 @@ const USED: [(&str, &[usize], &[usize]); 3] = [
 /// A path carries data in a second if it carries so many bit/s.
 const CARRIES: f64 = 1e6;
 
-/// Runs a transfer of each IP version while addresses come, go and change, and a link goes down.
+impl Version {
+    /// How the machine's addresses on the two paths begin.
+    fn paths(&self) -> (String, String) {
+        (self.machines.replace('P', "1"), self.machines.replace('P', "2"))
+    }
+
+    fn ip(&self) -> &'static str {
+        if self.name == "IPv6" { "ip -6 " } else { "ip " }
+    }
+}
+
+/// Runs transfers of each IP version, from a client and to a server, while addresses come, go and change, and a link goes down.
 ///
 /// # Errors
 /// What was not followed.
 pub(crate) fn check() -> Result<(), String> {
     setup::nft()?;
     build()?;
-    VERSIONS.iter().try_for_each(|version| follow(version).map_err(|error| format!("{}: {error}", version.name)))
+    let folder = target().join("uplinks");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let scenario = folder.join(SCENARIO_FILE);
+    fs::write(&scenario, SCENARIO).map_err(|e| format!("{}: {e}", scenario.display()))?;
+    for version in &VERSIONS {
+        follow(version).map_err(|error| format!("client, {}: {error}", version.name))?;
+        server::follow(version).map_err(|error| format!("server, {}: {error}", version.name))?;
+    }
+    Ok(())
 }
 
 fn follow(version: &Version) -> Result<(), String> {
-    let (one, two) = (version.machines.replace('P', "1"), version.machines.replace('P', "2"));
-    let folder = target().join("uplinks");
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let file = |name: &str| folder.join(name);
-    let (scenario, told) = (file("uplinks.toml"), file("told.txt"));
-    fs::write(&scenario, SCENARIO).map_err(|e| format!("{}: {e}", scenario.display()))?;
+    let (one, two) = version.paths();
+    let file = |name: &str| target().join("uplinks").join(name);
+    let (scenario, told) = (file(SCENARIO_FILE), file("told.txt"));
     let program = pathweave().get_program().to_owned();
     let perf = format!("{} perf", Path::new(&program).display());
-    let ip = if version.name == "IPv6" { "ip -6 " } else { "ip " };
+    let ip = version.ip();
     let command = |change: &str| {
         let bits = version.prefix_bits;
         let change = change.replace("TWO1", &format!("{two}1/{bits}")).replace("TWO3", &format!("{two}3/{bits}"));

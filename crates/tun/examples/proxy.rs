@@ -226,7 +226,7 @@ mod linux {
         for (number, path) in paths.iter().enumerate() {
             let (ours, machines) = path.split_once('@').ok_or("a path is OURS@MACHINES")?;
             let (ours, machines): (IpAddr, IpAddr) = (ours.parse()?, machines.parse()?);
-            interfaces.push(Interface { name: format!("proxy{number}"), ours, machines, mtu: MTU });
+            interfaces.push(Interface { name: format!("proxy{number}"), ours, machines, mtu: MTU, public: None });
         }
         let registry = Registry::builtin();
         let mut config =

@@ -60,7 +60,7 @@ impl Capture {
             ],
         };
         self.out.write_pcapng_block(description).map_err(io_error)?;
-        self.addresses.push(interface.ours);
+        self.addresses.push(interface.address());
         Ok(())
     }
 

@@ -22,9 +22,17 @@ pub struct Interface {
     pub machines: IpAddr,
     /// The largest packet, bytes.
     pub mtu: u16,
+    /// What `ours` is to everybody else where the machine translates addresses. The engine takes this for its own, so that it announces what
+    /// others can reach.
+    pub public: Option<IpAddr>,
 }
 
 impl Interface {
+    /// What the engine takes for its own address.
+    pub fn address(&self) -> IpAddr {
+        self.public.unwrap_or(self.ours)
+    }
+
     /// Gives the device, which is up, its address and a route to ours.
     ///
     /// # Errors

@@ -113,8 +113,8 @@ impl Tunnels {
     }
 
     /// An address and its device are gone; packets from there are lost.
-    pub fn remove(&mut self, ours: IpAddr) {
-        self.devices.retain(|(interface, _)| interface.ours != ours);
+    pub fn remove(&mut self, address: IpAddr) {
+        self.devices.retain(|(interface, _)| interface.address() != address);
     }
 
     /// Our addresses and the devices behind them.
@@ -177,9 +177,10 @@ impl Tunnels {
                 true => decode_unverified_into(batch, place, segment),
                 false => decode_into(batch, place, segment),
             };
-            let is_ours = |address: IpAddr| self.devices.iter().any(|(interface, _)| interface.ours == address);
-            match decoded {
-                Ok(ecn) if is_ours(segment.dst.ip()) => {
+            let interface = self.devices.iter().map(|(interface, _)| interface).find(|i| i.ours == segment.dst.ip());
+            match (decoded, interface) {
+                (Ok(ecn), Some(interface)) => {
+                    segment.dst.set_ip(interface.address());
                     segment.segment_size = header.segment_size();
                     return Some(ecn);
                 }
@@ -257,8 +258,11 @@ impl PacketIo for Tunnels {
         let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
         self.written += 1;
         let from = self.segment.src.ip();
-        let taken = match self.devices.iter().find(|(interface, _)| interface.ours == from) {
-            Some((_, device)) => device.write(&self.segment, ecn)?,
+        let taken = match self.devices.iter().find(|(interface, _)| interface.address() == from) {
+            Some((interface, device)) => {
+                self.segment.src.set_ip(interface.ours);
+                device.write(&self.segment, ecn)?
+            }
             None => false,
         };
         // What was sent is the connection's to keep.

@@ -31,14 +31,20 @@ pub(crate) struct PerfOptions {
     pub(crate) paths: Vec<(IpAddr, IpAddr)>,
 
     /// Follows the machine's addresses and routes instead: a path for each address from which the server can be reached, as long as it can.
+    /// A server has one for each address with a route, and announces it (ADD_ADDR) as long as it is there (then REMOVE_ADDR).
     ///
-    /// Packets leave the machine under its own addresses (nftables). Of clients only; one to servers of IPv4
-    /// and one to servers of IPv6 at a time on a machine.
-    #[arg(long, requires = "client", conflicts_with_all = ["paths", "kernel"])]
+    /// Packets leave the machine under its own addresses, and a server's port is forwarded to the engine (nftables). Of each IP
+    /// version there can be one client or server at a time on a machine.
+    #[arg(long, conflicts_with_all = ["paths", "kernel"])]
     pub(crate) auto: bool,
 
+    /// With --server --auto: over IPv6 instead of IPv4.
+    #[arg(long, requires_all = ["server", "auto"])]
+    pub(crate) ipv6: bool,
+
     /// With --auto, what an address is used for, as in `ip mptcp endpoint`: "192.0.2.5 subflow", "dev wlan0 subflow backup", "dev usb0" (not at
-    /// all); can be repeated, and the first that fits counts. Flags are subflow, backup and fullmesh; other addresses have subflow.
+    /// all); can be repeated, and the first that fits counts. Flags are subflow, backup and fullmesh for clients, signal and backup for
+    /// servers; other addresses have subflow or signal.
     #[arg(long = "endpoint", value_name = "ENDPOINT", requires = "auto")]
     pub(crate) endpoints: Vec<Endpoint>,
 
@@ -172,6 +178,7 @@ impl PerfOptions {
             ours: *ours,
             machines: *machines,
             mtu: self.mtu,
+            public: None,
         };
         self.paths.iter().enumerate().map(interface).collect()
     }

@@ -8,7 +8,7 @@ use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, ke
 use pathweave_tun::uplinks::{self, Change};
 use pathweave_units::Duration;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 
 const DEFAULT_SECONDS: f64 = 10.0;
@@ -38,6 +38,9 @@ pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<ExitCod
 }
 
 fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::Options, Failure> {
+    for endpoint in &options.endpoints {
+        endpoint.check(options.server).map_err(|error| Failure::Input(format!("--endpoint: {error}")))?;
+    }
     let mut given = options.settings.clone();
     given.extend(options.congestion.iter().map(|name| ("congestion".to_owned(), name.clone())));
     let mut config = settings::config(&options.scheduler, &given, registry)?;
@@ -89,7 +92,12 @@ fn serve(
     match engine_options {
         Some(engine_options) => {
             let mut on_served = on_served;
-            engine::server(engine_options, options.port, options.clients, &mut on_served, &mut on_ready)
+            let any: IpAddr = match options.ipv6 || options.paths.iter().any(|(ours, _)| ours.is_ipv6()) {
+                true => Ipv6Addr::UNSPECIFIED.into(),
+                false => Ipv4Addr::UNSPECIFIED.into(),
+            };
+            let at = SocketAddr::new(any, options.port);
+            engine::server(engine_options, at, options.clients, &mut on_served, &mut on_ready)
         }
         None => kernel::server(kernel_options, options.port, options.clients, &on_served, &mut on_ready),
     }

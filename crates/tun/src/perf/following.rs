@@ -1,6 +1,6 @@
-//! A client's connection on a machine whose addresses change.
+//! Connections on a machine whose addresses change.
 
-use crate::uplinks::{Change, Flags, Follower, Options};
+use crate::uplinks::{Change, Flags, Follower, Options, Path, Purpose};
 use crate::{Interface, Io};
 use pathweave_driver::{Applications, Driver};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
@@ -8,13 +8,12 @@ use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{ConnectionHandle, LocalAddress};
 use pathweave_units::{Duration, Instant};
 use std::io;
-use std::net::IpAddr;
 
 const HOST: usize = 0;
 /// How often the machine is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Keeps a connection's addresses as the machine's are.
+/// Keeps connections' addresses as the machine's are.
 pub(super) struct Following {
     follower: Follower,
     looked: Instant,
@@ -22,18 +21,22 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// The paths of now, in the order in which the connection is to use them.
+    /// The paths of now, in the order in which a connection is to use them.
     ///
     /// # Errors
     /// As [`Follower::start`].
-    pub(super) fn start(options: &Options, remote: IpAddr) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
-        let mut follower = Follower::open(options.clone(), remote)?;
-        let paths = follower.start()?;
-        let addresses =
-            paths.iter().map(|path| LocalAddress { address: path.interface.ours, meta: meta(path.flags) }).collect();
-        let interfaces = paths.into_iter().map(|path| path.interface).collect();
+    pub(super) fn start(options: &Options, purpose: Purpose) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
+        let mut follower = Follower::open(options.clone(), purpose)?;
+        let interfaces = follower.start()?.iter().map(|path| path.interface.clone()).collect();
         let following = Following { follower, looked: Instant::ZERO, has_lost_paths: false };
+        let addresses = following.addresses();
         Ok((following, interfaces, addresses))
+    }
+
+    /// The addresses of now.
+    pub(super) fn addresses(&self) -> Vec<LocalAddress> {
+        let address = |path: &Path| LocalAddress { address: path.interface.address(), meta: meta(path.flags) };
+        self.follower.paths().iter().map(address).collect()
     }
 
     /// Whether there are subflows whose ends nobody can acknowledge, because their path is gone.
@@ -41,7 +44,8 @@ impl Following {
         self.has_lost_paths
     }
 
-    /// Does what has changed since the last call: new addresses join, and the peer is told of those that are gone (REMOVE_ADDR).
+    /// Does what has changed since the last call, and says whether anything has: connections join from new addresses or announce them
+    /// (ADD_ADDR), and tell their peers of those that are gone (REMOVE_ADDR).
     ///
     /// # Errors
     /// Where the machine or a device fails.
@@ -49,30 +53,34 @@ impl Following {
         &mut self,
         now: Instant,
         driver: &mut Driver<Io, A>,
-        connection: ConnectionHandle,
-    ) -> io::Result<()> {
+        connections: impl Fn(&A) -> Vec<ConnectionHandle>,
+    ) -> io::Result<bool> {
         if now.since(self.looked) < LOOK {
-            return Ok(());
+            return Ok(false);
         }
         self.looked = now;
-        for change in self.follower.changes()? {
-            // A connection that is over has no use for addresses.
-            let _ = match change {
+        let changes = self.follower.changes()?;
+        for change in &changes {
+            match change {
                 Change::Up(path) => {
                     driver.io.device.add(&path.interface)?;
                     driver.io.observer.as_mut().map_or(Ok(()), |capture| capture.add_interface(&path.interface))?;
-                    driver.endpoints[HOST]
-                        .with(connection, |c| c.add_address(now, path.interface.ours, meta(path.flags)))
                 }
                 Change::Down(path) => {
                     self.has_lost_paths = true;
-                    driver.io.device.remove(path.interface.ours);
-                    driver.endpoints[HOST].with(connection, |c| c.remove_address(now, path.interface.ours))
+                    driver.io.device.remove(path.interface.address());
                 }
-            };
+            }
+            for connection in connections(&driver.applications) {
+                // A connection that is over has no use for addresses.
+                let _ = driver.endpoints[HOST].with(connection, |c| match change {
+                    Change::Up(path) => c.add_address(now, path.interface.address(), meta(path.flags)),
+                    Change::Down(path) => c.remove_address(now, path.interface.address()),
+                });
+            }
             driver.drain(now, HOST)?;
         }
-        Ok(())
+        Ok(!changes.is_empty())
     }
 }
 

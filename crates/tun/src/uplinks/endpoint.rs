@@ -1,21 +1,36 @@
 //! What the machine's addresses are used for, in the words of `ip mptcp endpoint`.
 
-use super::Uplink;
+use super::{Purpose, Uplink};
 use std::net::IpAddr;
 use std::str::FromStr;
 
 /// What an address is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// A subflow is opened from it.
+    /// A client opens a subflow from it.
     pub subflow: bool,
+    /// A server announces it.
+    pub signal: bool,
     /// That is a backup (RFC 8684 §3.3.8).
     pub backup: bool,
     /// Subflows go from each address to each of the server's. That holds for the whole connection.
     pub fullmesh: bool,
 }
 
-/// Flags of some addresses: `192.0.2.5 subflow`, `dev wlan0 subflow backup`, or without flags, `dev usb0`: not to be used.
+impl Flags {
+    /// Whether an address is used for this.
+    pub(super) fn fit(&self, purpose: Purpose) -> bool {
+        match purpose {
+            Purpose::Connect(_) => self.subflow,
+            Purpose::Listen(_) => self.signal,
+        }
+    }
+}
+
+/// What an address is for that no endpoint means.
+const USED: Flags = Flags { subflow: true, signal: true, backup: false, fullmesh: false };
+
+/// Flags of some addresses: `192.0.2.5 subflow`, `dev wlan0 signal backup`, or without flags, `dev usb0`: not to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     place: Place,
@@ -30,13 +45,30 @@ enum Place {
 }
 
 impl Endpoint {
-    /// The flags of the first endpoint that means this uplink. Without one it is used for a subflow.
+    /// Whether a server, or else a client, can do what the flags say.
+    ///
+    /// # Errors
+    /// Which flag it cannot have, and why.
+    pub fn check(&self, is_server: bool) -> Result<(), &'static str> {
+        match self.flags {
+            Flags { signal: true, .. } if !is_server => {
+                Err("signal: a client's engine is behind the machine, where the server cannot reach it")
+            }
+            Flags { subflow: true, .. } if is_server => {
+                Err("subflow: a server opens none; signal announces an address")
+            }
+            Flags { fullmesh: true, .. } if is_server => Err("fullmesh: a server opens no subflows"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The flags of the first endpoint that means this uplink. Without one it is used.
     pub(super) fn flags_of(endpoints: &[Endpoint], uplink: &Uplink) -> Flags {
         let fits = |endpoint: &&Endpoint| match &endpoint.place {
             Place::Address(address) => *address == uplink.address,
             Place::Device(name) => *name == uplink.device,
         };
-        endpoints.iter().find(fits).map_or(Flags { subflow: true, ..Flags::default() }, |endpoint| endpoint.flags)
+        endpoints.iter().find(fits).map_or(USED, |endpoint| endpoint.flags)
     }
 }
 
@@ -57,10 +89,8 @@ impl FromStr for Endpoint {
                 "subflow" => flags.subflow = true,
                 "backup" => flags.backup = true,
                 "fullmesh" => flags.fullmesh = true,
-                "signal" => {
-                    return Err("signal: the engine is behind the machine, where the server cannot reach it".into());
-                }
-                other => return Err(format!("{other} is no flag; there are subflow, backup and fullmesh")),
+                "signal" => flags.signal = true,
+                other => return Err(format!("{other} is no flag; there are subflow, signal, backup and fullmesh")),
             }
         }
         Ok(Endpoint { place, flags })
@@ -85,7 +115,25 @@ mod tests {
         assert_eq!(flags("wlan0", "192.0.2.5"), Flags { subflow: true, fullmesh: true, ..none });
         assert_eq!(flags("wlan0", "192.0.2.6"), Flags { subflow: true, backup: true, ..none });
         assert_eq!(flags("usb0", "192.0.2.7"), none);
-        assert_eq!(flags("eth0", "192.0.2.8"), Flags { subflow: true, ..none });
+        assert_eq!(flags("eth0", "192.0.2.8"), Flags { subflow: true, signal: true, ..none });
+    }
+
+    #[test]
+    fn a_client_and_a_server_have_flags_of_their_own() {
+        let refused = |text: &str, is_server| text.parse::<Endpoint>().expect("it is right").check(is_server).err();
+        for (text, client, server) in [
+            ("dev a", None, None),
+            ("dev a backup", None, None),
+            ("dev a subflow", None, Some("subflow:")),
+            ("dev a subflow fullmesh", None, Some("subflow:")),
+            ("dev a fullmesh", None, Some("fullmesh:")),
+            ("dev a signal backup", Some("signal:"), None),
+        ] {
+            for (is_server, expected) in [(false, client), (true, server)] {
+                let found = refused(text, is_server).map(|error| error.split_inclusive(':').next().unwrap_or_default());
+                assert_eq!(found, expected, "{text}, {is_server}");
+            }
+        }
     }
 
     #[test]
@@ -94,7 +142,6 @@ mod tests {
             ("", "begin with"),
             ("dev", "begin with"),
             ("wlan0 subflow", "begin with"),
-            ("dev a signal", "behind"),
             ("dev a fast", "fast is no flag"),
         ] {
             let error = text.parse::<Endpoint>().expect_err(text);

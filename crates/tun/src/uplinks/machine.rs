@@ -1,5 +1,7 @@
 //! What rtnetlink says of the machine: its links, addresses and routes.
 
+use super::Purpose;
+use super::version::Version;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
@@ -68,16 +70,23 @@ pub struct Uplink {
 }
 
 impl Machine {
-    /// Addresses from which packets get to `remote`, preferred ones first. Links named `ours` and a number, and routes in `tables`, are our own.
-    pub(super) fn uplinks(&self, remote: IpAddr, ours: &str, tables: Range<u32>) -> Vec<Uplink> {
+    /// Addresses from which packets get to where they are to go, preferred ones first. Links named `ours` and a number, and routes in `tables`,
+    /// are our own.
+    pub(super) fn uplinks(&self, purpose: Purpose, ours: &str, tables: Range<u32>) -> Vec<Uplink> {
         let is_ours = |name: &str| name.strip_prefix(ours).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        let is_ipv4 = purpose.version() == Version::V4;
         let mut uplinks = Vec::new();
         for link in self.links.iter().filter(|link| link.is_up && !is_ours(&link.name)) {
-            let routes =
-                self.routes.iter().filter(|r| r.link == link.index && !tables.contains(&r.table) && r.leads_to(remote));
-            let Some(route) = routes.min_by_key(|r| (u8::MAX - r.prefix_bits, r.metric)) else { continue };
-            let addresses =
-                self.addresses.iter().filter(|a| a.link == link.index && a.address.is_ipv4() == remote.is_ipv4());
+            let routes = self.routes.iter().filter(|r| r.link == link.index && !tables.contains(&r.table));
+            let route = match purpose {
+                Purpose::Connect(remote) => {
+                    routes.filter(|r| r.leads_to(remote)).min_by_key(|r| (u8::MAX - r.prefix_bits, r.metric))
+                }
+                // The one that leads farthest. What is near has its routes in the main table.
+                Purpose::Listen(_) => routes.filter(|r| r.is_ipv4 == is_ipv4).min_by_key(|r| (r.prefix_bits, r.metric)),
+            };
+            let Some(route) = route else { continue };
+            let addresses = self.addresses.iter().filter(|a| a.link == link.index && a.address.is_ipv4() == is_ipv4);
             uplinks.extend(addresses.map(|Address { address, .. }| Uplink {
                 device: link.name.clone(),
                 address: *address,
@@ -308,20 +317,44 @@ mod tests {
             uplink("wlan0", "198.51.100.7", Some("198.51.100.1"), 600),
         );
         let machine = machine();
-        assert_eq!(machine.uplinks(ip("203.0.113.80"), "pw", 0..0), [eth.clone(), wlan.clone()]);
+        assert_eq!(machine.uplinks(Purpose::Connect(ip("203.0.113.80")), "pw", 0..0), [eth.clone(), wlan.clone()]);
         // A neighbour needs no gateway.
         let neighbour = Uplink { gateway: None, ..wlan };
-        assert_eq!(machine.uplinks(ip("198.51.100.99"), "pw", 0..0), [eth, neighbour]);
+        assert_eq!(machine.uplinks(Purpose::Connect(ip("198.51.100.99")), "pw", 0..0), [eth, neighbour]);
         // There is a route to this subnet, but none beyond.
-        assert_eq!(machine.uplinks(ip("2001:db8::80"), "pw", 0..0), [uplink("eth0", "2001:db8::5", None, 256)]);
-        assert_eq!(machine.uplinks(ip("2001:db8:0:1::80"), "pw", 0..0), []);
+        assert_eq!(
+            machine.uplinks(Purpose::Connect(ip("2001:db8::80")), "pw", 0..0),
+            [uplink("eth0", "2001:db8::5", None, 256)]
+        );
+        assert_eq!(machine.uplinks(Purpose::Connect(ip("2001:db8:0:1::80")), "pw", 0..0), []);
+    }
+
+    #[test]
+    fn a_server_has_every_address_with_a_route() {
+        let found = |machine: &Machine, at: &str| -> Vec<_> {
+            let at = Purpose::Listen(at.parse().expect("an address and a port"));
+            let uplinks = machine.uplinks(at, "pw", 7000..8000).into_iter();
+            uplinks.map(|uplink| (uplink.address.to_string(), uplink.gateway)).collect()
+        };
+        let (eth, wlan) =
+            (("192.0.2.5".to_owned(), Some(ip("192.0.2.1"))), ("198.51.100.7".to_owned(), Some(ip("198.51.100.1"))));
+        let mut machine = machine();
+        assert_eq!(found(&machine, "0.0.0.0:80"), [eth.clone(), wlan]);
+        assert_eq!(found(&machine, "[::]:80"), [("2001:db8::5".to_owned(), None)]);
+        // Neighbours reach it there all the same.
+        machine.routes.retain(|route| route.gateway != Some(ip("198.51.100.1")));
+        assert_eq!(found(&machine, "0.0.0.0:80"), [eth, ("198.51.100.7".to_owned(), None)]);
     }
 
     #[test]
     fn without_link_address_or_route_there_is_no_uplink() {
         let server = ip("203.0.113.80");
         let devices = |machine: &Machine| -> Vec<String> {
-            machine.uplinks(server, "pw", 7000..8000).into_iter().map(|uplink| uplink.device).collect()
+            machine
+                .uplinks(Purpose::Connect(server), "pw", 7000..8000)
+                .into_iter()
+                .map(|uplink| uplink.device)
+                .collect()
         };
         assert_eq!(devices(&machine()), ["eth0", "wlan0"]);
         let mut down = machine();

@@ -1,10 +1,11 @@
-//! The engine on a machine whose addresses and routes change: a path for each address from which the server can be reached, as long as
-//! it can.
+//! The engine on a machine whose addresses and routes change: a path for each address from which a client can reach its server, or at which
+//! clients can reach a server, as long as they can.
 //!
 //! A path is a TUN device between the engine at 198.18.N.2 and the machine at 198.18.N.1, from a range that no network uses (RFC 2544,
 //! RFC 6890), or between such addresses of a local prefix of IPv6 that was drawn by chance (RFC 4193). The machine forwards what comes from
-//! the engine's end over the uplink, under the uplink's address: a rule, a routing table and an entry of an nftables map for each path. All of
-//! it is removed at the end, and what an earlier run left behind at the start.
+//! the engine's end over the uplink, under the uplink's address: a rule, a routing table and an entry of an nftables map for each path. What
+//! others send to a server's port at the uplink's address, it forwards to the engine, which takes that address for its own there and announces it.
+//! All of it is removed at the end, and what an earlier run left behind at the start.
 
 mod endpoint;
 mod forwarding;
@@ -18,7 +19,7 @@ use crate::Interface;
 use forwarding::Forwarding;
 use machine::Netlink;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use version::Version;
 
@@ -34,10 +35,28 @@ pub struct Options {
     pub device: String,
     /// The largest packet, bytes.
     pub mtu: u16,
-    /// What uplinks are used for; the first that fits. Others get a subflow.
+    /// What uplinks are used for; the first that fits. Others are used: by a client for a subflow, by a server for an announcement.
     pub endpoints: Vec<Endpoint>,
     /// Is told of each change.
     pub notify: fn(&Change),
+}
+
+/// What paths are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The engine connects to this address.
+    Connect(IpAddr),
+    /// Others, wherever they are, connect to this port of the machine, over the IP version of this address.
+    Listen(SocketAddr),
+}
+
+impl Purpose {
+    fn version(self) -> Version {
+        match self {
+            Purpose::Connect(remote) => Version::of(remote),
+            Purpose::Listen(at) => Version::of(at.ip()),
+        }
+    }
 }
 
 /// What became of a path.
@@ -64,7 +83,7 @@ pub struct Path {
 /// Keeps paths as the machine's uplinks are.
 pub struct Follower {
     options: Options,
-    remote: IpAddr,
+    purpose: Purpose,
     version: Version,
     _forwarding: Forwarding,
     netlink: Netlink,
@@ -78,26 +97,35 @@ impl Follower {
     ///
     /// # Errors
     /// Where the machine does not allow it, or `nft` (of nftables) is missing.
-    pub fn open(options: Options, remote: IpAddr) -> io::Result<Self> {
-        let version = Version::of(remote);
-        version.prepare()?;
+    pub fn open(options: Options, purpose: Purpose) -> io::Result<Self> {
+        let version = purpose.version();
+        version.prepare(purpose)?;
         let forwarding = Forwarding::on(version)?;
         let netlink = Netlink::open()?;
-        Ok(Follower { options, remote, version, _forwarding: forwarding, netlink, paths: Vec::new(), last: 0 })
+        Ok(Follower { options, purpose, version, _forwarding: forwarding, netlink, paths: Vec::new(), last: 0 })
     }
 
     /// The paths of now, for a start: those that are no backup first, and the preferred ones of them.
     ///
     /// # Errors
-    /// Where the machine cannot be asked or set up, or no address reaches the server.
-    pub fn start(&mut self) -> io::Result<Vec<Path>> {
+    /// Where the machine cannot be asked or set up, or has no address for the purpose.
+    pub fn start(&mut self) -> io::Result<&[Path]> {
         self.compare()?;
         self.paths.sort_by_key(|path| (path.flags.backup, path.uplink.metric));
         if self.paths.is_empty() {
-            let message = format!("no address of this machine that may be used has a route to {}", self.remote);
+            let what = match self.purpose {
+                Purpose::Connect(remote) => format!("has a route to {remote}"),
+                Purpose::Listen(_) => format!("is one of {} and has a route", self.version.name()),
+            };
+            let message = format!("no address of this machine that may be used {what}");
             return Err(io::Error::new(io::ErrorKind::NotConnected, message));
         }
-        Ok(self.paths.clone())
+        Ok(&self.paths)
+    }
+
+    /// The paths of now.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
     }
 
     /// What has changed since the last call.
@@ -109,7 +137,7 @@ impl Follower {
     }
 
     fn compare(&mut self) -> io::Result<Vec<Change>> {
-        let uplinks = self.netlink.machine()?.uplinks(self.remote, &self.options.device, TABLES);
+        let uplinks = self.netlink.machine()?.uplinks(self.purpose, &self.options.device, TABLES);
         let mut changes = Vec::new();
         let is_same = |a: &Uplink, b: &Uplink| (&a.device, a.address) == (&b.device, b.address);
         for path in self.paths.extract_if(.., |path| !uplinks.iter().any(|uplink| is_same(uplink, &path.uplink))) {
@@ -125,7 +153,7 @@ impl Follower {
                 continue;
             }
             let flags = Endpoint::flags_of(&self.options.endpoints, &uplink);
-            if flags.subflow
+            if flags.fit(self.purpose)
                 && let Some(path) = self.path(uplink, flags)
             {
                 // An uplink that goes at this moment is gone at the next look.
@@ -153,6 +181,7 @@ impl Follower {
             ours: self.version.address(number, 2),
             machines: self.version.address(number, 1),
             mtu: self.options.mtu,
+            public: matches!(self.purpose, Purpose::Listen(_)).then_some(uplink.address),
         };
         Some(Path { uplink, interface, flags, number })
     }
@@ -179,6 +208,6 @@ impl Path {
     }
 
     fn disconnect(&self) {
-        Version::of(self.uplink.address).disconnect(self.interface.ours, self.table());
+        Version::of(self.uplink.address).disconnect(self.interface.ours, self.uplink.address, self.table());
     }
 }

@@ -1,6 +1,6 @@
 //! What is different between IPv4 and IPv6: addresses, commands and tables.
 
-use super::MOST_NUMBER;
+use super::{MOST_NUMBER, Purpose};
 use crate::ip;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,6 +20,14 @@ pub(super) enum Version {
 impl Version {
     pub(super) fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Version::V4 } else { Version::V6 }
+    }
+
+    /// What people call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Version::V4 => "IPv4",
+            Version::V6 => "IPv6",
+        }
     }
 
     /// The address of one end of a path.
@@ -59,7 +67,7 @@ impl Version {
     }
 
     /// Removes what an earlier run left, and makes the rule and the table of nftables that all paths share.
-    pub(super) fn prepare(self) -> io::Result<()> {
+    pub(super) fn prepare(self, purpose: Purpose) -> io::Result<()> {
         self.remove_rules();
         let (table, family) = (self.table(), self.family());
         let address = if self == Version::V4 { "ipv4_addr" } else { "ipv6_addr" };
@@ -68,9 +76,21 @@ impl Version {
             "add table {table}\ndelete table {table}\nadd table {table}\n\
              add map {table} uplinks {{ type {address} : {address} ; }}\n\
              add chain {table} leaving {{ type nat hook postrouting priority 100 ; }}\n\
-             add rule {table} leaving snat to {family} saddr map @uplinks\n"
+             add rule {table} leaving snat to {family} saddr map @uplinks\n\
+             add map {table} engines {{ type {address} : {address} ; }}\n"
         ))?;
-        self.ip(&format!("rule add to {} lookup main {RULES}", self.network()))
+        let network = self.network();
+        self.ip(&format!("rule add to {network} lookup main {RULES}"))?;
+        if let Purpose::Listen(at) = purpose {
+            nft(&format!(
+                "add chain {table} arriving {{ type nat hook prerouting priority -100 ; }}\n\
+                 add rule {table} arriving tcp dport {} dnat to {family} daddr map @engines\n",
+                at.port()
+            ))?;
+            // Answers to neighbours of any link leave on that link.
+            self.ip(&format!("rule add from {network} lookup main suppress_prefixlength 0 {RULES}"))?;
+        }
+        Ok(())
     }
 
     /// Removes all rules and the table of nftables.
@@ -85,17 +105,22 @@ impl Version {
         self.ip(&format!("route replace default {via} dev {device} table {table}"))
     }
 
-    /// What comes from the engine takes this routing table, and leaves under the uplink's address.
+    /// What comes from the engine takes this routing table, and leaves under the uplink's address. What comes to that goes to the engine, if it
+    /// is a server's.
     pub(super) fn connect(self, ours: IpAddr, uplink: IpAddr, table: u32) -> io::Result<()> {
         self.ip(&format!("rule add from {ours} lookup {table} {RULES}"))?;
-        nft(&format!("add element {} uplinks {{ {ours} : {uplink} }}\n", self.table()))
+        let table = self.table();
+        nft(&format!(
+            "add element {table} uplinks {{ {ours} : {uplink} }}\nadd element {table} engines {{ {uplink} : {ours} }}\n"
+        ))
     }
 
     /// The opposite. What is not there any more is no mistake.
-    pub(super) fn disconnect(self, ours: IpAddr, table: u32) {
+    pub(super) fn disconnect(self, ours: IpAddr, uplink: IpAddr, table: u32) {
         let _ = self.ip(&format!("rule del from {ours} lookup {table} {RULES}"));
         let _ = self.ip(&format!("route flush table {table}"));
         let _ = nft(&format!("delete element {} uplinks {{ {ours} }}\n", self.table()));
+        let _ = nft(&format!("delete element {} engines {{ {uplink} }}\n", self.table()));
     }
 
     fn remove_rules(self) {

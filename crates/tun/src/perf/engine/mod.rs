@@ -1,0 +1,137 @@
+//! Our engine as client and as server.
+
+mod client;
+mod server;
+
+pub use client::client;
+pub use server::server;
+
+use super::{Sink, Source};
+use crate::{Capture, Interface, Io, Tunnels, secrets, uplinks};
+use bytes::Bytes;
+use pathweave_driver::{Applications, Driver, Observed};
+use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::{ConnectionHandle, Endpoint, LocalAddress, ReadError, WriteError};
+use pathweave_units::{Duration, Instant};
+use std::io;
+use std::path::PathBuf;
+
+const HOST: usize = 0;
+/// How long the last acknowledgements may take once all data is there.
+const LONGEST_CLOSE: Duration = Duration::from_secs(5);
+/// So long it answers after the end: its last acknowledgement may be lost, and then the peer repeats what it was for.
+const AFTER_THE_END: Duration = Duration::from_millis(500);
+/// Or so many round trips of its slowest subflow, if that is longer: a repetition may be lost too, and the next one comes after twice the time.
+const ROUND_TRIPS_AFTER_THE_END: u64 = 20;
+/// Pieces that are read with one call.
+const READ_PIECES: usize = 64;
+
+/// Where and how the engine runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its addresses and their devices.
+    pub interfaces: Vec<Interface>,
+    /// The machine's paths instead, as they come and go.
+    pub uplinks: Option<uplinks::Options>,
+    /// Whether devices give and take super-segments.
+    pub offload: bool,
+    /// Settings of the connections.
+    pub config: ConnectionConfig,
+    /// Where a capture is written to.
+    pub pcap: Option<PathBuf>,
+}
+
+/// What one side does with a connection.
+#[derive(Debug)]
+struct Flow {
+    source: Source,
+    sink: Sink,
+    /// Written before anything else of the source.
+    pending: Vec<Bytes>,
+    /// All that arrives is sent back.
+    echo: bool,
+    peer_has_ended: bool,
+    closed: bool,
+    error: Option<String>,
+}
+
+impl Flow {
+    fn new(source: Source, sink: Sink) -> Self {
+        Flow { source, sink, pending: Vec::new(), echo: false, peer_has_ended: false, closed: false, error: None }
+    }
+
+    /// Writes as much as there is room for. True: all is written, and the source has ended.
+    fn write(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) -> bool {
+        loop {
+            if self.pending.is_empty() {
+                match self.source.next(now) {
+                    Some(piece) => self.pending.push(piece),
+                    None => return true,
+                }
+            }
+            match endpoint.write_chunks(now, connection, &mut self.pending) {
+                Ok(taken) => drop(self.pending.drain(..taken.chunks)),
+                Err(WriteError::Blocked) => return false,
+                Err(error) => {
+                    self.error.get_or_insert_with(|| format!("writing: {error}"));
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Reads all that is there.
+    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
+        let mut pieces = [const { Bytes::new() }; READ_PIECES];
+        let end = loop {
+            match endpoint.read_chunks(now, connection, u64::MAX, &mut pieces) {
+                Ok(read) => {
+                    for piece in &mut pieces[..read.chunks] {
+                        let piece = std::mem::take(piece);
+                        self.sink.take(now, &piece);
+                        if self.echo {
+                            self.pending.push(piece);
+                        }
+                    }
+                }
+                Err(end) => break end,
+            }
+        };
+        match end {
+            ReadError::Blocked => {}
+            ReadError::Finished => self.peer_has_ended = true,
+            error => {
+                self.error.get_or_insert_with(|| format!("reading: {error}"));
+            }
+        }
+    }
+
+    fn close(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
+        if !std::mem::replace(&mut self.closed, true) {
+            let _ = endpoint.close(now, connection);
+        }
+    }
+}
+
+/// An endpoint on its TUN devices.
+fn host<A: Applications>(options: &Options, interfaces: &[Interface], applications: A) -> io::Result<Driver<Io, A>> {
+    let device = Tunnels::create(interfaces, options.offload)?;
+    let capture = options.pcap.as_ref().map(|path| Capture::create(path, interfaces)).transpose()?;
+    let endpoint = Endpoint::new(secrets()?);
+    Ok(Driver::new(vec![endpoint], Observed { device, observer: capture }, applications))
+}
+
+fn addresses(options: &Options) -> Vec<LocalAddress> {
+    options.interfaces.iter().map(|i| LocalAddress { address: i.ours, meta: Default::default() }).collect()
+}
+
+fn finish_capture(io: &mut Io) -> io::Result<()> {
+    io.observer.as_mut().map_or(Ok(()), Capture::finish)
+}
+
+/// How long the end of a connection is answered.
+fn answers_for(endpoint: &Endpoint, connection: ConnectionHandle) -> Duration {
+    let subflows = endpoint.connection(connection).into_iter().flat_map(|c| c.subflows());
+    let slowest = subflows.map(|s| s.rtt.smoothed_or_zero()).max().unwrap_or_default();
+    AFTER_THE_END.max(slowest.saturating_mul(ROUND_TRIPS_AFTER_THE_END))
+}
