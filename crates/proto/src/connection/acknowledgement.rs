@@ -63,16 +63,12 @@ impl Connection {
         self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
         // Where the subflow has nothing out, nothing comes again by itself: what has vanished since does not wait for a window.
         let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
-        // What the window was said to be before is no answer: maybe this segment may not change that.
-        let says_closed = window == 0 && segment.window == 0;
-        // Nor is what acknowledges less than was acknowledged: somebody else has done that, for good.
+        // What acknowledges less than was acknowledged is no answer: somebody else has done that, for good.
         let answers = changes.verdict == Verdict::Current && !changes.overtaken_ack;
-        let into_closed = says_closed && out && self.sender.map.assigned_bytes() > 0;
-        if answers
-            && (self.sender.peer.probe.is_some()
-                || into_closed
-                || (!self.is_mptcp() && self.sender.peer.end < self.sender.map.assigned_end()))
-        {
+        let into_closed = answers && window == 0 && out && self.sender.map.assigned_bytes() > 0;
+        // Multipath TCP's window does not shrink.
+        let into_shrunk = self.sender.peer.end < self.sender.map.assigned_end();
+        if answers && (self.sender.peer.probe.is_some() || into_closed || into_shrunk) {
             // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk. One that somebody
             // repeats says nothing.
             (self.life.progress_at, self.life.stream_moved_at) = (now, now);

@@ -105,8 +105,7 @@ impl Connection {
     //= RFC 8684 §3.1: "If this option is not present, the connection SHOULD fall back to regular TCP"
     //= tests: fallback::options_lost_on_the_first_data_after_an_announcement
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
-        let first_data = ssn == 1 && self.receiver.next() == DataSeq(0) && self.receiver.held_bytes() == 0;
-        (self.is_unconfirmed() || first_data) && !self.fallback.peer_may_use_joins && self.only_first_lives(id)
+        (self.is_unconfirmed() || ssn == 1) && !self.fallback.peer_may_use_joins && self.only_first_lives(id)
     }
 
     /// The only living subflow is the first one. A join that has not carried anything yet is none.
@@ -243,10 +242,7 @@ impl Connection {
             // The peer goes on with Multipath TCP: that is the end of a subflow, not of the stream.
             return Err(MappingError::Reset(ResetReason::Middlebox));
         }
-        match dss.mapping {
-            Some(mapping) if mapping.len > u16::from(dss.data_fin) => self.check_mapping_of_plain(mapping),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The mapping of data of plain TCP that once was Multipath TCP.

@@ -64,7 +64,7 @@ impl Connection {
         let dss = match dss {
             Some(dss) if no_memory => {
                 // The mapping comes again with the data.
-                without_data = Dss { mapping: None, data_fin: false, ..*dss };
+                without_data = Dss { mapping: None, ..*dss };
                 Some(&without_data)
             }
             _ => dss,

@@ -416,7 +416,7 @@ impl Receiver {
         }
         mappings.spare = known.pieces;
         if known.data_fin {
-            mappings.data_fin_taken |= self.take_data_fin(keys, Mapping { dsn: DataNumber::Long(dsn), ..option });
+            mappings.data_fin_taken |= self.take_data_fin(keys, option);
         }
         Ok(new)
     }

@@ -81,9 +81,9 @@ pub(super) struct PeerWindow {
     /// The last field as bytes, and the largest of all.
     pub(super) bytes: u64,
     pub(super) largest: u64,
-    /// Segment that the last update was taken from (RFC 9293 §3.10.7.4: SND.WL1, SND.WL2).
+    /// Segment that the last update was taken from (RFC 9293 §3.10.7.4: SND.WL1). What it acknowledged (SND.WL2) is never more than the
+    /// last acknowledgement.
     pub(super) seq: u64,
-    pub(super) ack: u64,
 }
 
 /// Round trips that one acknowledgement measured.
@@ -140,10 +140,12 @@ impl Tcp {
             self.update_pacing();
             return true;
         }
+        let echoed =
+            segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
         let mut d = Delivered {
             una_advanced: ack > self.send.una,
-            echoed_timestamp: segment.options.timestamps.map(|t| self.opening.own_time(t.echo)),
-            rack_echo: self.rack_echo(segment),
+            echoed_timestamp: echoed,
+            rack_echo: echoed.filter(|_| self.rtt.tells_by_echoes()),
             congestion_echo: echo,
             ..Delivered::default()
         };
@@ -225,13 +227,6 @@ impl Tcp {
         true
     }
 
-    /// The timestamp that the acknowledgement echoes, by our clock, where the host tells by it which transmission was delivered.
-    #[inline]
-    fn rack_echo(&self, segment: &Segment) -> Option<u32> {
-        let echo = segment.options.timestamps.map(|t| t.echo).filter(|echo| *echo != 0);
-        echo.filter(|_| self.agreed.timestamps && self.rtt.tells_by_echoes()).map(|echo| self.opening.own_time(echo))
-    }
-
     /// The side that only receives: an acknowledgement that says nothing new has nothing to act on.
     fn nothing_is_out(&self) -> bool {
         self.queue.is_empty() && self.send.idle_for.is_none() && self.recovery.is_quiet()
@@ -247,10 +242,8 @@ impl Tcp {
         // What acknowledges new data is newer than any window seen before, whatever became of the segments between: without
         // its window the old one would count from the new acknowledgement on, and the edge would lie where the peer never
         // offered it.
-        let newer = ack > self.send.una
-            || seq > self.peer_window.seq
-            || (seq == self.peer_window.seq && ack >= self.peer_window.ack);
-        if !newer {
+        // Where it acknowledges nothing new, its acknowledgement is the last one.
+        if ack == self.send.una && seq < self.peer_window.seq {
             return false;
         }
         //= RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled"
@@ -264,7 +257,6 @@ impl Tcp {
         self.peer_window.bytes = window;
         self.peer_window.largest = self.peer_window.largest.max(window);
         self.peer_window.seq = seq;
-        self.peer_window.ack = ack;
         changed
     }
 

@@ -181,7 +181,7 @@ impl Receiver {
             let before = first.arrival.ssn.saturating_sub(arrival.ssn).min(u64::from(arrival.payload.len())) as u32;
             let rest = arrival.payload.len() - before;
             let mut piece = arrival.clone();
-            trim_back(&mut piece, before);
+            piece.payload = piece.payload.slice(0, before);
             self.accept(piece, false, out);
             self.release_held(out);
             trim_front(&mut arrival, before);
@@ -252,7 +252,7 @@ impl Receiver {
         {
             new_end = after.arrival.ssn;
             fin = false;
-            trim_back(&mut arrival, (new_end - start) as u32);
+            arrival.payload = arrival.payload.slice(0, (new_end - start) as u32);
         }
         if new_end <= start {
             self.duplicate = Some((start, end));
@@ -314,8 +314,16 @@ fn trim_front(arrival: &mut Arrival, cut: u32) {
     arrival.ssn += u64::from(cut);
 }
 
-fn trim_back(arrival: &mut Arrival, keep: u32) {
-    if keep < arrival.payload.len() {
-        arrival.payload = arrival.payload.slice(0, keep);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_memory_as_the_limit_is_not_too_much() {
+        for window in [0, 1000, 1 << 20] {
+            let bytes = memory_limit(window) - memory_of(3, 0);
+            assert!(!exceeds_memory(3, bytes, window));
+            assert!(exceeds_memory(3, bytes + 1, window));
+        }
     }
 }

@@ -50,10 +50,9 @@ impl Tcp {
         }
     }
 
-    /// Whether the numbers are such that handshake options of the segment count: it could change this state.
+    /// Whether the numbers are such that handshake options of the segment count: it could change this state, which is not the end.
     pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
         match self.state {
-            State::Closed => false,
             State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
             _ => {
                 let next = self.receiver.next();
@@ -76,13 +75,10 @@ impl Tcp {
         segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
-    /// The segment acknowledges something after our SYN, which is more than a FIN.
+    /// A plausible segment acknowledges something after our SYN, which is more than a FIN. There is none before the subflow is open.
     pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
-        if self.send.queued_end - u64::from(self.send.fin_queued) <= 1 {
-            return false;
-        }
-        let beyond_syn = segment.ack.wrapping_sub(self.opening.isn.wrapping_add(1)) as i32 > 0;
-        segment.flags.contains(Flags::ACK) && beyond_syn && self.is_established()
+        let has_data = self.send.queued_end - u64::from(self.send.fin_queued) > 1;
+        has_data && self.own_relative(segment.ack).is_some_and(|ack| ack > 1)
     }
 
     fn handle_synchronised(
@@ -134,7 +130,7 @@ impl Tcp {
             //= RFC 5961 §3.2: "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST
             //= silently discard the segment"
             //= tests: blind_attacks::a_reset_outside_of_the_window_is_not_answered
-            } else if seq > next && seq < next + acceptable.max(1) {
+            } else if (next..next + acceptable).contains(&seq) {
                 //= RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the next expected sequence
                 //= value, yet is within the current receive window (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an
                 //= acknowledgment (challenge ACK)"
@@ -156,11 +152,8 @@ impl Tcp {
             return;
         }
         let old_probe = len == 0 && seq + 1 == next;
-        if seq > next + acceptable || (seq + len > next + acceptable.max(1) && len > 0 && seq >= next + acceptable) {
-            if len == 0 {
-                changes.verdict = Verdict::Challenged;
-                return;
-            }
+        // Without data it may lie at the edge itself.
+        if seq + len.min(1) > next + acceptable {
             return self.reject(segment, seq, changes);
         }
         if !segment.flags.contains(Flags::ACK) {

@@ -211,23 +211,6 @@ fn in_syn_received_only_the_same_syn_brings_the_answer_again() {
     }
 }
 
-/// "If an incoming segment is not acceptable, an acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4), also where it begins right at
-/// the edge of the window.
-#[test]
-fn data_at_the_edge_of_the_window_is_answered_and_not_taken() {
-    for beyond in [0, 1, 5000] {
-        let (mut pair, next) = open();
-        let receiving = pair.the(Server).snapshot().receiving;
-        let room = receiving.window_end - receiving.in_order_bytes;
-        let mut forged = next.clone();
-        forged.seq = forged.seq.wrapping_add((room + beyond) as u32);
-        forged.payload = bytes(&pair, receiving.window_end, 100);
-        pair.inject(Server, forged);
-        assert_eq!(pair.sent(Server).filter(|p| p.is_pure_ack()).count(), 1, "{beyond}");
-        assert_eq!(pair.the(Server).snapshot().receiving.out_of_order_bytes, 0);
-    }
-}
-
 /// An acknowledgement that data has overtaken is no probe: it needs no answer.
 #[test]
 fn an_acknowledgement_that_was_overtaken_is_not_answered() {

@@ -1,7 +1,7 @@
 //! Plain TCP's three-way handshake (RFC 9293 §3.5).
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
 use pathweave_proto::host::Host;
 use pathweave_proto::{ConnectionError, ConnectionEvent, Endpoint, Secrets};
 use pathweave_units::random::Random;
@@ -88,6 +88,30 @@ fn what_the_peer_does_not_offer_is_not_used() {
         pair.sent(Server).filter(|p| !p.is_syn()).map(|p| pair.relative_ack(p) + u32::from(p.segment.window)).max();
     let sent = pair.data(Client).map(|p| pair.relative(p) + p.len()).max();
     assert!(sent <= edge);
+    // Nor does the server take the client's window for a scaled one, though the client has offered it.
+    for side in [Client, Server] {
+        let tcp = pair.subflow(side, 0).tcp;
+        assert_eq!((tcp.window_shift, tcp.peer_window_shift), (0, 0));
+    }
+}
+
+/// SACK blocks go only to who has said that it takes them (RFC 2018 §2).
+#[test]
+fn sack_is_used_where_both_ends_permit_it() {
+    for (client, server, used) in [(true, true, true), (true, false, false), (false, true, false)] {
+        let with = |permits: bool| {
+            let recovery = if permits { LossRecovery::RackTlp } else { LossRecovery::NewReno };
+            ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
+        };
+        let mut pair = Pair::new(&[10], with(client));
+        pair.listen(with(server));
+        pair.connect();
+        pair.drop_first(Packet::is_data);
+        pair.write(Client, 10_000);
+        pair.run_until_received(Server, 10_000, secs(5));
+        assert_eq!(pair.sent(Server).any(|p| !p.segment.options.sack.is_empty()), used, "{client} {server}");
+        assert_eq!((pair.subflow(Client, 0).tcp.sack, pair.subflow(Server, 0).tcp.sack), (used, used));
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{
     AcceptError, ConnectionError, ConnectionEvent, Incoming, ListenError, ListenerHandle, UnknownListener,
 };
-use pathweave_wire::{Flags, Segment};
+use pathweave_wire::{Flags, Payload, Segment};
 
 /// A pair whose server leaves each connection to the application.
 fn asking(config: ConnectionConfig) -> (Pair, ListenerHandle) {
@@ -352,4 +352,19 @@ fn a_full_table_of_handshakes_keeps_nobody_out_who_completes_its_own() {
         assert!(pair.happened(Server, |e| *e == ConnectionEvent::Connected).is_some());
         assert!(pair.driver.endpoints[1].poll_accept().is_none(), "the application knows it already");
     }
+}
+
+/// A SYN that waits for the application's decision keeps no memory of its packet.
+#[test]
+fn the_data_of_a_syn_that_waits_is_not_kept() {
+    let (mut pair, _) = asking(tcp_config());
+    pair.open();
+    let mut syn = pair.driver.io.log[0].segment.clone();
+    let data = bytes::Bytes::from(vec![1; 1000]);
+    syn.src.set_port(7000);
+    syn.payload = Payload::Bytes(data.clone());
+    pair.inject(Server, syn);
+    pair.clear_log();
+    assert!(data.is_unique());
+    assert_eq!(pair.driver.endpoints[1].poll_incoming().map(|incoming| incoming.remote.port()), Some(7000));
 }

@@ -80,6 +80,10 @@ fn a_reset_at_the_exact_number_ends_a_waiting_join() {
     pair.inject(Server, third);
     assert!(!holds_a_name(&pair, syn.src.port()));
     assert!(holds_a_name(&pair, STRANGER));
+    // Nothing is left of it: the next join between these addresses is one like any other.
+    pair.clear_log();
+    pair.inject(Server, syn);
+    assert!(pair.sent(Server).any(Packet::is_syn));
 }
 
 /// "If Host B does not receive the expected HMAC ... it MUST close the subflow with a TCP RST" (RFC 8684 §3.2); and whoever proves nothing

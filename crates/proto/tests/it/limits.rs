@@ -6,6 +6,7 @@ use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::{ConnectError, Connection, ConnectionHandle, Endpoint, EndpointLimits, ReadError, Secrets};
 use pathweave_units::Instant;
 use pathweave_units::random::Random;
+use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 const WINDOW: u64 = 1 << 20;
@@ -212,6 +213,24 @@ fn without_memory_forged_data_gets_ten_answers_in_five_seconds() {
     assert!(matches!(&told[..], [s] if s.window > 0 && s.ack == next.seq), "{told:?}");
 }
 
+/// What has come already needs no memory: its repetition is acknowledged, and closes no window.
+#[test]
+fn without_memory_what_has_come_already_closes_no_window() {
+    for new in [0, 1] {
+        let mut server = self::server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
+        let mut next = client(&mut server, 1).expect("there is no flood of connections");
+        while server.waiting_bytes() <= 20_000 {
+            let at = u64::from(next.seq - 1);
+            send(&mut server, &next, at..at + 1000);
+            next.seq += 1000;
+        }
+        let repeated = Segment { seq: next.seq - 1000 + new, payload: Payload::Bytes(vec![1; 1000].into()), ..next };
+        server.handle_segment(at_time(10), Ecn::NotEct, &repeated);
+        let told = answers(&mut server);
+        assert!(matches!(&told[..], [s] if (s.window == 0) == (new > 0) && s.ack == next.seq), "{told:?}");
+    }
+}
+
 /// What waits for what is missing before it takes all the memory: once all before it has been read, the peer hears that the rest may come.
 #[test]
 fn a_peer_hears_of_room_for_what_is_missing_though_there_is_no_memory() {
@@ -280,4 +299,26 @@ fn without_memory_for_longer_than_the_close_timeout_a_connection_stays_alive() {
             pair.run_until_received(Server, 600_000, secs(10));
         }
     }
+}
+
+/// The mapping of data that finds no memory is left with it: a server that fell back by one would have no data of plain TCP.
+#[test]
+fn without_memory_an_infinite_mapping_waits_for_its_data() {
+    let mut pair = Pair::new(&[10], config());
+    pair.driver.endpoints[1].set_limits(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
+    pair.driver.applications.apps[1].reads = false;
+    pair.connect();
+    pair.write(Client, 100_000);
+    pair.run_for(secs(1));
+    assert!(pair.driver.endpoints[1].dropped_for_memory() > 0);
+    let taken = pair.the(Server).snapshot().receiving.in_order_bytes;
+    let dsn = DataNumber::Long(pair.wire_dsn(Client, taken));
+    let mut next = pair.forge(Client, 0);
+    next.seq = pair.isn(Client, 0).wrapping_add(1 + taken as u32);
+    next.payload = Payload::Bytes(vec![1; 1000].into());
+    let mapping = Some(Mapping { dsn, ssn: taken as u32 + 1, len: 0, checksum: None });
+    next.options.dss = Some(Dss { data_ack: None, mapping, data_fin: false });
+    pair.inject(Server, next);
+    assert!(pair.the(Server).is_mptcp());
+    assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, taken);
 }

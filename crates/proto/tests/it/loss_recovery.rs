@@ -4,9 +4,11 @@
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
 use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
+use pathweave_proto::host::Host;
 #[cfg(feature = "host-linux")]
-use pathweave_proto::host::{Host, linux::LinuxHost};
+use pathweave_proto::host::linux::LinuxHost;
 use pathweave_wire::mptcp::MptcpOption;
+use pathweave_wire::{SackBlock, Timestamps};
 use std::collections::BTreeMap;
 
 fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
@@ -414,5 +416,54 @@ fn a_timeout_that_doubles_while_data_arrives_ends_no_connection() {
         pair.write(Client, 15_000);
         pair.run_for(secs(600));
         assert_eq!(pair.received(Server), 15_000, "{mptcp}, {host:?}, {}", pair.describe());
+    }
+}
+
+/// What acknowledges a segment that was sent three times, and echoes the timestamp of the second, is for the second: then nothing is lost of
+/// what was sent before the third (RFC 8985 §6.2). Linux tells by the shortest round trip alone. Timestamps that were not agreed say nothing.
+#[test]
+fn an_acknowledgement_that_echoes_an_earlier_time_makes_nothing_lost() {
+    for config in on_each_host(tcp_config()) {
+        let tells = config.host == Host::Rfc;
+        for (timestamps, echoes_last, lost) in [(true, false, !tells), (true, true, true), (false, false, true)] {
+            let tcp = TcpConfig { timestamps, ..TcpConfig::default() };
+            let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..config.clone() });
+            pair.connect();
+            pair.run_for(secs(1));
+            let mut answer = pair.forge(Server, 0);
+            pair.kill(0);
+            pair.clear_log();
+            let mut answers = |pair: &mut Pair, ack: u32, blocks: &[(u32, u32)], echo: u32| {
+                answer.ack = ack;
+                answer.options.sack =
+                    blocks.iter().map(|(left, right)| SackBlock { left: *left, right: *right }).collect();
+                answer.options.timestamps = Some(Timestamps { value: 1 << 30, echo });
+                pair.inject(Client, answer.clone());
+            };
+            let sent = |pair: &Pair| pair.data(Client).cloned().collect::<Vec<Packet>>();
+            let stamp = |p: &Packet| p.segment.options.timestamps.map_or(1, |t| t.value);
+            let end = |p: &Packet| p.segment.seq.wrapping_add(p.len());
+            pair.write(Client, 4 * 1448);
+            pair.run_for(ms(20));
+            // The first of four is lost, and so is its repetition: what goes out after that arrives.
+            let first = sent(&pair);
+            let (start, four) = (first[0].segment.seq, end(&first[3]));
+            answers(&mut pair, start, &[(end(&first[0]), four)], stamp(&first[3]));
+            pair.run_for(ms(2));
+            pair.write(Client, 1000);
+            pair.run_for(ms(10));
+            pair.write(Client, 1000);
+            let then = sent(&pair);
+            assert_eq!((then.len(), then[4].segment.seq), (7, start));
+            pair.run_for(ms(15));
+            answers(&mut pair, start, &[(four, end(&then[5])), (end(&first[0]), four)], stamp(&then[5]));
+            pair.run_for(ms(6));
+            let third = sent(&pair);
+            assert_eq!((third.len(), third[7].segment.seq), (8, start));
+            pair.run_for(ms(22));
+            answers(&mut pair, end(&then[5]), &[], stamp(if echoes_last { &third[7] } else { &then[4] }));
+            pair.run_for(ms(1));
+            assert_eq!(pair.data(Client).count() > 8, lost, "{:?} {timestamps} {echoes_last}", config.host);
+        }
     }
 }

@@ -6,6 +6,7 @@ use pathweave_proto::config::{ConnectionConfig, FailureDetection};
 use pathweave_proto::connection::{Happening, Kinds, Observation};
 use pathweave_proto::subflow_state::PathHealth;
 use pathweave_proto::{SubflowId, UnknownConnection};
+use pathweave_wire::mptcp::{DataNumber, Dss};
 
 const FIRST: SubflowId = SubflowId(0);
 const SECOND: SubflowId = SubflowId(1);
@@ -152,4 +153,29 @@ fn what_is_told_of_segments_adds_up_to_the_snapshots() {
     assert_eq!((server.receiving.out_of_order_bytes, server.receiving.held_bytes), (0, 0));
     let first: u64 = pair.the(Server).subflows().map(|s| s.first_bytes).sum();
     assert_eq!(first, received);
+}
+
+/// What another subflow's DATA_ACK says is told, and an acknowledgement that says nothing new is not.
+#[test]
+fn a_data_ack_on_another_subflow_is_told_once() {
+    let mut pair = observed(config(), Kinds::SEGMENTS);
+    pair.connect_with_subflows(2);
+    pair.run_for(secs(1));
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 1000);
+    let path = pair.data(Client).next_back().expect("sent").path;
+    let mut answer = pair.forge(Server, 1 - path);
+    let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 1001)));
+    answer.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+    let told = |pair: &mut Pair| {
+        pair.observed(Client);
+        pair.inject(Client, answer.clone());
+        let of = |o: &Observation| match o.what {
+            Happening::Acknowledged { subflow_bytes, stream_bytes, .. } => Some((subflow_bytes, stream_bytes)),
+            _ => None,
+        };
+        pair.observed(Client).iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut pair), [(0, 1000)]);
+    assert_eq!(told(&mut pair), []);
 }

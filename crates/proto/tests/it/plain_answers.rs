@@ -176,3 +176,60 @@ fn a_fin_without_any_signal_after_a_join_is_answered_by_a_reset() {
     assert!(answers.iter().all(|p| !p.is_fin()) && answers.iter().any(|p| p.is_rst()), "{}", pair.describe());
     assert!(pair.the(Client).is_mptcp() && !pair.the(Client).at_end());
 }
+
+/// "an ACK is received for data (not just for the SYN)" (RFC 8684 §3.7): an acknowledgement of the SYN alone, as a server's whose options
+/// are lost, says nothing of data that is out.
+#[test]
+fn a_plain_acknowledgement_of_the_syn_alone_is_no_fall_back() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    let of_syn = pair.forge(Server, 0);
+    pair.script(|p| if p.from == Server { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 1000);
+    pair.inject(Client, of_syn);
+    assert!(pair.the(Client).is_mptcp());
+    pair.no_script();
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 2000, secs(5));
+    assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
+}
+
+/// Nor does the acknowledgement of a FIN on a subflow that has carried nothing.
+#[test]
+fn a_plain_acknowledgement_of_a_fin_alone_resets_nothing() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.script(|p| {
+        if p.from == Server && p.path == 1 && !p.is_syn() {
+            p.strip();
+        }
+        Fate::Pass
+    });
+    pair.connect_with_subflows(2);
+    pair.run_for(secs(1));
+    let address = pair.driver.io.paths[1].addresses[0];
+    pair.command(Client, |c, now| c.remove_address(now, address));
+    pair.run_for(secs(1));
+    assert!(pair.sent(Client).any(|p| p.path == 1 && p.is_fin()));
+    assert!(!pair.sent(Client).any(Packet::is_rst), "{}", pair.describe());
+    assert_eq!(pair.data(Client).filter(|p| p.path == 1).count(), 0, "it has carried nothing");
+}
+
+/// Nor does an answer outside of the window, which somebody who does not see the connection may have sent.
+#[test]
+fn a_plain_answer_outside_of_the_window_is_no_fall_back() {
+    for (beyond, plain) in [(0, true), (1, false), (4 << 20, false)] {
+        let mut pair = Pair::new(&[10], config());
+        pair.connect();
+        pair.run_for(secs(1));
+        pair.kill(0);
+        pair.write(Server, 1000);
+        let receiving = pair.the(Server).snapshot().receiving;
+        // The window that was promised, or what is offered with the rounding of its field.
+        let room = (receiving.window_end - receiving.in_order_bytes + (1 << 14)).max(1 << 20);
+        let mut answer = pair.forge(Client, 0);
+        answer.seq = answer.seq.wrapping_add((room + beyond) as u32);
+        answer.ack = answer.ack.wrapping_add(1000);
+        pair.inject(Server, answer);
+        assert_eq!(pair.the(Server).is_mptcp(), !plain, "{beyond}");
+    }
+}

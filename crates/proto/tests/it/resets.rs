@@ -1,9 +1,10 @@
 //! What a reset carries.
 
 use crate::pair::*;
-use pathweave_proto::config::TcpConfig;
+use pathweave_proto::config::{ConnectionConfig, PathManager, TcpConfig};
+use pathweave_proto::connection::PathMeta;
 use pathweave_wire::Flags;
-use pathweave_wire::mptcp::{MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{DataNumber, Dss, MptcpOption, ResetReason};
 
 /// "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to re-establish a subflow
 /// for this connection over this path" (RFC 8684 §3.6).
@@ -23,6 +24,34 @@ fn a_path_that_was_closed_for_good_is_not_joined_again() {
         assert_eq!(pair.usable(Client), 2 + joins);
         pair.write(Client, 100_000);
         pair.run_until_received(Server, 100_001, secs(2));
+    }
+}
+
+/// "A path that was closed for good" is so until the peer removes that address, and no other one.
+#[test]
+fn a_path_that_was_closed_for_good_is_forgotten_with_its_address_alone() {
+    for (removed, joins) in [(2, 0), (1, 1)] {
+        let path_manager = PathManager::FullMesh;
+        let mut pair = Pair::new(&[10, 20, 30], ConnectionConfig { path_manager, ..config() });
+        pair.connect_with_subflows(3);
+        pair.run_for(secs(1));
+        let mut reset = pair.forge(Server, 1);
+        reset.flags = Flags::RST | Flags::ACK;
+        reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited });
+        pair.inject(Client, reset);
+        pair.run_for(secs(1));
+        let address = pair.driver.io.paths[removed].addresses[1];
+        pair.command(Server, |c, now| c.remove_address(now, address));
+        pair.run_for(secs(1));
+        pair.clear_log();
+        pair.command(Server, |c, now| c.add_address(now, address, PathMeta::default()));
+        pair.run_for(secs(20));
+        assert_eq!(
+            pair.sent(Client).filter(|p| p.path == 1 && p.is_syn()).count(),
+            joins,
+            "{removed} {}",
+            pair.describe()
+        );
     }
 }
 
@@ -80,4 +109,22 @@ fn they_have_timestamps_where_these_were_agreed() {
             assert_eq!(reset.segment.options.timestamps.is_some(), timestamps);
         }
     }
+}
+
+/// A reset ends its subflow and acknowledges nothing: its numbers were not checked.
+#[test]
+fn the_data_ack_of_a_reset_does_not_count() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(secs(1));
+    let mut reset = pair.forge(Server, 1);
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 1000);
+    reset.flags = Flags::RST | Flags::ACK;
+    let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 1001)));
+    reset.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+    pair.inject(Client, reset);
+    assert_eq!((pair.usable(Client), pair.the(Client).snapshot().sending.acked_bytes), (1, 1));
+    pair.no_script();
+    pair.run_until_received(Server, 1001, secs(2));
 }

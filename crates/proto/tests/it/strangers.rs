@@ -45,3 +45,22 @@ fn what_nobody_can_have_sent_is_not_answered() {
     pair.inject(Server, honest);
     assert!(pair.sent(Server).next_back().is_some_and(|p| p.is_syn()));
 }
+
+/// "If the state is LISTEN": only a SYN alone asks for a connection (RFC 9293 §3.10.7.2), all else is answered by a reset.
+#[test]
+fn nothing_but_a_syn_alone_opens_a_connection() {
+    for flags in [Flags::SYN | Flags::ACK, Flags::ACK, Flags::NONE, Flags::FIN, Flags::PSH] {
+        for config in [tcp_config(), config()] {
+            let mut pair = Pair::new(&[10], config);
+            pair.open();
+            let mut forged = pair.driver.io.log[0].segment.clone();
+            pair.clear_log();
+            forged.flags = flags;
+            forged.src.set_port(7000);
+            pair.inject(Server, forged);
+            assert_eq!(pair.driver.endpoints[1].connections(), 0, "{flags:?}");
+            assert_eq!(pair.sent(Server).filter(|p| p.is_rst()).count(), 1, "{flags:?}");
+            assert_eq!(pair.sent(Server).count(), 1, "{flags:?}");
+        }
+    }
+}

@@ -215,6 +215,55 @@ fn what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing() {
     }
 }
 
+/// What is out lies beyond the edge of a window that has shrunk, and its sender cannot know whether there is a place for it: the peer's answers
+/// keep the connection alive. Where the window has room for all that is out, or holds nothing back, they show only that something is lost.
+#[test]
+fn answers_keep_alive_what_waits_for_a_window_that_has_shrunk_and_nothing_else() {
+    for (window, lives) in [(400, true), (9996, true), (10_000, false), (100_000, false)] {
+        let mut pair = Pair::new(&[10], plain(200_000));
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        let answer = Segment { window: field(&pair, window), ..pair.forge(Server, 0) };
+        pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+        pair.clear_log();
+        pair.write(Client, 10_000);
+        for _ in 0..200 {
+            pair.run_for(secs(1));
+            if pair.connection(Client).is_some() {
+                pair.inject(Client, answer.clone());
+            }
+        }
+        assert_eq!(pair.connection(Client).is_some_and(|c| c.error().is_none()), lives, "{window}");
+        // Nothing new is acknowledged, so the timeout doubles all the time (RFC 6298 §5.5).
+        let first = pair.data(Client).next().expect("sent").segment.seq;
+        let times: Vec<_> = pair.data(Client).filter(|p| p.segment.seq == first).map(|p| p.at).collect();
+        let longest = times.windows(2).map(|pair| pair[1].since(pair[0])).max();
+        assert!(longest > Some(secs(26)), "{times:?}");
+    }
+}
+
+/// A FIN needs no window: who answers it from behind a closed one and never acknowledges it keeps nothing alive.
+#[test]
+fn a_fin_behind_a_closed_window_is_not_repeated_for_ever() {
+    let mut pair = Pair::new(&[10], plain(30_000));
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let answer = Segment { window: 0, ..pair.forge(Server, 0) };
+    pair.inject(Client, answer.clone());
+    pair.script(|p| if p.from == Client { Fate::Drop } else { Fate::Pass });
+    pair.close(Client);
+    assert!(pair.sent(Client).any(Packet::is_fin));
+    for _ in 0..300 {
+        pair.run_for(secs(1));
+        if pair.connection(Client).is_some() {
+            pair.inject(Client, answer.clone());
+        }
+    }
+    assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
+}
+
 /// A window that is too small to be worth a segment holds back as a closed one does, and the time of both is counted.
 #[test]
 fn the_time_in_which_a_silly_window_holds_back_is_counted() {
