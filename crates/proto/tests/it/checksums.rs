@@ -2,8 +2,8 @@
 
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{CapableContent, MpCapable, MptcpOption, ResetReason};
+use pathweave_wire::{Flags, Payload};
 
 fn with_checksums() -> ConnectionConfig {
     ConnectionConfig { checksum: true, ..config() }
@@ -322,4 +322,29 @@ fn a_wrong_one_of_a_data_fin_resets_the_subflow_and_another_brings_the_end() {
     pair.run_until("a reset", ms(50), |p| p.sent(Server).any(|p| p.is_rst() && reason(p)));
     assert!(!pair.the(Server).at_end(), "it was not believed");
     pair.run_until("the end has come on the other path", secs(5), |p| p.the(Server).at_end());
+}
+
+/// "In the rare case that the data is not contiguous ... the receiver MUST close the subflow with a RST with MP_FAIL" (RFC 8684 §3.7): here
+/// some of ours has gone over a subflow that is gone.
+#[test]
+fn an_mp_fail_after_data_on_two_subflows_resets_the_last_with_mp_fail() {
+    let mut pair = Pair::new(&[10, 10], with_checksums());
+    pair.connect_with_subflows(2);
+    pair.write(Client, 200_000);
+    pair.run_until_received(Server, 200_001, secs(5));
+    pair.run_for(secs(1));
+    assert!(pair.data(Client).any(|p| p.path == 1));
+    let mut reset = pair.forge(Server, 1);
+    reset.flags = Flags::RST | Flags::ACK;
+    // It is not joined again.
+    reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited });
+    pair.inject(Client, reset);
+    assert_eq!(pair.usable(Client), 1);
+    let mut fail = pair.forge(Server, 0);
+    let dsn = pair.wire_dsn(Client, 200_001);
+    fail.options.mptcp.push(MptcpOption::Fail { dsn });
+    pair.clear_log();
+    pair.inject(Client, fail);
+    let answer = pair.sent(Client).next().expect("it answers");
+    assert!(answer.is_rst() && fails(answer), "{answer:?}");
 }

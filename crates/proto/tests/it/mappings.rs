@@ -60,11 +60,12 @@ fn a_receive_window_of_unmapped_data_is_too_much() {
     pair.connect_with_subflows(2);
     pair.run_for(ms(500));
     let mut forged = pair.forge(Client, 1);
-    for _ in 0..21 {
+    // Thirty segments of a thousand bytes are a window, and one byte more is too much.
+    for len in [1000; 30].into_iter().chain([1]) {
         assert!(reset(&pair, Server, 1).is_none());
-        forged.payload = pathweave_wire::Payload::Bytes(vec![1; 1448].into());
+        forged.payload = pathweave_wire::Payload::Bytes(vec![1; len].into());
         pair.inject(Server, forged.clone());
-        forged.seq = forged.seq.wrapping_add(1448);
+        forged.seq = forged.seq.wrapping_add(len as u32);
     }
     assert_eq!(reset(&pair, Server, 1).map(|(reason, _)| reason), Some(ResetReason::Middlebox));
     assert_eq!(pair.received(Server), 1);

@@ -354,3 +354,27 @@ fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
     let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
     assert!(failed.is_some(), "{}", pair.describe());
 }
+
+/// The subflow's acknowledgement of data that then vanishes leaves nothing on the subflow that would come again: what the peer says from
+/// behind its closed window is no answer to it.
+#[test]
+fn what_has_vanished_behind_a_closed_window_keeps_nothing_alive() {
+    let mut pair = Pair::new(&[10], with_buffer(30_000, true));
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_until_received(Server, 1000, secs(1));
+    pair.run_for(secs(1));
+    let mut forged = pair.sent(Server).rfind(|p| p.is_pure_ack()).expect("it acknowledges").segment.clone();
+    pair.kill(0);
+    pair.write(Client, 1000);
+    forged.window = 0;
+    for _ in 0..300 {
+        let last = &pair.data(Client).next_back().expect("sent").segment;
+        forged.ack = last.seq.wrapping_add(last.payload.len());
+        if pair.connection(Client).is_some() {
+            pair.inject(Client, forged.clone());
+        }
+        pair.run_for(secs(1));
+    }
+    assert!(pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_))).is_some(), "{}", pair.describe());
+}
