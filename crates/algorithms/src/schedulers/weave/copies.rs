@@ -90,32 +90,6 @@ impl Weave {
         None
     }
 
-    /// The window is full, and its head comes on a path with a long way back, while the others have nothing out that would bring the
-    /// DATA_ACK: a copy of it is there just after it, and its acknowledgement is back sooner.
-    pub(super) fn fetch(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        if view.queue.unassigned_bytes() == 0 || view.sendable().is_some() {
-            return None;
-        }
-        let head = view.first_unacked();
-        let (span, owners) = view.queue.spans_from(head).next()?;
-        let holder = lanes.all.iter().filter(|l| owners.contains(l.id)).min_by(|a, b| a.back().total_cmp(&b.back()))?;
-        let lane = lanes.all.iter().min_by(|a, b| a.back().total_cmp(&b.back()))?;
-        if owners.contains(lane.id) || lane.out > 0.0 || self.repeated > head {
-            return None;
-        }
-        let due = self.due(view, head);
-        // Where a copy would be there before it, that has been sent already.
-        if due > lane.arrival || lane.arrival + lane.back() >= due + holder.back() {
-            return None;
-        }
-        let s = view.subflow(lane.id).filter(|s| s.has_space())?;
-        let piece = span.start..span.end.min(span.start + REFRESHING * lane.mss);
-        let range = view.inside_window(s, piece)?;
-        self.repeated = range.end;
-        let reason = Reason::new("a copy of what holds the window: its DATA_ACK comes back sooner");
-        Some(self.assign(lane, range, reason))
-    }
-
     /// For low delay: a copy of what is out on a lane with room, where it arrives sooner, or sooner than a repair on a path that loses.
     pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         for (_, lane) in lanes.used() {

@@ -213,8 +213,7 @@ impl Weave {
 
     fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let chosen = self.rescue(view, lanes).or_else(|| self.weave(view, lanes));
-        let chosen = chosen.or_else(|| self.repeat_head(view, lanes)).or_else(|| self.fetch(view, lanes));
-        let mut chosen = chosen.or_else(|| self.burst(view, lanes));
+        let mut chosen = chosen.or_else(|| self.repeat_head(view, lanes)).or_else(|| self.burst(view, lanes));
         if self.objective == Objective::Latency {
             chosen = chosen.or_else(|| self.copy_where_it_pays(view, lanes));
         }

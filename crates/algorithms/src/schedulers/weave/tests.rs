@@ -101,23 +101,6 @@ fn what_lies_on_a_path_that_is_not_used_any_more_goes_out_again_before_new_data(
 }
 
 #[test]
-fn where_a_long_way_back_holds_the_window_a_copy_fetches_the_data_ack() {
-    let copy = |back_ms| {
-        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(back_ms).cwnd(50)]).write(20).send_window(4);
-        bench.map.assign(seg(0)..seg(4), SubflowId(1));
-        bench.sub(1).window.unacked = 4;
-        bench.sub(1).queue.bytes = 4000;
-        let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
-        weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
-        let due = bench.now + Duration::from_millis(5);
-        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(4), due);
-        bench.step(&mut weave)
-    };
-    assert_eq!(copy(600), Some((0, 0..2)), "as many as an acknowledgement covers");
-    assert_eq!(copy(24), None, "its own acknowledgement is back first");
-}
-
-#[test]
 fn an_unused_path_is_refreshed_with_a_copy() {
     let (mut weave, mut bench) = pair(30, 0);
     bench.now += Duration::from_secs(2);
