@@ -23,6 +23,8 @@ pub struct SendMap {
     /// Assigned spans: sorted, disjoint, not empty; neighbours with equal owners are one.
     spans: VecDeque<Span>,
     assigned_bytes: u64,
+    /// The first byte that is not acknowledged and not assigned, written or not.
+    first_gap: DataSeq,
     /// The end of all that any subflow was ever given, be it taken back since.
     given_end: DataSeq,
 }
@@ -72,6 +74,10 @@ impl SendMap {
             return 0;
         }
         self.first_unacked = to;
+        if self.first_gap < to {
+            self.first_gap = to;
+            self.pass_assigned();
+        }
         while let Some(span) = self.spans.front_mut() {
             if span.end <= to {
                 self.assigned_bytes -= span.end.since(span.start);
@@ -85,6 +91,17 @@ impl SendMap {
             }
         }
         newly
+    }
+
+    /// Moves the first gap behind what is assigned from there on. Each span is passed once.
+    fn pass_assigned(&mut self) {
+        let next = self.index_after(self.first_gap);
+        for span in self.spans.range(next..) {
+            if self.first_gap < span.start {
+                break;
+            }
+            self.first_gap = span.end;
+        }
     }
 
     /// Gives back the memory that is kept for what may come.
@@ -134,6 +151,9 @@ impl SendMap {
         self.given_end = self.given_end.max(end);
         if self.assigned_end() <= start {
             self.assigned_bytes += end.since(start);
+            if self.first_gap == start {
+                self.first_gap = end;
+            }
             let owners = SubflowSet::only(subflow);
             match self.spans.back_mut() {
                 Some(last) if last.end == start && last.owners == owners => last.end = end,
@@ -163,6 +183,9 @@ impl SendMap {
         for border in (first..=i).rev() {
             self.join(border);
         }
+        if (start..end).contains(&self.first_gap) {
+            self.pass_assigned();
+        }
     }
 
     /// `subflow` was to carry `range` and never sent it. What no other subflow carries is unassigned again.
@@ -186,6 +209,10 @@ impl SendMap {
         for border in (first..=i).rev() {
             self.join(border);
         }
+        if start < self.first_gap {
+            self.first_gap = start;
+            self.pass_assigned();
+        }
     }
 
     /// `subflow` no longer carries anything: it is gone.
@@ -202,6 +229,7 @@ impl SendMap {
     pub fn withdraw_all(&mut self) {
         self.spans.clear();
         self.assigned_bytes = 0;
+        self.first_gap = self.first_unacked;
     }
 
     /// All subflows that carry any byte of `range`.
@@ -226,8 +254,8 @@ impl SendMap {
 
     /// Unassigned ranges in order.
     pub fn unassigned(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
-        let mut at = self.first_unacked;
-        let mut spans = self.spans.iter();
+        let mut at = self.first_gap;
+        let mut spans = self.spans.range(self.index_after(at)..);
         let mut done = false;
         core::iter::from_fn(move || {
             while !done {
@@ -255,11 +283,8 @@ impl SendMap {
         if self.unassigned_bytes() == 0 {
             return None;
         }
-        // The common case: everything before the highest assigned byte is assigned.
-        if self.assigned_bytes == self.assigned_end().since(self.first_unacked) {
-            return Some(self.assigned_end()..self.written_end);
-        }
-        self.unassigned().next()
+        let end = self.spans.get(self.index_after(self.first_gap)).map_or(self.written_end, |next| next.start);
+        Some(self.first_gap..end)
     }
 
     /// The part of the first unassigned range before `window_end`.
@@ -358,6 +383,8 @@ mod tests {
                 let unassigned = bytes[acked..].iter().filter(|b| b.is_none()).count() as u64;
                 prop_assert_eq!(map.unassigned_bytes(), unassigned);
                 prop_assert_eq!(map.unassigned().map(|r| r.end.since(r.start)).sum::<u64>(), unassigned);
+                let first = bytes[acked..].iter().position(|b| b.is_none()).map(|at| (acked + at) as u64);
+                prop_assert_eq!(map.first_unassigned().map(|r| r.start.0), first);
                 prop_assert_eq!(map.first_unassigned(), map.unassigned().next());
                 for (i, b) in bytes.iter().enumerate().skip(acked) {
                     prop_assert_eq!(map.span_at(DataSeq(i as u64)).map(|s| s.1), *b);
