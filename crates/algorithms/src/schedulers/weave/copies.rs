@@ -8,6 +8,8 @@ use pathweave_proto::scheduler::View;
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
 const REFRESHING: u64 = 2;
+/// Copies that refresh estimates are at most this part of what was written, so at most this part of what is delivered.
+const REFRESHED: f64 = 0.03;
 /// A path that loses no more than this needs no copies against losses.
 const LOSSLESS: f64 = 0.001;
 /// How much of what is out is looked at for copies that pay, in pieces.
@@ -136,6 +138,11 @@ impl Weave {
                 continue;
             }
             let start = start.max(last.start);
+            let refreshed = self.refreshed + last.end.since(start);
+            if refreshed as f64 > REFRESHED * view.queue.written_end().0 as f64 {
+                continue;
+            }
+            self.refreshed = refreshed;
             let reason = Reason::new("unused for long: a copy of what is out, to know the path");
             return Some(self.assign(lane, start..last.end, reason));
         }

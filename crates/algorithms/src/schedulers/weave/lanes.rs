@@ -7,7 +7,7 @@ use pathweave_proto::scheduler::{SubflowView, View};
 
 /// In slow start a path has at most so many times its delay in flight, and these segments more.
 const STARTING: (f64, f64) = (1.0625, 4.0);
-/// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck in slow start.
+/// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck before its first loss.
 const INITIAL_WINDOW: u32 = 10;
 /// Doublings beyond these count as these: more than any window holds.
 const MOST_DOUBLINGS: f64 = 16.0;
@@ -122,11 +122,12 @@ impl Weave {
         let behind = if unknown { 0.0 } else { s.queue.bytes as f64 - rate * rtt };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let burst = f64::from(INITIAL_WINDOW) * mss;
-        let careful = slow_start && !unknown && !path.is_crowded(rtt, burst);
+        // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
+        let paced = (slow_start || !path.lost) && !unknown && !path.is_crowded(rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         let mut later = 0.0;
-        if careful {
-            // A longer burst would be lost where a queue is short, and slow start would end long before the path is full.
+        if paced {
+            // A longer burst would be lost where a queue is short, and the window would be halved long before the path is full.
             let left = (burst - queued) / mss;
             if left < 1.0 {
                 later = (1.0 - left) * mss / link;
@@ -142,7 +143,7 @@ impl Weave {
             rate,
             delivered,
             doubles: slow_start && !queues,
-            careful,
+            careful: slow_start && paced,
             arrival: there + queued.max(behind) / rate,
             space: room,
             window: f64::from(s.window.cwnd) * mss,

@@ -28,6 +28,8 @@
 //!   congestion window each RTT_i.
 //! * h: `hysteresis`.
 //! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
+//!   Until its first loss at most 10·L wait at its bottleneck.
+//! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //!
 //! # Source
 //!
@@ -129,6 +131,8 @@ pub struct Weave {
     lanes: Lanes,
     /// Everything before this was sent again where it held the stream up.
     repeated: DataSeq,
+    /// Bytes of all copies for estimates.
+    refreshed: u64,
     /// The last burst at the window's end.
     burst: Burst,
     /// When the data of the last decision should arrive, s after it.
@@ -147,6 +151,7 @@ impl Weave {
             window: 0.0,
             lanes: Lanes::default(),
             repeated: DataSeq(0),
+            refreshed: 0,
             burst: Burst::default(),
             takes: 0.0,
         }
@@ -232,7 +237,7 @@ impl Scheduler for Weave {
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
             let rule = match later {
                 None => "the {used} paths in use have all that the horizon of {horizon_ms} takes",
-                Some(_) => "in slow start a bottleneck gets no longer bursts",
+                Some(_) => "a bottleneck that has lost nothing yet gets no longer bursts",
             };
             Decision::Wait {
                 until: later.map(|s| view.now + Duration::from_secs_f64(s).max(Duration::from_micros(1))),
@@ -259,6 +264,7 @@ impl Scheduler for Weave {
                 let due = view.now + Duration::from_secs_f64(self.takes);
                 self.path(*subflow).given(view.now, range.clone(), due);
             }
+            Event::Lost { subflow, .. } => self.path(*subflow).lost = true,
             Event::SubflowUp(id) | Event::SubflowDown(id) => *self.path(*id) = Path::default(),
             _ => {}
         }

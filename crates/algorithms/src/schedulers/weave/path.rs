@@ -63,6 +63,8 @@ pub(super) struct Path {
     waiting_at: Instant,
     /// What it was given and when that should arrive, in the order of the stream; what was given out of that order is left out.
     sent: VecDeque<Sent>,
+    /// It has lost something, so its congestion window is what it took before.
+    pub(super) lost: bool,
     /// When it last carried anything.
     used_at: Option<Instant>,
 }

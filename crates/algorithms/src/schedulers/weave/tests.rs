@@ -1,4 +1,6 @@
 use super::{Objective, Weave};
+use pathweave_proto::congestion::LossKind;
+use pathweave_proto::connection::SendMap;
 use pathweave_proto::scheduler::testing::{Bench, Sub, seg, sub};
 use pathweave_proto::scheduler::{Decision, Event};
 use pathweave_proto::{DataSeq, SubflowId};
@@ -27,7 +29,8 @@ fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64)
     bench.now = start + Duration::from_secs(1);
 }
 
-/// 8 Mbit/s after 10 ms and 8 Mbit/s after 50 ms, one way, both known and lately busy or not; windows of 200 segments.
+/// 8 Mbit/s after 10 ms and 8 Mbit/s after 50 ms, one way, both known, with losses before, and lately busy or not; windows of 200
+/// segments.
 fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     let open = |s: Sub| s.cwnd(200);
     let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(2000).send_window(window);
@@ -36,6 +39,7 @@ fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     learn(&mut weave, &mut bench, 1, 8.0, queue_ms);
     for id in [0, 1] {
         weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+        weave.path(SubflowId(id)).lost = true;
     }
     (weave, bench)
 }
@@ -110,6 +114,36 @@ fn an_unused_path_is_refreshed_with_a_copy() {
         copy.1.end - copy.1.start <= 2 && given.iter().any(|g| g.0 == 0 && g.1.contains(&copy.1.start)),
         "{given:?}"
     );
+}
+
+#[test]
+fn copies_for_estimates_are_a_small_part_of_what_was_written() {
+    let copied = |segments| {
+        let (mut weave, bench) = pair(30, 0);
+        let mut bench = Bench { map: SendMap::new(), ..bench }.write(segments);
+        bench.now += Duration::from_secs(2);
+        let given = bench.run(&mut weave);
+        given.iter().filter(|g| g.0 == 1).map(|g| g.1.end - g.1.start).sum::<u64>()
+    };
+    // Two segments are 3 % of 67.
+    assert_eq!((copied(66), copied(67)), (0, 2));
+}
+
+#[test]
+fn until_its_first_loss_a_bottleneck_gets_no_burst_longer_than_an_initial_window() {
+    let (mut weave, mut bench) = pair(200, 0);
+    let burst = |weave: &mut Weave, bench: &mut Bench| {
+        bench.run(weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
+    };
+    // The link's rate is known once what was given as a burst is acknowledged.
+    weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
+    learn(&mut weave, &mut bench, 0, 8.0, 0);
+    weave.path(SubflowId(0)).lost = false;
+    assert_eq!(burst(&mut weave, &mut bench), 10);
+    assert_eq!(burst(&mut weave, &mut bench), 0);
+    let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
+    bench.event(&mut weave, &lost);
+    assert!(burst(&mut weave, &mut bench) > 10);
 }
 
 #[test]
