@@ -106,15 +106,7 @@ pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
 
 /// What is unassigned beyond the first `gap` unassigned bytes inside the send window, up to the next assigned byte.
 pub(crate) fn beyond(view: &View<'_>, gap: u64) -> Option<Range<DataSeq>> {
-    let mut left = gap;
-    for range in view.queue.unassigned().take_while(|r| r.start < view.send_window_end) {
-        let len = range.end.since(range.start);
-        if left < len {
-            return Some(range.start + left..range.end);
-        }
-        left -= len;
-    }
-    None
+    view.queue.unassigned_beyond(gap, view.send_window_end)
 }
 
 fn give(j: &SubflowView, range: Range<DataSeq>, reason: Reason) -> Decision {

@@ -278,6 +278,20 @@ impl SendMap {
         })
     }
 
+    /// What is left of the unassigned range that holds the byte behind the first `bytes` unassigned ones, if that range begins before `end`.
+    pub fn unassigned_beyond(&self, bytes: u64, end: DataSeq) -> Option<Range<DataSeq>> {
+        let (mut left, mut at) = (bytes, self.first_gap);
+        for span in self.spans.range(self.index_after(at)..) {
+            let gap = span.start.since(at);
+            if left < gap {
+                return (at < end).then_some(at + left..span.start);
+            }
+            left -= gap;
+            at = span.end;
+        }
+        (left < self.written_end.since(at) && at < end).then_some(at + left..self.written_end)
+    }
+
     /// The first unassigned range.
     pub fn first_unassigned(&self) -> Option<Range<DataSeq>> {
         if self.unassigned_bytes() == 0 {
@@ -386,6 +400,12 @@ mod tests {
                 let first = bytes[acked..].iter().position(|b| b.is_none()).map(|at| (acked + at) as u64);
                 prop_assert_eq!(map.first_unassigned().map(|r| r.start.0), first);
                 prop_assert_eq!(map.first_unassigned(), map.unassigned().next());
+                let free = (acked..bytes.len()).filter(|i| bytes[*i].is_none()).nth(at as usize);
+                let gap = free.and_then(|free| map.unassigned().find(|r| r.end.0 > free as u64));
+                let expected = |end| gap.clone().filter(|r| r.start < end).zip(free).map(|(r, free)| DataSeq(free as u64)..r.end);
+                for end in [DataSeq(len), DataSeq(1000)] {
+                    prop_assert_eq!(map.unassigned_beyond(at, end), expected(end));
+                }
                 for (i, b) in bytes.iter().enumerate().skip(acked) {
                     prop_assert_eq!(map.span_at(DataSeq(i as u64)).map(|s| s.1), *b);
                     let expected = bytes[i..].iter().position(|b| !b.is_some_and(|b| b.contains(id))).map(|p| i + p);

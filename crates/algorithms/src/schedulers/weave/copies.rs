@@ -3,8 +3,8 @@
 
 use super::lanes::Lanes;
 use super::{Decision, Reason, Weave};
-use pathweave_proto::DataSeq;
 use pathweave_proto::scheduler::View;
+use pathweave_proto::{DataSeq, SubflowSet};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
 const REFRESHING: u64 = 2;
@@ -26,13 +26,13 @@ impl Weave {
     /// overdue by a round trip counts as lost and goes again where it was, and what is lost behind it goes out with it. Where nothing is
     /// left to be given, the stream's end waits for all that is out, not only for the head.
     pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        if lanes.all.len() < 2 || lanes.used().all(|(_, l)| l.room == 0) {
+        let open = lanes.open().fold(SubflowSet::EMPTY, |open, (_, lane)| open.with(lane.id));
+        if lanes.all.len() < 2 || open.is_empty() {
             return None;
         }
         let (head, ends) = (view.first_unacked(), view.queue.unassigned_bytes() == 0);
         for (span, owners) in view.queue.spans_from(self.repeated.max(head)).take(LOOKED_AT) {
-            let mut others = lanes.used().map(|(_, l)| l).filter(|l| l.room > 0 && !owners.contains(l.id)).peekable();
-            if others.peek().is_none() {
+            if owners.union(open) == owners {
                 continue;
             }
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
@@ -47,6 +47,7 @@ impl Weave {
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.
             let all = span.start == head || lost.is_some() || ends;
             // What lies further behind is due later.
+            let mut others = lanes.open().map(|(_, l)| l).filter(|l| !owners.contains(l.id));
             let lane = others.find(|l| l.arrival + if all { 0.0 } else { l.rtt } < arrives)?;
             let piece = span.start..span.end.min(span.start + lane.mss);
             let range = view.inside_window(view.subflow(lane.id)?, piece)?;
@@ -62,18 +63,13 @@ impl Weave {
     /// What lies on lanes that are not used any more and arrives only after the horizon holds up what the others deliver: it
     /// goes out again before new data.
     pub(super) fn rescue(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        if !lanes.all.iter().any(|l| !l.used && l.out > 0.0) {
+        if !lanes.all[lanes.used..].iter().any(|l| l.out > 0.0) {
             return None;
         }
-        let lane =
-            lanes.used().map(|(_, l)| l).filter(|l| l.room > 0).min_by(|a, b| a.arrival.total_cmp(&b.arrival))?;
+        let lane = lanes.open().map(|(_, l)| l).min_by(|a, b| a.arrival.total_cmp(&b.arrival))?;
         let head = view.first_unacked();
         for (span, owners) in view.queue.spans_from(self.repeated.max(head)).take(LOOKED_AT) {
-            let left = lanes.all.iter().filter(|l| owners.contains(l.id)).all(|l| !l.used);
-            if !left {
-                continue;
-            }
-            if self.burst.holds(span.start) {
+            if lanes.used().iter().any(|l| owners.contains(l.id)) || self.burst.holds(span.start) {
                 continue;
             }
             let due = self.due(view, span.start);
@@ -94,8 +90,8 @@ impl Weave {
 
     /// For low delay: a copy of what is out on a lane with room, where it arrives sooner, or sooner than a repair on a path that loses.
     pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        for (_, lane) in lanes.used() {
-            let Some(s) = view.subflow(lane.id).filter(|s| lane.room > 0 && s.queue.unsent == 0) else { continue };
+        for (_, lane) in lanes.open() {
+            let Some(s) = view.subflow(lane.id).filter(|s| s.queue.unsent == 0) else { continue };
             for (span, owners) in view.queue.spans_from(view.first_unacked()).take(LOOKED_AT) {
                 if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;

@@ -40,7 +40,6 @@ pub(super) struct Lane {
     pub(super) room: u32,
     /// Its bottleneck takes a further segment so many seconds from now; 0: now.
     pub(super) later: f64,
-    pub(super) used: bool,
 }
 
 impl Lane {
@@ -65,6 +64,8 @@ impl Lane {
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
+    /// How many of them are used: the first ones.
+    pub(super) used: usize,
     /// The longest delay of data that is given now, s.
     pub(super) horizon: f64,
     /// The lane that has bursts at the window's end, and their bytes.
@@ -72,15 +73,21 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Those in use, with their places.
-    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Lane)> {
-        self.all.iter().enumerate().filter(|(_, lane)| lane.used)
+    /// Those in use.
+    pub(super) fn used(&self) -> &[Lane] {
+        &self.all[..self.used]
+    }
+
+    /// Those in use that take something now, with their places.
+    pub(super) fn open(&self) -> impl Iterator<Item = (usize, &Lane)> {
+        self.used().iter().enumerate().filter(|(_, lane)| lane.room > 0)
     }
 
     /// Bytes that lanes which deliver sooner than the lane at `j` deliver until its next byte arrives.
     pub(super) fn ahead(&self, j: usize) -> f64 {
         let at = self.all[j].arrival;
-        let sooner = self.used().filter(|(i, lane)| *i != j && (lane.arrival, *i) < (at, j));
+        let used = self.used().iter().enumerate();
+        let sooner = used.filter(|(i, lane)| *i != j && (lane.arrival, *i) < (at, j));
         sooner.map(|(_, lane)| lane.delivers(at - lane.arrival)).sum()
     }
 }
@@ -123,7 +130,7 @@ impl Weave {
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let burst = f64::from(INITIAL_WINDOW) * mss;
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
-        let paced = (slow_start || !path.lost) && !unknown && !path.is_crowded(rtt, burst);
+        let paced = (slow_start || !path.lost) && !unknown && !path.queues_beyond(rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         let mut later = 0.0;
         if paced {
@@ -149,7 +156,6 @@ impl Weave {
             window: f64::from(s.window.cwnd) * mss,
             room,
             later,
-            used: false,
         }
     }
 
@@ -200,10 +206,9 @@ impl Weave {
         if most * (1.0 + self.hysteresis) < rate {
             used = self.weigh_bursts(lanes, most, used);
         }
-        self.used = used;
+        (self.used, lanes.used) = (used, used);
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
-            lane.used = true;
             let mss = lane.mss as f64;
             let mut bytes = lane.rate * (horizon + lane.back());
             if lane.careful || lane.doubles {

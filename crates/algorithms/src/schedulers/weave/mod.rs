@@ -175,9 +175,7 @@ impl Weave {
         if view.queue.unassigned_bytes() == 0 {
             return None;
         }
-        let alone = lanes.used().count() == 1;
-        let open = lanes.used().filter(|(_, l)| l.room > 0);
-        let (j, lane) = open.min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
+        let (j, lane) = lanes.open().min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
         let mss = lane.mss;
         // Whole segments, or the others would be left with crumbs.
         let ahead = lanes.ahead(j) as u64 / mss * mss;
@@ -185,7 +183,7 @@ impl Weave {
         let range = place(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
         // Where the others change nothing, one decision gives all.
-        let most = if alone { mss * u64::from(lane.room) } else { mss };
+        let most = if lanes.used == 1 { mss * u64::from(lane.room) } else { mss };
         let mut end = whole.end.min(whole.start + most);
         let last = range.end.min(view.send_window_end);
         if last > end && last.since(end) < mss && last.since(whole.start) <= mss * u64::from(lane.room) {
@@ -233,7 +231,7 @@ impl Scheduler for Weave {
         let mut lanes = core::mem::take(&mut self.lanes);
         self.compare(view, &mut lanes);
         let decision = self.choose(view, &lanes).unwrap_or_else(|| {
-            let paced = lanes.used().map(|(_, l)| l.later).filter(|later| *later > 0.0);
+            let paced = lanes.used().iter().map(|l| l.later).filter(|later| *later > 0.0);
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
             let rule = match later {
                 None => "the {used} paths in use have all that the horizon of {horizon_ms} takes",

@@ -87,7 +87,7 @@ impl Path {
 
     /// Whether round trips are longer than the smallest one by more than jitter and delayed acknowledgements make of it.
     pub(super) fn queues(&self, rtt: f64, mss: f64) -> bool {
-        self.low() - rtt > rtt / 8.0 + 2.0 * mss / self.link_rate().max(self.rate).max(1.0)
+        self.queues_beyond(rtt, 2.0 * mss)
     }
 
     /// The smallest round trip lately, s.
@@ -99,7 +99,7 @@ impl Path {
     }
 
     /// Whether there is a queue that `ours` bytes of us and jitter cannot make.
-    pub(super) fn is_crowded(&self, rtt: f64, ours: f64) -> bool {
+    pub(super) fn queues_beyond(&self, rtt: f64, ours: f64) -> bool {
         self.low() - rtt > rtt / 8.0 + ours / self.link_rate().max(self.rate).max(1.0)
     }
 
