@@ -58,7 +58,7 @@ cargo xtask three-ways [POINT...]  simulates the same paths, and emulates them w
                          point): docs/three-ways.md; --quick: one point for some seconds, nothing is written
 cargo xtask throughput [--fast]  measures the engine with real packets beside the kernel's Multipath TCP in the same run (root, 2 minutes on a quiet
                          machine): the table of docs/performance.md; --fast: built with that profile
-cargo xtask uplinks      changes a machine's addresses while `pathweave perf --auto` sends (root, 40 s)
+cargo xtask uplinks      changes a machine's addresses while `pathweave perf --auto` sends and receives (root, 90 s)
 cargo xtask peers        compares data segments per second of processor time with ns-3, which is installed first
 cargo xtask captures     lets tshark check captures of all built-in scenarios
 cargo xtask through-bytes  all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes (not in test)
