@@ -11,6 +11,7 @@ mod messages;
 mod middleboxes;
 mod pacing;
 mod properties;
+mod regret;
 mod results;
 mod schedulers;
 mod start_spread;
