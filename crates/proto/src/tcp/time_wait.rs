@@ -42,10 +42,10 @@ pub(crate) enum Waited {
 fn is_newer(syn: &Segment, next: u32, recent: Option<u32>) -> bool {
     let ahead = syn.seq.wrapping_sub(next) as i32 > 0;
     match syn.options.timestamps.zip(recent) {
-        Some((t, recent)) => match t.value.wrapping_sub(recent) as i32 {
-            0 => ahead,
-            newer => newer > 0,
-        },
+        Some((t, recent)) => {
+            let later = t.value.wrapping_sub(recent) as i32;
+            later > 0 || (later == 0 && ahead)
+        }
         None => ahead,
     }
 }

@@ -393,6 +393,30 @@ fn the_answer_to_a_join_asks_for_a_backup_only_where_its_own_side_wants_one() {
     let answer = pair.sent(Server).find_map(join).expect("an answer");
     assert!(matches!(answer, MpJoin::SynAck { backup: false, .. }), "{answer:?}");
     assert!(pair.subflow(Server, 1).backup, "the server obeys all the same");
+    assert!(!pair.subflow(Client, 1).backup);
+}
+
+/// "Host A ... MUST NOT send data until it has received the fourth ACK" (RFC 8684 §3.2), which a SYN/ACK that comes again is not.
+#[test]
+fn a_repeated_answer_is_no_fourth_ack() {
+    let mut pair = Pair::new(&[10, 20], config());
+    pair.script(|p| {
+        for option in &mut p.segment.options.mptcp {
+            if let MptcpOption::Join(MpJoin::SynAck { backup, .. }) = option {
+                *backup = true;
+            }
+        }
+        if p.path == 1 && p.from == Server && !p.is_syn() { Fate::Drop } else { Fate::Pass }
+    });
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_until("the third ACK", secs(1), |p| p.sent(Client).any(|p| p.path == 1 && !p.is_syn()));
+    let answer = pair.sent(Server).find(|p| p.path == 1).expect("it answered").segment.clone();
+    pair.inject(Client, answer);
+    assert_eq!(pair.usable(Client), 1);
+    pair.no_script();
+    pair.run_until("joined", secs(5), |p| p.usable(Client) == 2);
+    assert!(pair.subflow(Client, 1).backup, "the server has asked for it");
 }
 
 #[test]
