@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::seq::SubflowId;
 use crate::tcp::{TimeWait, Waited};
 use pathweave_units::Instant;
-use pathweave_wire::{Flags, Segment};
+use pathweave_wire::Segment;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Connections in TIME-WAIT that keep all of their state.
@@ -103,7 +103,7 @@ impl Endpoint {
     pub(super) fn handle_waited(&mut self, now: Instant, segment: &Segment) -> bool {
         let addresses = (segment.dst, segment.src);
         let Some(mut record) = self.time_waits.records.get(&addresses).copied() else { return false };
-        let may_open = segment.flags.contains(Flags::SYN) && self.has_use_for(segment);
+        let may_open = self.has_use_for(segment);
         match record.take(now, segment, may_open) {
             Waited::Answer(answer) => {
                 self.time_waits.insert(addresses, record);

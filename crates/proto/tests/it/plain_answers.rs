@@ -3,7 +3,8 @@
 use crate::pair::*;
 use core::net::IpAddr;
 use pathweave_proto::ConnectionEvent;
-use pathweave_wire::mptcp::{AddressId, DataNumber, Dss, Mapping, MptcpOption};
+use pathweave_proto::connection::{Happening, Kinds};
+use pathweave_wire::mptcp::{AddressId, DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Payload};
 
 /// Who may have fallen back gets no data again under another mapping: without its options it would be new data.
@@ -159,22 +160,66 @@ fn data_without_a_mapping_on_an_incomplete_join_is_no_fall_back() {
 }
 
 /// The server has fallen back and ends its stream, and what would tell of it is taken away. The client has joined, and cannot fall back with
-/// it. To the server a FIN in return would be the end of a stream that nobody has ended.
+/// it, also where the join is gone. To the server a FIN in return would be the end of a stream that nobody has ended.
 #[test]
 fn a_fin_without_any_signal_after_a_join_is_answered_by_a_reset() {
-    let mut pair = Pair::new(&[10, 10], config());
-    pair.open();
-    pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
-    let mut fin = pair.forge(Server, 0);
-    fin.options.dss = None;
-    fin.options.mptcp.clear();
-    fin.flags |= Flags::FIN;
-    pair.clear_log();
-    pair.inject(Client, fin);
-    pair.run_for(ms(5));
-    let answers: Vec<_> = pair.sent(Client).filter(|p| p.path == 0).collect();
-    assert!(answers.iter().all(|p| !p.is_fin()) && answers.iter().any(|p| p.is_rst()), "{}", pair.describe());
-    assert!(pair.the(Client).is_mptcp() && !pair.the(Client).at_end());
+    for gone in [false, true] {
+        let mut pair = Pair::new(&[10, 10], config());
+        pair.open();
+        pair.run_until("both subflows", secs(1), |p| (p.usable(Client), p.usable(Server)) == (2, 2));
+        if gone {
+            let mut reset = pair.forge(Server, 1);
+            reset.flags = Flags::RST | Flags::ACK;
+            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited });
+            pair.inject(Client, reset);
+            assert_eq!(pair.usable(Client), 1);
+        }
+        let mut fin = pair.forge(Server, 0);
+        fin.flags |= Flags::FIN;
+        pair.clear_log();
+        pair.inject(Client, fin);
+        pair.run_for(ms(5));
+        let answers: Vec<_> = pair.sent(Client).filter(|p| p.path == 0).collect();
+        assert!(answers.iter().all(|p| !p.is_fin()) && answers.iter().any(|p| p.is_rst()), "{}", pair.describe());
+        assert!(pair.the(Client).is_mptcp() && !pair.the(Client).at_end());
+    }
+}
+
+/// After the DATA_FIN a FIN is the end of its subflow alone, whatever happens to its options; and where data waits for its mapping, nobody
+/// knows where the stream would end.
+#[test]
+fn a_fin_without_any_signal_after_the_data_fin_or_unmapped_data_is_no_fall_back() {
+    let mut pair = Pair::new(&[10], config());
+    pair.driver.endpoints.iter_mut().for_each(|e| e.observe_all(Kinds::CONNECTION));
+    pair.script(|p| {
+        if p.is_fin() {
+            p.strip();
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    pair.send_all(Client, 1000);
+    pair.send_all(Server, 1000);
+    pair.run_for(secs(10));
+    assert_eq!((pair.received(Client), pair.received(Server)), (1000, 1000));
+    assert!(pair.sent(Client).any(Packet::is_fin) && !pair.driver.io.log.iter().any(Packet::is_rst));
+    for side in [Client, Server] {
+        let told = pair.observed(side);
+        assert!(!told.iter().any(|o| matches!(o.what, Happening::FellBack(_))), "{told:?}");
+    }
+
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let mut unmapped = pair.forge(Client, 0);
+    unmapped.payload = Payload::Bytes(vec![1; 100].into());
+    pair.inject(Server, unmapped.clone());
+    (unmapped.flags, unmapped.seq) = (Flags::ACK | Flags::FIN, unmapped.seq.wrapping_add(100));
+    unmapped.payload = Payload::EMPTY;
+    pair.inject(Server, unmapped);
+    assert!(pair.the(Server).is_mptcp() && !pair.the(Server).at_end());
+    assert_eq!(pair.received(Server), 1000);
 }
 
 /// "an ACK is received for data (not just for the SYN)" (RFC 8684 §3.7): an acknowledgement of the SYN alone, as a server's whose options

@@ -274,18 +274,23 @@ fn records_do_what_connections_do() {
     assert!(server.footprint() > 1024 + 76);
     let later = now + secs(30);
     server.handle_timeout(later);
-    let ask = |server: &mut Endpoint, change: &dyn Fn(&mut Segment)| {
+    let ask_at = |server: &mut Endpoint, at: Instant, change: &dyn Fn(&mut Segment)| {
         let mut segment = last[3].clone();
         change(&mut segment);
-        server.handle_segment(later, Ecn::NotEct, &segment);
-        core::iter::from_fn(|| server.poll_transmit(later, 1)).map(|t| t.segment).collect::<Vec<_>>()
+        server.handle_segment(at, Ecn::NotEct, &segment);
+        core::iter::from_fn(|| server.poll_transmit(at, 1)).map(|t| t.segment).collect::<Vec<_>>()
     };
+    let ask = |server: &mut Endpoint, change: &dyn Fn(&mut Segment)| ask_at(server, later, change);
     let numbers = |s: &Segment| (s.flags, s.seq, s.ack, s.options.timestamps.map(|t| t.echo));
     let answer = (Flags::ACK, last[3].ack, 1002, Some(50));
     assert_eq!(ask(&mut server, &|_| {}).iter().map(numbers).collect::<Vec<_>>(), [answer], "the FIN again");
     assert_eq!(ask(&mut server, &|_| {}).iter().map(numbers).collect::<Vec<_>>(), [answer], "and again");
     let old = |s: &mut Segment| s.flags = Flags::ACK;
     assert_eq!((ask(&mut server, &old).len(), ask(&mut server, &old).len()), (1, 0), "twice in half a second");
+    assert_eq!(
+        (ask_at(&mut server, later + ms(499), &old).len(), ask_at(&mut server, later + ms(500), &old).len()),
+        (0, 1)
+    );
     let rst = |s: &mut Segment| s.flags = Flags::RST;
     assert!(ask(&mut server, &|s| (s.flags, s.seq) = (Flags::RST, s.seq.wrapping_add(700))).is_empty());
     let old_syn = |s: &mut Segment| (s.flags, s.seq) = (Flags::SYN, 1000);
