@@ -241,8 +241,7 @@ impl Tcp {
         }
         // What acknowledges new data is newer than any window seen before, whatever became of the segments between: without
         // its window the old one would count from the new acknowledgement on, and the edge would lie where the peer never
-        // offered it.
-        // Where it acknowledges nothing new, its acknowledgement is the last one.
+        // offered it. What acknowledges nothing new acknowledges as much as the last update did, so that only its place counts.
         if ack == self.send.una && seq < self.peer_window.seq {
             return false;
         }
