@@ -4,7 +4,7 @@
 use crate::pair::*;
 use pathweave_proto::ConnectionEvent;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
-use pathweave_wire::{Flags, Payload, Segment, Timestamps};
+use pathweave_wire::{Flags, Payload, SackBlock, Segment, Timestamps};
 
 /// A plain TCP connection in the middle of its life, and what its client would send next.
 fn open() -> (Pair, Segment) {
@@ -242,4 +242,17 @@ fn a_reset_counts_with_data_and_where_the_window_is_closed() {
         pair.inject(Server, reset);
         assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_some(), "{closed}, {data}");
     }
+}
+
+/// Data with an older timestamp that is here already may have been repeated for nothing: the answer says which bytes (RFC 2883 §4).
+#[test]
+fn what_is_dropped_for_its_timestamp_is_reported_where_it_is_here() {
+    let (mut pair, next) = open();
+    let mut old = stamped(&next, -1000);
+    old.seq = old.seq.wrapping_sub(900);
+    old.payload = bytes(&pair, 100, 200);
+    pair.inject(Server, old.clone());
+    let answer = pair.sent(Server).next().expect("it is answered");
+    let expected = SackBlock { left: old.seq, right: old.seq.wrapping_add(200) };
+    assert_eq!(answer.segment.options.sack.first(), Some(&expected));
 }

@@ -357,6 +357,18 @@ fn a_window_that_is_not_used_does_not_grow() {
     assert!(pair.subflow(Client, 0).window.cwnd > before, "one that is used grows");
 }
 
+/// In slow start more than half of it must have been used, as in Linux: then it may double within a round trip.
+#[test]
+fn a_window_grows_in_slow_start_where_more_than_half_of_it_is_used() {
+    for (segments, grows) in [(5, false), (6, true)] {
+        let mut pair = open(with_recovery(RackTlp));
+        assert_eq!(pair.subflow(Client, 0).window.cwnd, 10);
+        pair.write(Client, segments * 1448);
+        pair.run_for(secs(1));
+        assert_eq!(pair.subflow(Client, 0).window.cwnd > 10, grows, "{segments}");
+    }
+}
+
 /// "TCP MUST use Karn's algorithm [KP87] for taking RTT samples" (RFC 6298 §3): without timestamps nobody knows which transmission was answered.
 #[test]
 fn a_repeated_segment_measures_no_round_trip() {
