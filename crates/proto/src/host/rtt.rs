@@ -98,6 +98,15 @@ impl RttHost {
         }
     }
 
+    /// Whether a tail loss probe may follow another one with no round trip measured between them, as the kernel's does.
+    pub(crate) fn probes_unmeasured(&self) -> bool {
+        match self {
+            RttHost::Rfc(_) => false,
+            #[cfg(feature = "host-linux")]
+            RttHost::Linux(_) => true,
+        }
+    }
+
     /// Whether a SACK block measures a round trip too. RFC 7323 §4.1: a measurement may be used "only if the segment
     /// advances the left edge of the send window".
     pub(crate) fn measures_sacked(&self) -> bool {

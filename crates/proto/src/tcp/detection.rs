@@ -85,6 +85,13 @@ impl Recovery {
     }
 }
 
+/// So many quarters of the smallest round trip, at most an average one.
+fn wait_for_reordered(min_rtt: Option<Duration>, steps: u32, srtt: Option<Duration>) -> Duration {
+    let quarter = min_rtt.unwrap_or(Duration::ZERO).div(4);
+    let window = quarter.saturating_mul(u64::from(steps));
+    srtt.map_or(window, |srtt| window.min(srtt))
+}
+
 impl Tcp {
     /// The reordering window of RACK (RFC 8985 §6.2 step 4).
     pub(super) fn reordering_window(&self) -> Duration {
@@ -96,9 +103,7 @@ impl Tcp {
                 return Duration::ZERO;
             }
         }
-        let quarter = self.rtt.min().unwrap_or(Duration::ZERO).div(4);
-        let window = quarter.saturating_mul(u64::from(self.recovery.rack.reordering_steps));
-        self.rtt.srtt().map_or(window, |srtt| window.min(srtt))
+        wait_for_reordered(self.rtt.min(), self.recovery.rack.reordering_steps, self.rtt.srtt())
     }
 
     pub(super) fn lose(&mut self, name: u64) {
@@ -170,6 +175,14 @@ impl Tcp {
 mod tests {
     use super::*;
     use crate::seq::DataSeq;
+
+    #[test]
+    fn what_may_be_reordered_is_given_quarters_of_a_round_trip_up_to_a_whole_one() {
+        let ms = Duration::from_millis;
+        let of = |steps| wait_for_reordered(Some(ms(100)), steps, Some(ms(110)));
+        assert_eq!([of(1), of(2), of(4), of(5), of(255)], [ms(25), ms(50), ms(100), ms(110), ms(110)]);
+        assert_eq!(wait_for_reordered(None, 3, None), Duration::ZERO);
+    }
 
     #[test]
     fn an_echo_of_the_original_says_nothing_of_its_retransmission() {

@@ -19,6 +19,8 @@ pub(crate) struct Rtt {
     min: Option<Duration>,
     max: Option<Duration>,
     backoff: u32,
+    /// A tail loss probe was sent, and no round trip was measured since.
+    probed: bool,
 }
 
 /// Before the first sample (RFC 6298 §2.1).
@@ -39,12 +41,14 @@ impl Rtt {
             min: None,
             max: None,
             backoff: 0,
+            probed: false,
         }
     }
 
     /// A sample for the smoothed time. `una` and `nxt` mark rounds.
     pub(crate) fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.latest = Some(rtt);
+        self.probed = false;
         self.max = Some(self.max.map_or(rtt, |m| m.max(rtt)));
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);
@@ -75,6 +79,17 @@ impl Rtt {
     /// See [`RttHost::tells_by_echoes`].
     pub(crate) fn tells_by_echoes(&self) -> bool {
         self.host.tells_by_echoes()
+    }
+    /// A tail loss probe goes out.
+    pub(crate) fn probe_sent(&mut self) {
+        self.probed = true;
+    }
+    /// Whether another one may follow.
+    //= RFC 8985 §7.3: "When the PTO timer expires, the sender MUST check whether both of the following conditions are met before sending
+    //= a loss probe ... the sender has obtained an RTT measurement since the last loss probe transmission"
+    //= tests: rack::after_a_probe_a_round_trip_is_measured_before_the_next
+    pub(crate) fn allows_probe(&self) -> bool {
+        !self.probed || self.host.probes_unmeasured()
     }
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min
@@ -131,6 +146,17 @@ mod tests {
         rtt.back_off();
         rtt.back_off();
         assert_eq!(rtt.rto(), MS(1000));
+    }
+
+    #[test]
+    fn the_average_moves_by_an_eighth_of_the_difference() {
+        let mut rtt = Rtt::new(&Host::Rfc, MS(200), MS(120_000));
+        rtt.sample(MS(80), 0, 10);
+        assert_eq!(rtt.srtt(), Some(MS(80)));
+        rtt.sample(MS(160), 10, 20);
+        assert_eq!(rtt.srtt(), Some(MS(90)));
+        rtt.sample(MS(10), 20, 30);
+        assert_eq!(rtt.srtt(), Some(MS(80)));
     }
 
     #[test]

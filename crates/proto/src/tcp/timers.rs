@@ -129,7 +129,8 @@ impl Tcp {
             && matches!(self.recovery.state, R::Open | R::Reduction)
             && self.queue.packets_out() > 0
             && self.queue.sacked_out == 0
-            && self.recovery.probe.is_none();
+            && self.recovery.probe.is_none()
+            && self.rtt.allows_probe();
         if !allowed {
             return None;
         }

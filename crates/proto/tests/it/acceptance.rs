@@ -46,6 +46,41 @@ fn a_segment_with_an_older_timestamp_is_dropped_and_answered() {
     assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1100);
 }
 
+/// "the TSopt MUST be sent in every non-<RST> segment for the duration of the connection" (RFC 7323 §3.2), and none where the SYN had none.
+#[test]
+fn timestamps_are_in_every_segment_or_in_none() {
+    for offered in [true, false] {
+        let tcp = pathweave_proto::config::TcpConfig { timestamps: offered, ..Default::default() };
+        let server = tcp_config();
+        let mut pair = Pair::new(&[10], pathweave_proto::config::ConnectionConfig { tcp, ..tcp_config() });
+        pair.listen(server);
+        pair.connect();
+        pair.drop_some(1, Packet::is_data);
+        pair.send_all(Client, 50_000);
+        pair.send_all(Server, 50_000);
+        pair.run_for(secs(10));
+        assert_eq!((pair.received(Server), pair.received(Client)), (50_000, 50_000));
+        for packet in &pair.driver.io.log {
+            assert_eq!(packet.segment.options.timestamps.is_some(), offered, "{:?}", packet.segment);
+        }
+    }
+}
+
+/// "A TCP MUST NOT abort a TCP connection because any segment lacks an expected TSopt" (RFC 7323 §3.2).
+#[test]
+fn segments_that_lack_their_timestamps_end_nothing() {
+    let mut pair = Pair::new(&[10], tcp_config());
+    pair.connect();
+    pair.script(|p| {
+        p.segment.options.timestamps = None;
+        Fate::Pass
+    });
+    pair.write(Client, 100_000);
+    pair.write(Server, 100_000);
+    pair.run_until_received(Server, 100_000, secs(5));
+    pair.run_until_received(Client, 100_000, secs(5));
+}
+
 /// "The connection state MUST be maintained so that ... TS.Recent" comes only of segments that pass every check: one forged
 /// segment must not make the peer's own look old (RFC 7323 §4.3, §5.3).
 #[test]

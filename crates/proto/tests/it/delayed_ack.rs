@@ -54,6 +54,35 @@ fn each_segment_beyond_a_hole_is_acknowledged_at_once() {
     assert_eq!(pair.sent(Server).next_back().expect("acknowledged").at, pair.now);
 }
 
+/// "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part of a gap" (RFC 5681 §4.2).
+#[test]
+fn what_fills_a_hole_or_part_of_it_is_acknowledged_at_once() {
+    // Short segments: no second full one asks for an acknowledgement.
+    let mut pair = Pair::new(&[50], delayed(0));
+    pair.driver.applications.apps[1].reads = false;
+    pair.connect();
+    pair.write(Client, 100);
+    pair.run_for(secs(1));
+    pair.clear_log();
+    let mut lost = vec![101, 121];
+    let isn = pair.isn(Client, 0);
+    pair.script(move |p| {
+        let found = lost.iter().position(|at| p.from == Client && p.segment.seq == isn.wrapping_add(*at));
+        found.map_or(Fate::Pass, |i| {
+            lost.remove(i);
+            Fate::Drop
+        })
+    });
+    (0..4).for_each(|_| pair.write(Client, 10));
+    pair.run_for(secs(5));
+    for at in [101, 121] {
+        let repeated = pair.data(Client).filter(|p| pair.relative(p) == at).nth(1).expect("it goes out again");
+        let arrived = repeated.at + ms(50);
+        let answer = pair.sent(Server).find(|p| p.at >= arrived && pair.relative_ack(p) > at).expect("it is acknowledged");
+        assert_eq!(answer.at, arrived, "{at}: {}", pair.describe());
+    }
+}
+
 #[test]
 fn data_in_return_carries_the_acknowledgement() {
     let mut pair = Pair::new(&[10], delayed(0));

@@ -30,6 +30,9 @@ fn options_are_offered_and_agreed() {
     assert_eq!((syn.mss, syn.sack_permitted, syn.window_scale), (Some(1460), true, Some(5)));
     let syn_ack = &pair.driver.io.log[1].segment.options;
     assert_eq!((syn_ack.mss, syn_ack.sack_permitted, syn_ack.window_scale), (Some(1460), true, Some(5)));
+    // A SYN's window is not scaled, and its timestamp echoes none (RFC 7323 §2.2, §3.2).
+    assert_eq!(pair.driver.io.log[0].segment.window, 65_535);
+    assert_eq!(syn.timestamps.map(|t| t.echo), Some(0));
     // RFC 7323 §3.2: the SYN/ACK echoes the SYN's timestamp.
     assert_eq!(syn_ack.timestamps.map(|t| t.echo), syn.timestamps.map(|t| t.value));
 }
@@ -83,6 +86,8 @@ fn what_the_peer_does_not_offer_is_not_used() {
     // Without timestamps a segment is 12 bytes larger.
     assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1460));
     assert!(pair.sent(Client).filter(|p| !p.is_syn()).all(|p| p.segment.options.window_scale.is_none()));
+    // Neither end scales: the client's buffer is larger than its field.
+    assert!(pair.sent(Client).all(|p| p.segment.window == 65_535));
     // The unscaled window holds at most 65,535 bytes.
     let edge =
         pair.sent(Server).filter(|p| !p.is_syn()).map(|p| pair.relative_ack(p) + u32::from(p.segment.window)).max();

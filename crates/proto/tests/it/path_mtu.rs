@@ -120,6 +120,18 @@ fn what_was_too_large_goes_out_again_in_pieces_and_the_window_stays() {
     }
 }
 
+/// "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size" (RFC 5681 §3.1): it is counted in segments.
+#[test]
+fn a_smaller_size_leaves_the_window_its_segments() {
+    let mut pair = Pair::new(&[50], tcp_config());
+    pair.connect();
+    let before = pair.subflow(Client, 0);
+    set_path_mtu(&mut pair, 0, 700);
+    let after = pair.subflow(Client, 0);
+    assert_eq!((before.mss, after.mss), (1448, 648));
+    assert_eq!(after.window.cwnd, before.window.cwnd);
+}
+
 /// A message about the newest data segment that an end has sent on path 0.
 #[track_caller]
 fn message(pair: &Pair, from: Side, mtu: u32) -> PacketTooBig {

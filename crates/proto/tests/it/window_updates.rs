@@ -103,6 +103,36 @@ fn an_old_segment_does_not_bring_back_an_old_window() {
     assert!(sent_end(&pair) > edge - 1448, "{}", sent_end(&pair));
 }
 
+/// "A Window Scale option in a segment without a SYN bit MUST be ignored" (RFC 7323 §2.2).
+#[test]
+fn a_window_scale_outside_of_a_syn_is_ignored() {
+    let mut pair = Pair::new(&[10], plain(200_000));
+    pair.connect();
+    let mut scaled = Segment { window: 10, ..pair.forge(Server, 0) };
+    scaled.options.window_scale = Some(12);
+    pair.inject(Client, scaled);
+    let step = 1 << pair.driver.io.log[1].segment.options.window_scale.expect("scaling");
+    assert_eq!(pair.the(Client).snapshot().sending.window_bytes, 10 * step);
+}
+
+/// "If a Window Scale option is received with a shift.cnt value larger than 14, the TCP SHOULD log the error but MUST use 14"
+/// (RFC 7323 §2.3), and none is sent.
+#[test]
+fn no_window_is_scaled_by_more_than_14() {
+    let mut pair = Pair::new(&[10], plain(1 << 40));
+    pair.script(|p| {
+        if p.from == Server && p.is_syn() {
+            assert_eq!(p.segment.options.window_scale, Some(14));
+            p.segment.options.window_scale = Some(15);
+        }
+        Fate::Pass
+    });
+    pair.connect();
+    let one = Segment { window: 1, ..pair.forge(Server, 0) };
+    pair.inject(Client, one);
+    assert_eq!(pair.the(Client).snapshot().sending.window_bytes, 1 << 14);
+}
+
 /// "If this happens, the sender SHOULD NOT send new data, but SHOULD retransmit normally the old unacknowledged data"
 /// (RFC 9293 §3.8.6). With Multipath TCP the edge never moves back (RFC 8684 §3.3.5).
 #[test]

@@ -1,0 +1,189 @@
+//! RACK and tail loss probes (RFC 8985): what is found lost when, and what a probe may do.
+
+use crate::pair::*;
+use pathweave_proto::config::LossRecovery::NewReno;
+use pathweave_proto::config::{ConnectionConfig, TcpConfig};
+use pathweave_proto::congestion::{Phase, Window};
+
+const SEGMENT: u64 = 1448;
+
+/// An open connection with a round trip of 100 ms and a window of ten segments.
+#[track_caller]
+fn open() -> Pair {
+    let mut pair = Pair::new(&[50], tcp_config());
+    pair.connect();
+    pair.clear_log();
+    pair
+}
+
+/// What happens to the first transmission of each data segment of the client, by its number from 0 on.
+fn first_transmissions(pair: &mut Pair, mut fate: impl FnMut(u32) -> Fate + 'static) {
+    let isn = pair.isn(Client, 0);
+    let mut seen = std::collections::BTreeSet::new();
+    pair.script(move |p| {
+        let n = p.segment.seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT as u32;
+        if p.from == Client && p.is_data() && seen.insert(n) { fate(n) } else { Fate::Pass }
+    });
+}
+
+/// How long after its first transmission a data segment of the client went out again.
+fn repeated_after(pair: &Pair, n: u64) -> Vec<u64> {
+    let sent: Vec<_> = pair.data(Client).filter(|p| u64::from(pair.relative(p)) == 1 + n * SEGMENT).map(|p| p.at).collect();
+    sent[1..].iter().map(|at| at.since(sent[0]).as_micros() / 1000).collect()
+}
+
+#[test]
+fn a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later() {
+    let mut pair = open();
+    first_transmissions(&mut pair, |n| if n == 1 { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 3 * SEGMENT);
+    pair.run_for(secs(1));
+    assert_eq!(repeated_after(&pair, 1), [125]);
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!((counters.loss_probes, counters.timeouts), (0, 0));
+}
+
+#[test]
+fn in_recovery_nothing_waits_for_what_may_only_be_late() {
+    let mut pair = open();
+    // Segment 30 leaves in answer to the first duplicate of the loss of 10, and 31 tells of its loss once that is repaired.
+    first_transmissions(&mut pair, |n| match n {
+        10 | 30 => Fate::Drop,
+        31 => Fate::Late(ms(2)),
+        _ => Fate::Pass,
+    });
+    pair.write(Client, 32 * SEGMENT);
+    pair.run_for(secs(1));
+    assert_eq!((repeated_after(&pair, 10), repeated_after(&pair, 30)), (vec![100], vec![102]), "{}", pair.describe());
+}
+
+#[test]
+fn what_the_peer_has_twice_makes_the_reordering_window_wider() {
+    let mut pair = open();
+    // More than the quarter of a round trip that is waited at first.
+    first_transmissions(&mut pair, |n| if n % 40 == 20 { Fate::Late(ms(40)) } else { Fate::Pass });
+    pair.write(Client, 400 * SEGMENT);
+    pair.run_until_received(Server, 400 * SEGMENT, secs(20));
+    pair.run_for(secs(1));
+    let first = pair.subflow(Client, 0).counters.retransmitted_segments;
+    assert!(first > 0);
+    pair.write(Client, 400 * SEGMENT);
+    pair.run_until_received(Server, 800 * SEGMENT, secs(20));
+    assert_eq!(pair.subflow(Client, 0).counters.retransmitted_segments, first);
+}
+
+#[test]
+fn a_loss_that_a_probe_repaired_halves_the_window() {
+    let mut pair = open();
+    first_transmissions(&mut pair, |n| if n == 4 { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 5 * SEGMENT);
+    pair.run_for(secs(1));
+    // Only what is acknowledged beyond the probe tells that it was needed.
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(1));
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!((counters.loss_probes, counters.timeouts), (1, 0));
+    let window = pair.subflow(Client, 0).window;
+    assert_eq!((window.cwnd, window.ssthresh), (5, 5));
+}
+
+#[test]
+fn a_probe_of_what_had_arrived_leaves_the_window() {
+    let mut pair = open();
+    pair.write(Client, 5 * SEGMENT);
+    pair.run_for(ms(40));
+    // The acknowledgements are lost; the probe's says that its data came twice.
+    let until = pair.now + ms(50);
+    pair.script(move |p| if p.from == Server && p.at < until { Fate::Drop } else { Fate::Pass });
+    pair.run_for(secs(1));
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(1));
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!((counters.loss_probes, counters.timeouts), (1, 0), "{}", pair.describe());
+    assert_eq!(pair.subflow(Client, 0).window.ssthresh, Window::NO_THRESHOLD);
+}
+
+#[test]
+fn there_is_one_probe_at_a_time() {
+    let mut pair = open();
+    pair.kill(0);
+    pair.write(Client, SEGMENT);
+    for _ in 0..5 {
+        pair.run_until("the probe", secs(1), |p| p.subflow(Client, 0).counters.loss_probes == 1);
+        pair.write(Client, SEGMENT);
+        pair.run_for(ms(200));
+    }
+    assert_eq!(pair.subflow(Client, 0).counters.loss_probes, 1);
+}
+
+/// "When the PTO timer expires, the sender MUST check ... the sender has obtained an RTT measurement since the last loss probe transmission"
+/// (RFC 8985 §7.3): without timestamps a probe that repeats data measures none.
+#[test]
+fn after_a_probe_a_round_trip_is_measured_before_the_next() {
+    for timestamps in [false, true] {
+        let tcp = TcpConfig { timestamps, ..TcpConfig::default() };
+        let mut pair = Pair::new(&[50], ConnectionConfig { tcp, ..tcp_config() });
+        pair.connect();
+        for round in 0..2 {
+            pair.drop_some(1, Packet::is_data);
+            pair.write(Client, 1000);
+            pair.run_for(secs(2));
+            let counters = pair.subflow(Client, 0).counters;
+            let expected = if timestamps || round == 0 { (round + 1, 0) } else { (1, 1) };
+            assert_eq!((counters.loss_probes, counters.timeouts), expected, "{}", pair.describe());
+        }
+        // A segment that is sent once measures one.
+        pair.no_script();
+        pair.write(Client, 1000);
+        pair.run_for(secs(2));
+        pair.drop_some(1, Packet::is_data);
+        pair.write(Client, 1000);
+        pair.run_for(secs(2));
+        assert_eq!(pair.subflow(Client, 0).counters.loss_probes, if timestamps { 3 } else { 2 });
+    }
+}
+
+#[test]
+fn nothing_is_probed_in_recovery() {
+    let mut pair = open();
+    first_transmissions(&mut pair, |n| if n == 10 { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 100 * SEGMENT);
+    pair.run_until("recovery", secs(1), |p| p.subflow(Client, 0).window.phase == Phase::Recovery);
+    pair.run_for(ms(20));
+    pair.kill(0);
+    pair.run_for(secs(5));
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!(counters.loss_probes, 0);
+    assert!(counters.timeouts > 0);
+}
+
+#[test]
+fn without_sack_from_the_peer_duplicates_are_counted_and_nothing_is_probed() {
+    let mut pair = Pair::new(&[50], tcp_config());
+    let tcp = TcpConfig { recovery: NewReno, ..TcpConfig::default() };
+    pair.listen(ConnectionConfig { tcp, ..tcp_config() });
+    pair.connect();
+    first_transmissions(&mut pair, |n| if n == 3 { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 60 * SEGMENT);
+    pair.run_until_received(Server, 60 * SEGMENT, secs(2));
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!((counters.recoveries, counters.timeouts, counters.loss_probes), (1, 0, 0));
+    pair.run_for(secs(1));
+    pair.kill(0);
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(2));
+    assert_eq!(pair.subflow(Client, 0).counters.loss_probes, 0);
+}
+
+#[test]
+fn without_a_round_trip_a_probe_goes_out_after_a_second() {
+    let mut pair = Pair::new(&[50], tcp_config());
+    pair.drop_some(1, Packet::is_syn);
+    pair.connect();
+    assert_eq!(pair.subflow(Client, 0).rtt.smoothed, None);
+    pair.drop_some(1, Packet::is_data);
+    pair.clear_log();
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(2));
+    assert_eq!(repeated_after(&pair, 0), [1000]);
+}
