@@ -13,6 +13,11 @@ pub struct AdditiveIncrease {
 
 impl AdditiveIncrease {
     /// Adds one segment to the window for every `per` acknowledged ones.
+    //= RFC 5681 §3.1: "The RECOMMENDED way to increase cwnd during congestion avoidance is to count the number of bytes that
+    //= have been acknowledged by ACKs for new data"
+    //= tests: reno::a_stretch_acknowledgement_counts_its_segments
+    //= RFC 5681 §3.1: "during congestion avoidance, cwnd MUST NOT be increased by more than SMSS bytes per RTT"
+    //= tests: reno::avoidance_adds_one_each_round
     pub fn grow(&mut self, window: &mut Window, per: u32, acked: u32) {
         let per = per.max(1);
         // Credits from a time when more were needed give one segment, not several.

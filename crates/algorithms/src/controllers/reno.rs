@@ -2,7 +2,7 @@
 //!
 //! Deviations: the window counts segments, not bytes, as in the kernel: an acknowledgement of several segments counts
 //! as that many (RFC 3465 without its limit). The threshold is half of the congestion window; in RFC 5681 eq. 4 it is
-//! half of the flight size. Both are the same here, because the subflow asks only while the window is filled.
+//! half of the flight size. Both are the same while the window is filled, and a window that is not filled does not grow.
 
 use super::AdditiveIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -23,12 +23,22 @@ pub struct Reno {
 }
 
 impl Controller for Reno {
+    //= RFC 5681 §3.1: "The slow start and congestion avoidance algorithms MUST be used by a TCP sender to control the amount of
+    //= outstanding data being injected into the network"
+    //= tests: reno::slow_start_doubles_each_round, reno::avoidance_adds_one_each_round
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let left = slow_start(cx.window, ack.segments);
         // RFC 5681 §3.1, congestion avoidance: one full-sized segment per round-trip time.
         self.increase.grow(cx.window, cx.window.cwnd, left);
     }
 
+    //= RFC 5681 §3.1: "the value of ssthresh MUST be set to no more than the value given in equation (4)"
+    //= tests: reno::the_threshold_is_half_the_window_and_at_least_two
+    //= RFC 5681 §3.2: "When the third duplicate ACK is received, a TCP MUST set ssthresh to no more than the value given in
+    //= equation (4)"
+    //= tests: reno::the_threshold_is_half_the_window_and_at_least_two, loss_recovery::a_loss_halves_the_window
+    //= RFC 5681 §3.2: "additional data sent in limited transmit MUST NOT be included in this calculation"
+    //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32 {
         self.increase.reset();
         // RFC 5681 eq. 4: max(FlightSize / 2, 2·SMSS).

@@ -62,6 +62,9 @@ pub struct Window {
 
 impl Window {
     /// The threshold before any loss.
+    //= RFC 5681 §3.1: "The initial value of ssthresh SHOULD be set arbitrarily high (e.g., to the size of the largest possible
+    //= advertised window), but ssthresh MUST be reduced in response to congestion"
+    //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it, loss_recovery::a_loss_halves_the_window
     pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
     /// Whether the window is below its threshold.

@@ -128,6 +128,11 @@ impl AckHost {
     //= RFC 9293 §3.10.7.4 (MAY-13): "A TCP implementation MAY send an ACK segment acknowledging RCV.NXT when a valid segment
     //= arrives that is in the window but not at the left window edge"
     //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
+    //= RFC 5681 §3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
+    //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
+    //= RFC 5681 §4.2: "the receiver SHOULD send an immediate duplicate ACK when it receives a data segment above a gap in the
+    //= sequence space"
+    //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
     pub(crate) fn waits_beyond_hole(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
         match self {
             AckHost::Rfc => false,

@@ -380,13 +380,13 @@ impl Tcp {
         //= RFC 9293 §3.8.1 (MUST-18): "The RTO MUST be computed according to the algorithm in [10], including Karn's algorithm for
         //= taking RTT samples"
         //= tests: rtt::the_variance_is_that_of_rfc_6298, rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, loss_recovery::a_repeated_segment_measures_no_round_trip
-        //= RFC 6298 §3: "RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous
-        //= whether the reply was for the first instance of the packet or a later instance)"
+        //= RFC 6298 §3: "TCP MUST use Karn's algorithm [KP87] for taking RTT samples. That is, RTT samples MUST NOT be made using
+        //= segments that were retransmitted"
         //= tests: loss_recovery::a_repeated_segment_measures_no_round_trip
         let direct = if s.retransmitted { None } else { s.first };
         //= RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
         //= segment advances the left edge of the send window, i.e., SND.UNA is increased"
-        //= tests: rfc_host::the_plain_host_is_the_same_whatever_else_is_compiled
+        //= tests: timeouts::what_is_received_beyond_a_hole_measures_no_round_trip
         let sacked = s.first_sacked.filter(|_| self.rtt.measures_sacked());
         // What a path that was dark says first of what was sent before that is the outage's length.
         let dark = self.silence.probe_interval.is_some();

@@ -122,6 +122,17 @@ impl Receiver {
     //= RFC 9293 §3.8.6.3 (SHLD-19): "An ACK SHOULD be generated for at least every second full-sized segment or 2*RMSS bytes of
     //= new data"
     //= tests: delayed_ack::every_second_full_segment_is_acknowledged
+    //= RFC 5681 §3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a gap in
+    //= the sequence space"
+    //= tests: delayed_ack::what_fills_a_hole_or_part_of_it_is_acknowledged_at_once
+    //= RFC 5681 §4.2: "The delayed ACK algorithm specified in [RFC1122] SHOULD be used by a TCP receiver"
+    //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
+    //= RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment, and MUST be generated within
+    //= 500 ms of the arrival of the first unacknowledged packet"
+    //= tests: delayed_ack::every_second_full_segment_is_acknowledged, delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
+    //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part of a
+    //= gap in the sequence space"
+    //= tests: delayed_ack::what_fills_a_hole_or_part_of_it_is_acknowledged_at_once
     pub(crate) fn decide_ack(
         &mut self,
         now: Instant,
@@ -238,6 +249,9 @@ impl Receiver {
         }
     }
     /// An acknowledgement goes out.
+    //= RFC 5681 §4.2: "A TCP receiver MUST NOT generate more than one ACK for every incoming segment, other than to update the
+    //= offered window as the receiving application consumes new data"
+    //= tests: delayed_ack::without_delay_each_segment_is_acknowledged
     pub(crate) fn ack_sent(&mut self, offered: u64) {
         if self.acks.due != AckDue::No {
             self.acks.quick = self.acks.quick.saturating_sub(1);

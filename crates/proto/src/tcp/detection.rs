@@ -133,6 +133,14 @@ impl Tcp {
     }
 
     /// Finds losses after an acknowledgement, by the configured rule.
+    //= RFC 5681 §3.2: "The TCP sender SHOULD use the "fast retransmit" algorithm to detect and repair loss, based on incoming
+    //= duplicate ACKs"
+    //= tests: loss_recovery::any_one_segment_is_repaired_without_a_timeout
+    //= RFC 5681 §3.2: "The lost segment starting at SND.UNA MUST be retransmitted"
+    //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
+    //= RFC 5681 §4.3: "We RECOMMEND that TCP implementors employ some form of advanced loss recovery that can cope with
+    //= multiple losses in a window of data"
+    //= tests: loss_recovery::any_two_segments_are_repaired
     pub(super) fn identify_losses(&mut self, now: Instant, delivered: &Delivered) {
         if !self.agreed.sack || self.config.recovery == LossRecovery::NewReno {
             self.newreno_losses(delivered);

@@ -321,6 +321,11 @@ impl Tcp {
         Some(answer)
     }
 
+    //= RFC 5681 §3.1: "the SYN/ACK and the acknowledgment of the SYN/ACK MUST NOT increase the size of the congestion window"
+    //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it
+    //= RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
+    //= MUST be one segment consisting of at most SMSS bytes"
+    //= tests: congestion::after_a_handshake_that_was_lost_twice_the_first_window_is_one_segment
     #[cold]
     pub(super) fn establish(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         self.state = if self.send.fin_queued { State::FinWait1 } else { State::Established };

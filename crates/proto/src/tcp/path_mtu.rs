@@ -134,6 +134,8 @@ impl Tcp {
     }
 
     /// The path takes IP packets of at most `mtu` bytes from now on. What is queued or out and larger is cut.
+    //= RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size"
+    //= tests: path_mtu::a_smaller_size_leaves_the_window_its_segments
     #[cold]
     pub(super) fn set_path_mtu(&mut self, now: Instant, mtu: u32) {
         self.path_mtu.mtu = mtu;

@@ -109,6 +109,9 @@ impl Tcp {
         self.queue.in_flight().saturating_sub(self.recovery.duplicate_acks)
     }
 
+    //= RFC 5681 §4.3: "Loss in two successive windows of data ... should be taken as two indications of congestion and,
+    //= therefore, cwnd (and ssthresh) MUST be lowered twice in this case"
+    //= tests: congestion::losses_in_two_windows_lower_the_threshold_twice
     #[inline(never)]
     pub(crate) fn enter_recovery(&mut self, now: Instant, peers: Peers<'_>) -> LossKind {
         if !self.recovery.in_reduction() {
@@ -124,6 +127,12 @@ impl Tcp {
     }
 
     /// After the retransmission timer (RFC 6298 §5, RFC 5681 §3.1).
+    //= RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has already
+    //= been retransmitted by way of the retransmission timer at least once, the value of ssthresh is held constant"
+    //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
+    //= RFC 5681 §3.1: "upon a timeout (as specified in [RFC2988]) cwnd MUST be set to no more than the loss window, LW, which
+    //= equals 1 full-sized segment (regardless of the value of IW)"
+    //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
     #[inline(never)]
     pub(crate) fn enter_loss(&mut self, now: Instant, peers: Peers<'_>) {
         let state = self.recovery.state;

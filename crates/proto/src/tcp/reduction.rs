@@ -14,6 +14,9 @@ pub(crate) struct Prr {
 
 impl Tcp {
     /// The threshold falls; the window follows by proportional rate reduction.
+    //= RFC 5681 §4.3: "When the first loss in a window of data is detected, ssthresh MUST be set to no more than the value
+    //= given by equation (4)"
+    //= tests: loss_recovery::a_loss_halves_the_window
     #[inline(never)]
     pub(super) fn start_reduction(&mut self, now: Instant, peers: Peers<'_>) {
         self.recovery.high = self.send.nxt;
@@ -30,6 +33,12 @@ impl Tcp {
         self.delivery.bytes_since_loss = 0;
     }
 
+    //= RFC 5681 §3.2: "When the next ACK arrives that acknowledges previously unacknowledged data, a TCP MUST set cwnd to
+    //= ssthresh (the value set in step 2)"
+    //= tests: congestion::when_losses_are_repaired_the_window_is_the_threshold_and_grows_by_a_segment_each_round
+    //= RFC 5681 §4.3: "After all loss in the given window of segments has been successfully retransmitted, cwnd MUST be set to
+    //= no more than ssthresh and congestion avoidance MUST be used to further increase cwnd"
+    //= tests: congestion::when_losses_are_repaired_the_window_is_the_threshold_and_grows_by_a_segment_each_round
     pub(super) fn end_reduction(&mut self) {
         self.congestion.window.cwnd = self.congestion.window.ssthresh.max(1);
     }
@@ -44,6 +53,9 @@ impl Tcp {
     }
 
     /// Proportional rate reduction (RFC 9937 §5), after losses are marked and before anything is sent again.
+    //= RFC 5681 §4.3: "Until all lost segments in the window of data in question are repaired, the number of segments
+    //= transmitted in each RTT MUST be no more than half the number of outstanding segments when the loss was detected"
+    //= tests: congestion::at_most_half_of_what_was_out_leaves_in_a_round_trip_until_losses_are_repaired
     pub(crate) fn reduce_window(&mut self, d: &Delivered) {
         if d.segments == 0 || self.recovery.prr.prior_cwnd == 0 {
             return;

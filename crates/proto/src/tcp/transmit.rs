@@ -119,6 +119,12 @@ impl Tcp {
         self.next_data(now)
     }
 
+    //= RFC 5681 §2: "At any given time, a TCP MUST NOT send data with a sequence number higher than the sum of the highest
+    //= acknowledged sequence number and the minimum of cwnd and rwnd"
+    //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it
+    //= RFC 5681 §3: "a TCP MUST NOT be more aggressive than the following algorithms allow (that is, MUST NOT send data when
+    //= the value of cwnd computed by the following algorithms would not allow the data to be sent)"
+    //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it
     fn next_data(&mut self, now: Instant) -> Option<Outgoing> {
         if self.due.loss_probe {
             self.due.loss_probe = false;
@@ -150,6 +156,14 @@ impl Tcp {
     }
 
     /// Without limited transmit (RFC 3042), duplicate acknowledgements let nothing new out.
+    //= RFC 5681 §3.2: "On the first and second duplicate ACKs received at a sender, a TCP SHOULD send a segment of previously
+    //= unsent data per [RFC3042] provided that the receiver's advertised window allows"
+    //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
+    //= RFC 5681 §3.2: "the TCP sender MUST NOT change cwnd to reflect these two segments [RFC3042]"
+    //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
+    //= RFC 5681 §3.2: "a sender using SACK [RFC2018] MUST NOT send new data unless the incoming duplicate acknowledgment
+    //= contains new SACK information"
+    //= tests: congestion::duplicates_that_sack_nothing_new_let_nothing_out
     fn limited_transmit_allows(&self) -> bool {
         self.config.limited_transmit
             || self.recovery.state != super::recovery::State::Disorder

@@ -112,14 +112,14 @@ fn duplicates_that_sack_nothing_new_let_nothing_out() {
 
 #[test]
 fn duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up() {
-    for (before, recoveries) in [(2, 0), (3, 1)] {
+    for (before, recovers) in [(2, false), (3, true)] {
         let (mut pair, repeated) = first_window_lost(NewReno);
         let mut next = repeated.clone();
         next.ack = next.ack.wrapping_add(SEGMENT as u32);
         (0..before).for_each(|_| pair.inject(Client, repeated.clone()));
         // The first of these says something new.
         (0..3).for_each(|_| pair.inject(Client, next.clone()));
-        assert_eq!(pair.subflow(Client, 0).counters.recoveries, recoveries, "{}", pair.describe());
+        assert_eq!(pair.subflow(Client, 0).counters.recoveries > 0, recovers, "{}", pair.describe());
     }
 }
 

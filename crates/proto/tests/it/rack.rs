@@ -124,7 +124,8 @@ fn after_a_probe_a_round_trip_is_measured_before_the_next() {
     let tcp = TcpConfig { timestamps: false, ..TcpConfig::default() };
     let mut pair = Pair::new(&[50], ConnectionConfig { tcp, ..tcp_config() });
     pair.connect();
-    for (probes, timeouts) in [(1, 0), (1, 1)] {
+    // What follows the second segment ends the probe's episode.
+    for (probes, timeouts) in [(1, 0), (1, 1), (1, 2)] {
         pair.drop_some(1, Packet::is_data);
         pair.write(Client, 1000);
         pair.run_for(secs(2));
