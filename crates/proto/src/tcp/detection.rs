@@ -75,6 +75,9 @@ impl Recovery {
     }
 
     /// A segment that was sent once is delivered below one that was delivered earlier, and begins so many segments before the end of that.
+    //= RFC 8985 §6.2: "If a never-retransmitted segment that's below RACK.fack is (selectively or cumulatively) acknowledged,
+    //= it has been delivered out of order. The sender sets RACK.reordering_seen to TRUE if such a segment is identified"
+    //= tests: loss_recovery::slight_reordering_repeats_nothing
     pub(super) fn note_late(&mut self, segments: u64) {
         let segments = u32::try_from(segments).unwrap_or(u32::MAX);
         self.rack.reordering = self.rack.reordering.max(segments.min(MOST_REORDERING));
@@ -86,6 +89,11 @@ impl Recovery {
 }
 
 /// So many quarters of the smallest round trip, at most an average one.
+//= RFC 8985 §3.3.2: "Otherwise, the reordering window SHOULD start from a small fraction of the round-trip time or zero if no
+//= round-trip time estimate is available"
+//= tests: detection::what_may_be_reordered_is_given_quarters_of_a_round_trip_up_to_a_whole_one, rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
+//= RFC 8985 §3.3.2: "The RACK reordering window MUST be bounded, and this bound SHOULD be SRTT"
+//= tests: detection::what_may_be_reordered_is_given_quarters_of_a_round_trip_up_to_a_whole_one
 fn wait_for_reordered(min_rtt: Option<Duration>, steps: u32, srtt: Option<Duration>) -> Duration {
     let quarter = min_rtt.unwrap_or(Duration::ZERO).div(4);
     let window = quarter.saturating_mul(u64::from(steps));
@@ -94,6 +102,10 @@ fn wait_for_reordered(min_rtt: Option<Duration>, steps: u32, srtt: Option<Durati
 
 impl Tcp {
     /// The reordering window of RACK (RFC 8985 §6.2 step 4).
+    //= RFC 8985 §3.3.2: "The reordering window SHOULD be set to zero if no reordering has been observed on the connection so
+    //= far, and either (a) three segments have been SACKed since the last recovery or (b) the sender is already in fast or RTO
+    //= recovery"
+    //= tests: loss_recovery::an_acknowledgement_that_waited_for_a_hole_is_no_sign_of_reordering, rack::in_recovery_nothing_waits_for_what_may_only_be_late
     pub(super) fn reordering_window(&self) -> Duration {
         if !self.recovery.reordering_seen() {
             if matches!(self.recovery.state, State::Recovery | State::Loss) {
@@ -141,6 +153,9 @@ impl Tcp {
     //= RFC 5681 §4.3: "We RECOMMEND that TCP implementors employ some form of advanced loss recovery that can cope with
     //= multiple losses in a window of data"
     //= tests: loss_recovery::any_two_segments_are_repaired
+    //= RFC 8985 §4: "The connection MUST use selective acknowledgment (SACK) options [RFC2018], and the sender MUST keep SACK
+    //= scoreboard information on a per-connection basis"
+    //= tests: rack::without_sack_from_the_peer_duplicates_are_counted_and_nothing_is_probed
     pub(super) fn identify_losses(&mut self, now: Instant, delivered: &Delivered) {
         if !self.agreed.sack || self.config.recovery == LossRecovery::NewReno {
             self.newreno_losses(delivered);

@@ -133,6 +133,9 @@ impl Tcp {
     //= RFC 5681 §3.1: "upon a timeout (as specified in [RFC2988]) cwnd MUST be set to no more than the loss window, LW, which
     //= equals 1 full-sized segment (regardless of the value of IW)"
     //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
+    //= RFC 8985 §6.3: "Upon RTO timer expiration, RACK marks the first outstanding segment as lost (since it was sent an RTO
+    //= ago)"
+    //= tests: congestion::what_was_sent_less_than_a_round_trip_ago_is_not_lost_with_a_timeout
     #[inline(never)]
     pub(crate) fn enter_loss(&mut self, now: Instant, peers: Peers<'_>) {
         let state = self.recovery.state;
@@ -181,6 +184,9 @@ impl Tcp {
     }
 
     /// The state machine, once per acknowledgement. Returns a loss that it found.
+    //= RFC 8985 §3.3.2: "The RACK reordering window SHOULD adaptively increase (using the algorithm in "Step 4: Update RACK
+    //= reordering window" below) if the sender receives a Duplicate Selective Acknowledgment (DSACK) option [RFC2883]"
+    //= tests: rack::what_the_peer_has_twice_makes_the_reordering_window_wider
     pub(crate) fn update_recovery(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) -> Option<LossKind> {
         self.recovery.newly_lost = 0;
         if d.duplicates > 0 {
@@ -312,6 +318,11 @@ impl Tcp {
     }
 
     /// The end of a tail loss probe's episode (RFC 8985 §7.4).
+    //= RFC 8985 §7.4.2: "it MUST assume that the original data segment, the TLP retransmission, or a corresponding ACK was lost
+    //= for congestion control purposes"
+    //= tests: rack::a_loss_that_a_probe_repaired_halves_the_window, rack::a_probe_of_what_had_arrived_leaves_the_window
+    //= RFC 8985 §7.4.2: "The sender then SHOULD invoke a congestion control response equivalent to a fast recovery"
+    //= tests: rack::a_loss_that_a_probe_repaired_halves_the_window
     #[inline(never)]
     fn end_probe(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
         let Some((high, repeated)) = self.recovery.probe else { return };

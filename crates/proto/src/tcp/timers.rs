@@ -108,6 +108,8 @@ impl Tcp {
         self.timers.retransmit = Some((RetransmitTimer::Syn, self.host.expiry(now, self.rto())));
     }
 
+    //= RFC 8985 §6.2: "For timely loss detection, it is RECOMMENDED that the sender install a reordering timer"
+    //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
     pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
         self.timers.retransmit = Some((RetransmitTimer::Reordering, self.host.expiry(now, wait)));
     }
@@ -122,6 +124,17 @@ impl Tcp {
     //= RFC 8985 §7.2: "The sender SHOULD start or restart a loss probe PTO timer after transmitting new data (that was not itself a
     //= loss probe) or upon receiving an ACK that cumulatively acknowledges new data"
     //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
+    //= RFC 8985 §7.2: "unless it is already in fast recovery, RTO recovery, or segments have been SACKed (i.e.,
+    //= RACK.segs_sacked is not zero)"
+    //= tests: rack::nothing_is_probed_in_recovery
+    //= RFC 8985 §7.2: "when there is no SRTT estimate available, the PTO SHOULD be 1 second"
+    //= tests: rack::without_a_round_trip_a_probe_goes_out_after_a_second
+    //= RFC 8985 §7.2: "Summarizing these considerations in pseudocode form, a sender SHOULD use the following logic to select
+    //= the duration of a PTO"
+    //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
+    //= RFC 8985 §7.3: "If either one of these two conditions is not met, then the sender MUST skip sending a loss probe and
+    //= MUST proceed to re-arm the RTO timer"
+    //= tests: rack::there_is_one_probe_at_a_time, rack::after_a_probe_a_round_trip_is_measured_before_the_next
     fn probe_delay(&self) -> Option<Duration> {
         use super::recovery::State as R;
         let allowed = self.sack_recovery()
