@@ -188,6 +188,9 @@ impl SendQueue {
     pub(crate) fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }
+    //= RFC 6675 §4: "MUST set the "pipe" variable to an estimate of the number of octets that are currently in transit between
+    //= the TCP sender and the TCP receiver"
+    //= tests: loss_recovery::timeouts_double
     pub(crate) fn in_flight(&self) -> u32 {
         (self.packets_out() + self.retransmitted_out).saturating_sub(self.sacked_out + self.lost_out)
     }
@@ -267,6 +270,9 @@ impl SendQueue {
     }
 
     /// A sent segment goes out again now.
+    //= RFC 6675 §5: "HighRxt MUST be set to the highest sequence number of the retransmitted segment unless NextSeg () rule (4)
+    //= was invoked for this retransmission"
+    //= tests: loss_recovery::any_one_segment_is_repaired_without_a_timeout
     pub(crate) fn mark_retransmitted(&mut self, name: u64, now: Instant, delivered: u64, delivered_at: Instant) {
         let number = self.transmissions;
         let Some(segment) = self.get_sent_mut(name) else { return };
@@ -444,6 +450,9 @@ impl SendQueue {
     }
 
     /// Marks a segment SACKed; returns what it was before, or nothing if it was SACKed already.
+    //= RFC 6675 §5: "Upon the receipt of any ACK containing SACK information, the scoreboard MUST be updated via the Update ()
+    //= routine"
+    //= tests: loss_recovery::any_two_segments_are_repaired
     pub(crate) fn mark_sacked(&mut self, name: u64) -> Option<SentSegment> {
         let segment = self.get_sent_mut(name)?;
         if segment.sacked {

@@ -36,6 +36,8 @@ pub(crate) struct Recovery {
     pub(crate) highest_sacked: u64,
 
     /// Duplicate acknowledgements where the peer sends no SACK.
+    //= RFC 6675 §5: "If the incoming ACK is a cumulative acknowledgment, the TCP MUST reset DupAcks to zero"
+    //= tests: congestion::duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up
     pub(crate) duplicate_acks: u32,
     /// F-RTO (RFC 5682): a timeout may have been spurious.
     forward: bool,
@@ -136,6 +138,12 @@ impl Tcp {
     //= RFC 8985 §6.3: "Upon RTO timer expiration, RACK marks the first outstanding segment as lost (since it was sent an RTO
     //= ago)"
     //= tests: congestion::what_was_sent_less_than_a_round_trip_ago_is_not_lost_with_a_timeout
+    //= RFC 6675 §5.1: "If an RTO occurs during loss recovery as specified in this document, RecoveryPoint MUST be set to
+    //= HighData. Further, the new value of RecoveryPoint MUST be preserved"
+    //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
+    //= RFC 6675 §5.1: "a new recovery phase (as described in Section 5) MUST NOT be initiated until HighACK is greater than or
+    //= equal to the new value of RecoveryPoint"
+    //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
     #[inline(never)]
     pub(crate) fn enter_loss(&mut self, now: Instant, peers: Peers<'_>) {
         let state = self.recovery.state;
@@ -256,6 +264,9 @@ impl Tcp {
     }
 
     /// Ends an episode whose data is all acknowledged.
+    //= RFC 6675 §5: "An incoming cumulative ACK for a sequence number greater than RecoveryPoint signals the end of loss
+    //= recovery, and the loss recovery phase MUST be terminated"
+    //= tests: congestion::when_losses_are_repaired_the_window_is_the_threshold_and_grows_by_a_segment_each_round
     #[inline(never)]
     fn leave_finished(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
         let done = match self.recovery.state {

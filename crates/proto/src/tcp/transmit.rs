@@ -125,6 +125,14 @@ impl Tcp {
     //= RFC 5681 §3: "a TCP MUST NOT be more aggressive than the following algorithms allow (that is, MUST NOT send data when
     //= the value of cwnd computed by the following algorithms would not allow the data to be sent)"
     //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it
+    //= RFC 6675 §4: "NextSeg () MUST return the sequence number range of the next segment that is to be transmitted, per the
+    //= following rules"
+    //= tests: loss_recovery::a_loss_halves_the_window
+    //= RFC 6675 §5: "If cwnd - pipe >= 1 SMSS, the sender SHOULD transmit one or more segments as follows"
+    //= tests: congestion::at_most_half_of_what_was_out_leaves_in_a_round_trip_until_losses_are_repaired
+    //= RFC 6675 §5: "The scoreboard MUST be queried via NextSeg () for the sequence number range of the next segment to
+    //= transmit (if any), and the given segment sent"
+    //= tests: loss_recovery::a_loss_halves_the_window
     fn next_data(&mut self, now: Instant) -> Option<Outgoing> {
         if self.due.loss_probe {
             self.due.loss_probe = false;
