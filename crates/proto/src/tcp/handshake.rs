@@ -83,6 +83,8 @@ impl Tcp {
         origin: Origin,
         largest_window: u64,
     ) -> Self {
+        //= RFC 7323 §2.3: "Thus, the shift count MUST be limited to 14 (which allows windows of 2^30 = 1 GiB)"
+        //= tests: window_updates::no_window_is_scaled_by_more_than_14
         let mut window_shift = if config.window_scaling { config.least_window_shift.min(14) as u8 } else { 0 };
         while config.window_scaling && window_shift < 14 && largest_window >> window_shift > 65_535 {
             window_shift += 1;
@@ -172,6 +174,14 @@ impl Tcp {
     }
 
     /// Takes the options of the peer's SYN.
+    //= RFC 7323 §2.2: "both sides MUST send Window Scale options in their <SYN> segments to enable window scaling in either
+    //= direction"
+    //= tests: handshake::what_the_peer_does_not_offer_is_not_used
+    //= RFC 7323 §2.2: "A Window Scale option in a segment without a SYN bit MUST be ignored"
+    //= tests: window_updates::a_window_scale_outside_of_a_syn_is_ignored
+    //= RFC 7323 §2.3: "If a Window Scale option is received with a shift.cnt value larger than 14, the TCP SHOULD log the error
+    //= but MUST use 14 instead of the specified value"
+    //= tests: window_updates::no_window_is_scaled_by_more_than_14
     pub(super) fn negotiate(&mut self, syn: &Segment) {
         let o = &syn.options;
         self.opening.peer_synced = true;
@@ -222,6 +232,9 @@ impl Tcp {
     pub(super) fn syn_header(&self, segment: &mut Segment, window: u64) {
         segment.flags |= Flags::SYN;
         let answering = self.opening.peer_synced;
+        //= RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be
+        //= scaled"
+        //= tests: handshake::options_are_offered_and_agreed
         segment.window = window.min(65_535) as u16;
         //= RFC 9293 §3.7.1 (MUST-14): "TCP endpoints MUST implement both sending and receiving the MSS Option"
         //= tests: handshake::each_syn_names_the_segment_size_and_nothing_else_does, handshake::a_peer_that_names_no_segment_size_gets_536_bytes, path_mtu::the_peers_smaller_path_mtu_binds_as_well

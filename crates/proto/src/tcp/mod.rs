@@ -345,6 +345,11 @@ impl Tcp {
     }
 
     /// Our clock, and the newest timestamp of the peer.
+    //= RFC 7323 §3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that segment SHOULD set the TSecr
+    //= field to zero"
+    //= tests: handshake::options_are_offered_and_agreed
+    //= RFC 7323 §3.2: "When the ACK bit is set in an outgoing segment, the sender MUST echo a recently received TSval"
+    //= tests: loss_recovery::a_loss_halves_the_window
     fn timestamps(&self, now: Instant) -> Timestamps {
         let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
         Timestamps { value: ack::timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }

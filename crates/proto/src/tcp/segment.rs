@@ -102,13 +102,21 @@ impl Tcp {
         //= RFC 7323 §5.3: "If there is a Timestamps option in the arriving segment, SEG.TSval < TS.Recent, TS.Recent is valid (see
         //= later discussion), and if the RST bit is not set, then treat the arriving segment as not acceptable"
         //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
+        //= RFC 7323 §3.2: "A TCP MUST NOT abort a TCP connection because any segment lacks an expected TSopt"
+        //= tests: acceptance::segments_that_lack_their_timestamps_end_nothing
         if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) {
             let old = (t.value.wrapping_sub(self.receiver.clock.recent) as i32) < 0;
             // §5.5: after 24 days the comparison means nothing.
             //= RFC 7323 §5.5: "To detect how long the connection has been idle, the TCP MAY update a clock or timestamp value
             //= associated with the connection whenever TS.Recent is updated"
             //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
+            //= RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism to "invalidate" the
+            //= TS.Recent value when a connection is idle for more than 24 days"
+            //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
             let valid = now.since(self.receiver.clock.recent_at) < TIMESTAMP_VALID;
+            //= RFC 7323 §5.2: "When an <RST> segment is received, it MUST NOT be subjected to the PAWS check by verifying an
+            //= acceptable value in SEG.TSval"
+            //= tests: acceptance::a_reset_with_an_older_timestamp_counts
             if old && valid && !segment.flags.contains(Flags::RST) {
                 return self.reject(segment, seq, changes);
             }
@@ -222,6 +230,9 @@ impl Tcp {
     /// Remembers the timestamp of an acceptable segment for the next acknowledgement, where it is the earliest that this
     /// covers (RFC 7323 §4.3). Of what lies wholly before that, of what came out of order, and of what acknowledges the
     /// impossible it would let one forged segment silence the peer (§5.3).
+    //= RFC 7323 §5.3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see Section 4.3),
+    //= then record its timestamp in TS.Recent"
+    //= tests: acceptance::only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_against
     fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: u64, len: u64) {
         let acked = self.receiver.acked_next();
         if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps)

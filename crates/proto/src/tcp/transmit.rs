@@ -363,6 +363,11 @@ impl Tcp {
             segment.flags |= Flags::ACK;
             segment.ack = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
         }
+        //= RFC 7323 §3.2: "the TSopt MUST be sent in every non-<RST> segment for the duration of the connection"
+        //= tests: acceptance::timestamps_are_in_every_segment_or_in_none
+        //= RFC 7323 §3.2: "MAY send a TSopt in <SYN,ACK> only if it received a TSopt in the initial <SYN> segment for the
+        //= connection"
+        //= tests: acceptance::timestamps_are_in_every_segment_or_in_none
         if self.agreed.timestamps || (*out == Outgoing::Syn && self.state == State::SynSent && self.config.timestamps) {
             segment.options.timestamps = Some(self.timestamps(now));
         }
