@@ -46,6 +46,15 @@ impl Rtt {
     }
 
     /// A sample for the smoothed time. `una` and `nxt` mark rounds.
+    //= RFC 6298 §2.2: "When the first RTT measurement R is made, the host MUST set SRTT <- R"
+    //= tests: rtt::the_average_moves_by_an_eighth_of_the_difference
+    //= RFC 6298 §2.3: "updating RTTVAR and SRTT MUST be computed in the above order"
+    //= tests: rtt::a_jump_raises_the_timeout_at_once
+    //= RFC 6298 §2.3: "The above SHOULD be computed using alpha=1/8 and beta=1/4"
+    //= tests: rtt::the_average_moves_by_an_eighth_of_the_difference, rtt::the_variance_is_that_of_rfc_6298
+    //= RFC 6298 §3: "A TCP implementation MUST take at least one RTT measurement per RTT (unless that is not possible per
+    //= Karn's algorithm)"
+    //= tests: timeouts::each_round_trip_is_measured
     pub(crate) fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.latest = Some(rtt);
         self.probed = false;
@@ -114,6 +123,8 @@ impl Rtt {
         self.backoff
     }
     /// The timeout without any doubling.
+    //= RFC 6298 §4: "if the K*RTTVAR term in the RTO calculation equals zero, the variance term MUST be rounded to G seconds"
+    //= tests: rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after
     pub(crate) fn base_rto(&self) -> Duration {
         let Some(srtt) = self.srtt else { return self.initial_rto };
         (srtt + self.host.margin().max(self.min_rto)).min(self.max_rto)
@@ -123,6 +134,8 @@ impl Rtt {
         self.backoff > 0
     }
     /// The timeout in force.
+    //= RFC 6298 §2.5: "A maximum value MAY be placed on RTO provided it is at least 60 seconds"
+    //= tests: loss_recovery::data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever
     pub(crate) fn rto(&self) -> Duration {
         self.base_rto().saturating_mul(1 << self.backoff).min(self.max_rto)
     }

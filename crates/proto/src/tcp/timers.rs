@@ -69,6 +69,8 @@ impl Tcp {
         retransmit.min(others).min(self.pacer.wake())
     }
 
+    //= RFC 6298 §5.2: "When all outstanding data has been acknowledged, turn off the retransmission timer"
+    //= tests: timeouts::no_timer_runs_when_all_is_acknowledged
     pub(super) fn arm_rto(&mut self, now: Instant) {
         self.timers.retransmit =
             (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.host.expiry(now, self.rto())));
@@ -152,6 +154,9 @@ impl Tcp {
         Some(srtt.saturating_mul(2) + extra)
     }
 
+    //= RFC 6298 §5.3: "When an ACK is received that acknowledges new data, restart the retransmission timer so that it will
+    //= expire after RTO seconds (for the current value of RTO)"
+    //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
     pub(super) fn arm_after_ack(&mut self, now: Instant) {
         if matches!(self.timers.retransmit, Some((RetransmitTimer::Reordering, t)) if t > now) {
             return;
@@ -164,6 +169,9 @@ impl Tcp {
         }
     }
 
+    //= RFC 6298 §5.1: "Every time a packet containing data is sent (including a retransmission), if the timer is not running,
+    //= start it running so that it will expire after RTO seconds (for the current value of RTO)"
+    //= tests: loss_recovery::a_lost_tail_is_probed_after_two_round_trips
     pub(super) fn arm_after_sending(&mut self, now: Instant) {
         if self.timers.retransmit.is_none() {
             self.arm_rto(now);
@@ -248,6 +256,11 @@ impl Tcp {
     //= RFC 9293 §3.8.2 (MUST-19): "A TCP endpoint MUST implement the basic congestion control algorithms slow start, congestion
     //= avoidance, and exponential backoff of RTO"
     //= tests: loss_recovery::a_loss_halves_the_window, loss_recovery::timeouts_double
+    //= RFC 6298 §5.4: "Retransmit the earliest segment that has not been acknowledged by the TCP receiver"
+    //= tests: loss_recovery::a_timeout_repeats_the_first_segment_first_even_with_new_data_waiting
+    //= RFC 6298 §5.6: "Start the retransmission timer, such that it expires after RTO seconds (for the value of RTO after the
+    //= doubling operation outlined in 5.5)"
+    //= tests: loss_recovery::data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever
     fn retransmission_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
         if self.queue.packets_out() == 0 {
             return;

@@ -272,6 +272,9 @@ impl Tcp {
         out
     }
 
+    //= RFC 6298 §5: "An implementation MUST manage the retransmission timer(s) in such a way that a segment is never
+    //= retransmitted too early, i.e., less than one RTO after the previous transmission of that segment"
+    //= tests: timeouts::the_timer_repeats_nothing_sooner_than_a_timeout_after_it_was_last_sent
     #[inline(never)]
     fn retransmit(&mut self, now: Instant, name: u64) -> Option<Outgoing> {
         if self.queue.get(name).is_some_and(|s| self.is_too_large(s.len)) {
