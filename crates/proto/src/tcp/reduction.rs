@@ -57,7 +57,7 @@ impl Tcp {
     //= transmitted in each RTT MUST be no more than half the number of outstanding segments when the loss was detected"
     //= tests: congestion::at_most_half_of_what_was_out_leaves_in_a_round_trip_until_losses_are_repaired
     //= RFC 8985 §9.3: "The Proportional Rate Reduction (PRR) algorithm [RFC6937] is RECOMMENDED for the specific congestion
-    //= control actions taken upon the losses detected by RACK- TLP"
+    //= control actions taken upon the losses detected by RACK-TLP"
     //= tests: congestion::at_most_half_of_what_was_out_leaves_in_a_round_trip_until_losses_are_repaired
     pub(crate) fn reduce_window(&mut self, d: &Delivered) {
         if d.segments == 0 || self.recovery.prr.prior_cwnd == 0 {

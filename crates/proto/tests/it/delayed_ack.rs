@@ -78,7 +78,8 @@ fn what_fills_a_hole_or_part_of_it_is_acknowledged_at_once() {
     for at in [101, 121] {
         let repeated = pair.data(Client).filter(|p| pair.relative(p) == at).nth(1).expect("it goes out again");
         let arrived = repeated.at + ms(50);
-        let answer = pair.sent(Server).find(|p| p.at >= arrived && pair.relative_ack(p) > at).expect("it is acknowledged");
+        let answer =
+            pair.sent(Server).find(|p| p.at >= arrived && pair.relative_ack(p) > at).expect("it is acknowledged");
         assert_eq!(answer.at, arrived, "{at}: {}", pair.describe());
     }
 }

@@ -28,7 +28,8 @@ fn first_transmissions(pair: &mut Pair, mut fate: impl FnMut(u32) -> Fate + 'sta
 
 /// How long after its first transmission a data segment of the client went out again.
 fn repeated_after(pair: &Pair, n: u64) -> Vec<u64> {
-    let sent: Vec<_> = pair.data(Client).filter(|p| u64::from(pair.relative(p)) == 1 + n * SEGMENT).map(|p| p.at).collect();
+    let sent: Vec<_> =
+        pair.data(Client).filter(|p| u64::from(pair.relative(p)) == 1 + n * SEGMENT).map(|p| p.at).collect();
     sent[1..].iter().map(|at| at.since(sent[0]).as_micros() / 1000).collect()
 }
 

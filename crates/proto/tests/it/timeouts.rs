@@ -24,7 +24,8 @@ fn the_timer_repeats_nothing_sooner_than_a_timeout_after_it_was_last_sent() {
         let isn = pair.isn(Client, 0);
         let mut left = 2;
         pair.script(move |p| {
-            let is_tenth = p.from == Client && p.is_data() && p.segment.seq == isn.wrapping_add(1 + 10 * SEGMENT as u32);
+            let is_tenth =
+                p.from == Client && p.is_data() && p.segment.seq == isn.wrapping_add(1 + 10 * SEGMENT as u32);
             if is_tenth && left > 0 {
                 left -= 1;
                 return Fate::Drop;
