@@ -18,6 +18,10 @@ impl AdditiveIncrease {
     //= tests: reno::a_stretch_acknowledgement_counts_its_segments
     //= RFC 5681 §3.1: "during congestion avoidance, cwnd MUST NOT be increased by more than SMSS bytes per RTT"
     //= tests: reno::avoidance_adds_one_each_round
+    //= RFC 5681 §3.1: "SHOULD increment cwnd per equation (2) once per RTT"
+    //= tests: reno::avoidance_adds_one_each_round
+    //= RFC 5681 §3.1: "MUST NOT increment cwnd by more than SMSS bytes"
+    //= tests: reno::avoidance_adds_one_each_round
     pub fn grow(&mut self, window: &mut Window, per: u32, acked: u32) {
         let per = per.max(1);
         // Credits from a time when more were needed give one segment, not several.

@@ -133,6 +133,10 @@ impl Receiver {
     //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part of a
     //= gap in the sequence space"
     //= tests: delayed_ack::what_fills_a_hole_or_part_of_it_is_acknowledged_at_once
+    //= RFC 5681 §4.2: "a TCP receiver MUST NOT excessively delay acknowledgments"
+    //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
+    //= RFC 5681 §4.2: "an ACK MUST NOT be delayed for more than 500 ms waiting on a second full-sized segment to arrive"
+    //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
     pub(crate) fn decide_ack(
         &mut self,
         now: Instant,

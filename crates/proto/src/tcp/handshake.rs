@@ -67,6 +67,8 @@ pub(super) struct Agreed {
     pub(super) mss: u32,
     pub(super) peer_mss: u32,
     pub(super) sack: bool,
+    //= RFC 7323 §3.2: "The TCP SHOULD remember this state by setting a flag, referred to as Snd.TS.OK, to one"
+    //= tests: acceptance::timestamps_are_in_every_segment_or_in_none
     pub(super) timestamps: bool,
     pub(super) ecn: bool,
     /// Shift of the window fields that we send and receive.

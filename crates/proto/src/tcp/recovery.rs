@@ -38,6 +38,8 @@ pub(crate) struct Recovery {
     /// Duplicate acknowledgements where the peer sends no SACK.
     //= RFC 6675 §5: "If the incoming ACK is a cumulative acknowledgment, the TCP MUST reset DupAcks to zero"
     //= tests: congestion::duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up
+    //= RFC 6675 §5: "the TCP MUST increase DupAcks by one"
+    //= tests: congestion::duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up
     pub(crate) duplicate_acks: u32,
     /// F-RTO (RFC 5682): a timeout may have been spurious.
     forward: bool,
@@ -195,6 +197,8 @@ impl Tcp {
     //= RFC 8985 §3.3.2: "The RACK reordering window SHOULD adaptively increase (using the algorithm in "Step 4: Update RACK
     //= reordering window" below) if the sender receives a Duplicate Selective Acknowledgment (DSACK) option [RFC2883]"
     //= tests: rack::what_the_peer_has_twice_makes_the_reordering_window_wider
+    //= RFC 6675 §5: "Upon receipt of an ACK that does not cover RecoveryPoint, the following actions MUST be taken"
+    //= tests: loss_recovery::any_two_segments_are_repaired
     pub(crate) fn update_recovery(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) -> Option<LossKind> {
         self.recovery.newly_lost = 0;
         if d.duplicates > 0 {

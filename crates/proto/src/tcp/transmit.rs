@@ -172,6 +172,9 @@ impl Tcp {
     //= RFC 5681 §3.2: "a sender using SACK [RFC2018] MUST NOT send new data unless the incoming duplicate acknowledgment
     //= contains new SACK information"
     //= tests: congestion::duplicates_that_sack_nothing_new_let_nothing_out
+    //= RFC 6675 §5: "The TCP MAY transmit previously unsent data segments as per Limited Transmit [RFC5681], except that the
+    //= number of octets which may be sent is governed by pipe and cwnd"
+    //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
     fn limited_transmit_allows(&self) -> bool {
         self.config.limited_transmit
             || self.recovery.state != super::recovery::State::Disorder
