@@ -305,7 +305,10 @@ impl Tcp {
     /// RFC 8985 §7.3: new data where there is some, else the last segment again.
     #[inline(never)]
     fn loss_probe(&mut self, now: Instant) -> Outgoing {
-        self.rtt.probe_sent();
+        // With timestamps each answer tells a round trip, whatever it answers.
+        if !self.agreed.timestamps {
+            self.rtt.probe_sent();
+        }
         if self.queue.first_unsent().is_some() {
             let out = self.send_new(now);
             self.recovery.probe = Some((self.send.nxt, false));
