@@ -21,7 +21,8 @@ const HOST: usize = 0;
 const LONGEST_CLOSE: Duration = Duration::from_secs(5);
 /// So long it answers after the end: its last acknowledgement may be lost, and then the peer repeats what it was for.
 const AFTER_THE_END: Duration = Duration::from_millis(500);
-/// Or so many round trips of its slowest subflow, if that is longer: a repetition may be lost too, and the next one comes after twice the time.
+/// Or so many round trips of its longest path, if that is longer: a repetition may be lost too, and the next one comes after twice the time.
+/// The shortest that each subflow has seen count, because the queues are empty by then.
 const ROUND_TRIPS_AFTER_THE_END: u64 = 20;
 /// Pieces that are read with one call.
 const READ_PIECES: usize = 64;
@@ -132,6 +133,6 @@ fn finish_capture(io: &mut Io) -> io::Result<()> {
 /// How long the end of a connection is answered.
 fn answers_for(endpoint: &Endpoint, connection: ConnectionHandle) -> Duration {
     let subflows = endpoint.connection(connection).into_iter().flat_map(|c| c.subflows());
-    let slowest = subflows.map(|s| s.rtt.smoothed_or_zero()).max().unwrap_or_default();
-    AFTER_THE_END.max(slowest.saturating_mul(ROUND_TRIPS_AFTER_THE_END))
+    let longest = subflows.filter_map(|s| s.rtt.min).max().unwrap_or_default();
+    AFTER_THE_END.max(longest.saturating_mul(ROUND_TRIPS_AFTER_THE_END))
 }
