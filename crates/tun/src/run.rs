@@ -43,6 +43,7 @@ pub fn run_beside<A: Applications>(
     wait_for: impl for<'a> Fn(&'a A, &mut Vec<PollFd<'a>>),
     mut go_on: impl FnMut(&mut Driver<Io, A>, Instant) -> bool,
 ) -> io::Result<()> {
+    let _away = driver.io.device.stay_away();
     loop {
         let now = clock.now();
         let mut next = driver.settle(now)?;

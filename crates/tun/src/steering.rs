@@ -1,31 +1,65 @@
 //! Which processor takes up what is written to a device.
 
 use crate::Device;
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
 /// Processors in a group of digits of a mask in `/sys`.
 const GROUP: usize = 32;
 
-/// Lets another processor than the writer's take up the packets of a device of ours, by Linux's receive packet steering (RPS): otherwise the kernel does
-/// all that the receiver of a packet has to do within the call that writes it.
+/// The processor that takes up the packets of devices of ours, by Linux's receive packet steering (RPS). Otherwise the kernel does all that the
+/// receiver of a packet has to do within the call that writes it.
 ///
-/// It is one processor for all devices, the last that this process may use, so that the packets of several subflows stay in their order.
-/// False: there is only one processor, or `/sys` does not show the devices of this network namespace.
-///
-/// # Errors
-/// Where the kernel does not take it, most often because `/sys` cannot be written to.
-pub(crate) fn take_up_elsewhere(device: &Device, name: &str) -> io::Result<bool> {
-    let allowed = sched_getaffinity(None)?;
-    let mut allowed = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor));
-    let (Some(_), Some(last)) = (allowed.next(), allowed.next_back()) else { return Ok(false) };
-    let folder = format!("/sys/class/net/{name}");
-    let is_the_device = std::fs::read_to_string(format!("{folder}/ifindex"))
-        .is_ok_and(|index| index.trim().parse().ok() == device.index().ok());
-    if is_the_device {
-        std::fs::write(format!("{folder}/queues/rx-0/rps_cpus"), mask(last))?;
+/// It is one processor for all devices, so that the packets of several subflows stay in their order. The thread that writes has to stay away from it:
+/// a scheduler of processes puts a program where its packets are taken up, and then both share one processor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TakenUpBy {
+    processor: usize,
+}
+
+impl TakenUpBy {
+    /// One of those that this thread may use, another one for each process in turn. `None`: there is only one.
+    pub(crate) fn choose() -> Option<TakenUpBy> {
+        let allowed = sched_getaffinity(None).ok()?;
+        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
+        let processor = allowed[std::process::id() as usize % allowed.len().max(1)];
+        (allowed.len() > 1).then_some(TakenUpBy { processor })
     }
-    Ok(is_the_device)
+
+    /// Lets it take up what is written to this device. False: `/sys` does not show the devices of this network namespace.
+    ///
+    /// # Errors
+    /// Where the kernel does not take it, most often because `/sys` cannot be written to.
+    pub(crate) fn steer(self, device: &Device, name: &str) -> io::Result<bool> {
+        let folder = format!("/sys/class/net/{name}");
+        let is_the_device = std::fs::read_to_string(format!("{folder}/ifindex"))
+            .is_ok_and(|index| index.trim().parse().ok() == device.index().ok());
+        if is_the_device {
+            std::fs::write(format!("{folder}/queues/rx-0/rps_cpus"), mask(self.processor))?;
+        }
+        Ok(is_the_device)
+    }
+
+    /// Keeps this thread away from it, until what is returned is dropped.
+    pub(crate) fn stay_away(self) -> Option<Away> {
+        let before = sched_getaffinity(None).ok()?;
+        let mut others = before;
+        others.unset(self.processor);
+        sched_setaffinity(None, &others).ok()?;
+        Some(Away { before })
+    }
+}
+
+/// This thread stays away from a processor.
+pub(crate) struct Away {
+    before: CpuSet,
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // Where it may not have these any more, it keeps what it has.
+        let _ = sched_setaffinity(None, &self.before);
+    }
 }
 
 /// One processor as a mask: hexadecimal, the highest processors first.
@@ -44,5 +78,18 @@ mod tests {
         assert_eq!(mask(31), "80000000");
         assert_eq!(mask(32), "1,00000000");
         assert_eq!(mask(69), "20,00000000,00000000");
+    }
+
+    #[test]
+    fn a_thread_stays_away_from_a_processor_and_may_come_back() {
+        let Some(taken_up_by) = TakenUpBy::choose() else {
+            return println!("there is only one processor");
+        };
+        let may = || sched_getaffinity(None).is_ok_and(|allowed| allowed.is_set(taken_up_by.processor));
+        assert!(may());
+        let away = taken_up_by.stay_away();
+        assert!(away.is_some() && !may());
+        drop(away);
+        assert!(may());
     }
 }

@@ -1,7 +1,7 @@
 //! TUN devices as the device of one host.
 
 use crate::memory::Memory;
-use crate::steering::take_up_elsewhere;
+use crate::steering::{Away, TakenUpBy};
 use crate::vnet::Vnet;
 use crate::{Device, Interface};
 use bytes::Bytes;
@@ -48,6 +48,9 @@ struct Arrived {
 pub struct Tunnels {
     devices: Vec<(Interface, Device)>,
     wants_offload: bool,
+    /// The processor that takes up what is written without offload, and whether it does so for a device.
+    taken_up_by: Option<TakenUpBy>,
+    is_steered: bool,
     /// The device that is read first, in turn.
     first: usize,
     memory: Memory,
@@ -74,14 +77,22 @@ impl Tunnels {
     /// # Errors
     /// Where one cannot be made or set up.
     pub fn create(interfaces: &[Interface], wants_offload: bool) -> io::Result<Self> {
-        let devices = interfaces.iter().map(|interface| Ok((interface.clone(), make(interface, wants_offload)?)));
-        let devices = devices.collect::<io::Result<Vec<_>>>()?;
+        let taken_up_by = TakenUpBy::choose();
+        let mut is_steered = false;
+        let mut devices = Vec::new();
+        for interface in interfaces {
+            let device = make(interface, wants_offload)?;
+            is_steered |= steer(taken_up_by, &device, interface);
+            devices.push((interface.clone(), device));
+        }
         let most = devices.iter().map(|(_, device)| device.most_bytes()).max().unwrap_or(0);
         let offload = devices.iter().any(|(_, device)| device.has_offload());
         let block = if offload { BLOCK_WITH_OFFLOAD } else { BLOCK_WITHOUT };
         Ok(Tunnels {
             devices,
             wants_offload,
+            taken_up_by,
+            is_steered,
             first: 0,
             memory: Memory::new(block.max(4 * most)),
             batch: Bytes::new(),
@@ -108,6 +119,7 @@ impl Tunnels {
     /// Where it cannot be made or set up.
     pub fn add(&mut self, interface: &Interface) -> io::Result<()> {
         let device = make(interface, self.wants_offload)?;
+        self.is_steered |= steer(self.taken_up_by, &device, interface);
         self.devices.push((interface.clone(), device));
         Ok(())
     }
@@ -125,6 +137,11 @@ impl Tunnels {
     /// Whether every device gives and takes super-segments.
     pub fn has_offload(&self) -> bool {
         self.devices.iter().all(|(_, device)| device.has_offload())
+    }
+
+    /// Keeps this thread away from the processor that takes up what it writes, if there is one.
+    pub(crate) fn stay_away(&self) -> Option<Away> {
+        self.taken_up_by.filter(|_| self.is_steered)?.stay_away()
     }
 
     /// What to wait for.
@@ -220,12 +237,13 @@ fn make(interface: &Interface, offload: bool) -> io::Result<Device> {
     // An address of IPv6 that is set before that leaves no route.
     device.wait_until_up()?;
     interface.configure()?;
-    if !device.has_offload() {
-        // A super-segment is worth what taking it up costs: there the other processor's caches would be colder for nothing. Where it cannot be
-        // had, this is slower, and that is all.
-        let _ = take_up_elsewhere(&device, &interface.name);
-    }
     Ok(device)
+}
+
+/// Lets that processor take up what is written to a device without offload. A super-segment is worth what taking it up costs: there the other
+/// processor's caches would be colder for nothing. Where it cannot be had, this is slower, and that is all.
+fn steer(taken_up_by: Option<TakenUpBy>, device: &Device, interface: &Interface) -> bool {
+    !device.has_offload() && taken_up_by.is_some_and(|by| by.steer(device, &interface.name).unwrap_or(false))
 }
 
 impl PacketIo for Tunnels {
