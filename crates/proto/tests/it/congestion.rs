@@ -9,10 +9,6 @@ use pathweave_wire::Segment;
 
 const SEGMENT: u64 = 1448;
 
-fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
-    ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
-}
-
 /// An open connection with a round trip of 100 ms and a window of ten segments.
 #[track_caller]
 fn open(config: ConnectionConfig) -> Pair {

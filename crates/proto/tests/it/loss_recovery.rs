@@ -3,17 +3,13 @@
 
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
-use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 use pathweave_proto::host::Host;
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::linux::LinuxHost;
 use pathweave_wire::mptcp::MptcpOption;
 use pathweave_wire::{SackBlock, Timestamps};
 use std::collections::BTreeMap;
-
-fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
-    ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
-}
 
 /// An open connection with a round trip of 100 ms.
 #[track_caller]

@@ -9,7 +9,7 @@ mod settings;
 pub(crate) use links::{Links, Path, Says};
 pub(crate) use packet::{Fate, Packet};
 pub(crate) use programs::{App, Programs, byte_at};
-pub(crate) use settings::{config, on_each_host, tcp_config, with_scheduler};
+pub(crate) use settings::{config, on_each_host, tcp_config, with_recovery, with_scheduler};
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_driver::{Driver, PacketIo};

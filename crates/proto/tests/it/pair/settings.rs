@@ -2,7 +2,9 @@
 
 use super::secs;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::{
+    ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
+};
 use pathweave_proto::host::Host;
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::linux::LinuxHost;
@@ -52,6 +54,11 @@ pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
 /// The same without Multipath TCP.
 pub(crate) fn tcp_config() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, ..config() }
+}
+
+/// Plain TCP that finds losses in this way.
+pub(crate) fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
+    ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
 }
 
 pub(crate) fn with_scheduler(config: ConnectionConfig, name: &str) -> ConnectionConfig {
