@@ -43,7 +43,7 @@ pub(crate) enum Command {
 /// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.
 ///
 /// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run as well, with the same seeds and the same congestion controller.
-/// Without any argument, this runs the scenario wifi-lte with nine schedulers and 5 seeds, and writes the page
+/// Without any argument, this runs the scenario wifi-lte with ten schedulers and 5 seeds, and writes the page
 /// pathweave-report.html.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CompareOptions {
@@ -52,7 +52,7 @@ pub(crate) struct CompareOptions {
     pub(crate) scenarios: Vec<String>,
 
     /// Schedulers, separated by commas, or `all` (see `pathweave list schedulers`) [default: minrtt, linux, roundrobin, redundant,
-    /// blest, ecf, cp, dpsaf, rems].
+    /// blest, ecf, cp, dpsaf, rems, weave].
     ///
     /// Parameters and settings of the connection follow a name after colons: `minrtt,blest:lambda=1.2,linux:pr=true`.
     #[arg(long, value_name = "A,B,C|all")]

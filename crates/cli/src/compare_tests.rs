@@ -90,7 +90,7 @@ fn without_names_the_telling_ones_run_and_what_a_reference_needs() {
         let plans = plans(options, &registry).expect("all is right");
         plans[0].variants.iter().map(|(v, _)| v.label()).collect::<Vec<_>>().join(" ")
     };
-    let few = "minrtt linux roundrobin redundant blest ecf cp dpsaf rems";
+    let few = "minrtt linux roundrobin redundant blest ecf cp dpsaf rems weave";
     assert_eq!(names(&CompareOptions::default()), format!("{few} tcp-path0 tcp-path1"));
     let against = |name: &str| CompareOptions { against: Some(name.into()), ..options(&[], "blest", 1) };
     assert_eq!(names(&against("linux")), "blest linux tcp-path0 tcp-path1");

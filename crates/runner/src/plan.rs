@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 /// The scenario that is run if none is named.
 pub const DEFAULT_SCENARIO: &str = "wifi-lte";
 
-/// The schedulers that are run if none are named: Linux' own, the simple rules, and one for each idea against blocked receivers.
+/// The schedulers that are run if none are named: Linux' own, the simple rules, one for each idea against blocked receivers, and ours.
 /// Schedulers that are not built in are added.
-pub const TELLING: [&str; 9] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems"];
+pub const TELLING: [&str; 10] =
+    ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems", "weave"];
 
 /// A scenario that was opened.
 #[derive(Clone, Debug)]
