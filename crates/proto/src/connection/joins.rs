@@ -192,7 +192,8 @@ impl Connection {
         //= RFC 8684 §3.2: "If Host B does not receive the expected HMAC or the MP_JOIN option is missing from the ACK,
         //= it MUST close the subflow with a TCP RST"
         //= tests: mp_join::a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds, mp_join::a_wrong_hmac_is_refused, late_joins::a_wrong_hmac_takes_no_name
-        if !is_proved(&keys, local_nonce, remote_nonce, hmac) {
+        // It may have waited for longer than the connection has lived.
+        if self.error().is_some() || !is_proved(&keys, local_nonce, remote_nonce, hmac) {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError });
             self.control.push_back(reset);

@@ -119,3 +119,22 @@ fn a_proof_with_wrong_numbers_does_not_count() {
     }
     joins(pair);
 }
+
+/// A join that still waits when the connection has failed comes too late: it brings nothing back to life.
+#[test]
+fn a_failed_connection_refuses_a_waiting_join() {
+    let (mut pair, syn, third) = waiting();
+    pair.kill(1);
+    // What is still to be read keeps the connection.
+    pair.driver.applications.apps[1].reads = false;
+    pair.write(Client, 1000);
+    pair.run_for(ms(20));
+    pair.command(Client, |c, now| c.abort(now));
+    pair.run_until("the server's connection has failed", secs(1), |p| p.the(Server).error().is_some());
+    pair.clear_log();
+    pair.inject(Server, third);
+    let refusal = pair.sent(Server).next_back().expect("an answer");
+    assert!(refusal.is_rst() && refusal.segment.dst == syn.src, "{}", pair.describe());
+    assert!(refusal.has_option(|o| matches!(o, MptcpOption::Reset { reason: ResetReason::MptcpError, .. })));
+    assert!(!holds_a_name(&pair, syn.src.port()));
+}
