@@ -126,6 +126,9 @@ impl Tcp {
     }
 
     /// Marks lost what was sent long enough before something that was delivered. Returns when to look again.
+    //= RFC 8985 §4: "For each data segment sent, the sender MUST store its most recent transmission time with a timestamp whose
+    //= granularity is finer than 1/4 of the minimum RTT of the connection"
+    //= tests: rack::how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_trip
     pub(crate) fn rack_detect(&mut self, now: Instant) -> Option<Duration> {
         let window = self.reordering_window();
         let mut wait = None;
@@ -156,6 +159,9 @@ impl Tcp {
     //= RFC 8985 §4: "The connection MUST use selective acknowledgment (SACK) options [RFC2018], and the sender MUST keep SACK
     //= scoreboard information on a per-connection basis"
     //= tests: rack::without_sack_from_the_peer_duplicates_are_counted_and_nothing_is_probed
+    //= RFC 8985 §9.2: "Therefore, the algorithm [RFC6675] MUST NOT be used with RACK-TLP; instead, a modified recovery algorithm
+    //= that carefully addresses such a case is needed"
+    //= tests: rack::a_retransmission_that_is_lost_goes_out_again_without_a_timeout
     pub(super) fn identify_losses(&mut self, now: Instant, delivered: &Delivered) {
         if !self.agreed.sack || self.config.recovery == LossRecovery::NewReno {
             self.newreno_losses(delivered);

@@ -350,6 +350,8 @@ impl Tcp {
     //= tests: handshake::options_are_offered_and_agreed
     //= RFC 7323 §3.2: "When the ACK bit is set in an outgoing segment, the sender MUST echo a recently received TSval"
     //= tests: loss_recovery::a_loss_halves_the_window
+    //= RFC 7323 §4.3: "When a TSopt is sent, its TSecr field is set to the current TS.Recent value"
+    //= tests: loss_recovery::a_loss_halves_the_window
     fn timestamps(&self, now: Instant) -> Timestamps {
         let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
         Timestamps { value: ack::timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }

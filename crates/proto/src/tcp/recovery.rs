@@ -146,6 +146,8 @@ impl Tcp {
     //= RFC 6675 §5.1: "a new recovery phase (as described in Section 5) MUST NOT be initiated until HighACK is greater than or
     //= equal to the new value of RecoveryPoint"
     //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
+    //= RFC 8985 §7.1: "Reset TLP.is_retrans and TLP.end_seq when initiating a connection, fast recovery, or RTO recovery"
+    //= tests: rack::a_timeout_forgets_the_probe_before_it
     #[inline(never)]
     pub(crate) fn enter_loss(&mut self, now: Instant, peers: Peers<'_>) {
         let state = self.recovery.state;
@@ -196,6 +198,8 @@ impl Tcp {
     /// The state machine, once per acknowledgement. Returns a loss that it found.
     //= RFC 8985 §3.3.2: "The RACK reordering window SHOULD adaptively increase (using the algorithm in "Step 4: Update RACK
     //= reordering window" below) if the sender receives a Duplicate Selective Acknowledgment (DSACK) option [RFC2883]"
+    //= tests: rack::what_the_peer_has_twice_makes_the_reordering_window_wider
+    //= RFC 8985 §4: "RACK DSACK-based reordering window adaptation is RECOMMENDED but is not required"
     //= tests: rack::what_the_peer_has_twice_makes_the_reordering_window_wider
     //= RFC 6675 §5: "Upon receipt of an ACK that does not cover RecoveryPoint, the following actions MUST be taken"
     //= tests: loss_recovery::any_two_segments_are_repaired

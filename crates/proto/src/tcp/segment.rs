@@ -164,6 +164,8 @@ impl Tcp {
         if seq + len.min(1) > next + acceptable {
             return self.reject(segment, seq, changes);
         }
+        //= RFC 7323 §3.2: "When the ACK bit is not set, the receiver MUST ignore the value of the TSecr field"
+        //= tests: acceptance::only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_against
         if !segment.flags.contains(Flags::ACK) {
             return;
         }

@@ -112,6 +112,8 @@ impl Tcp {
 
     //= RFC 8985 §6.2: "For timely loss detection, it is RECOMMENDED that the sender install a reordering timer"
     //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
+    //= RFC 8985 §8: "When arming a RACK reordering timer or TLP PTO timer, the sender SHOULD cancel any other pending timers"
+    //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
     pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
         self.timers.retransmit = Some((RetransmitTimer::Reordering, self.host.expiry(now, wait)));
     }
@@ -137,6 +139,8 @@ impl Tcp {
     //= RFC 8985 §7.3: "If either one of these two conditions is not met, then the sender MUST skip sending a loss probe and
     //= MUST proceed to re-arm the RTO timer"
     //= tests: rack::there_is_one_probe_at_a_time, rack::after_a_probe_a_round_trip_is_measured_before_the_next
+    //= RFC 8985 §4: "TLP requires RACK"
+    //= tests: rack::who_counts_sacks_sends_no_probe
     fn probe_delay(&self) -> Option<Duration> {
         use super::recovery::State as R;
         let allowed = self.sack_recovery()

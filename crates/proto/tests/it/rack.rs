@@ -1,7 +1,7 @@
 //! RACK and tail loss probes (RFC 8985): what is found lost when, and what a probe may do.
 
 use crate::pair::*;
-use pathweave_proto::config::LossRecovery::NewReno;
+use pathweave_proto::config::LossRecovery::{NewReno, Sack};
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 use pathweave_proto::congestion::{Phase, Window};
 
@@ -42,6 +42,21 @@ fn a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_lat
     assert_eq!(repeated_after(&pair, 1), [125]);
     let counters = pair.subflow(Client, 0).counters;
     assert_eq!((counters.loss_probes, counters.timeouts), (0, 0));
+}
+
+/// The loss and what tells of it were sent at different times, and neither at a round one. The timer that looks again is set for what was
+/// sent last, so the loss is found between 125 ms after it was sent and 125 ms after that.
+#[test]
+fn how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_trip() {
+    let mut pair = open();
+    pair.run_for(ms(37));
+    first_transmissions(&mut pair, |n| if n == 1 { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 2 * SEGMENT);
+    pair.run_for(ms(20));
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(1));
+    let after = repeated_after(&pair, 1);
+    assert!(after.len() == 1 && (125..=145).contains(&after[0]), "{after:?}");
 }
 
 #[test]
@@ -185,4 +200,50 @@ fn without_a_round_trip_a_probe_goes_out_after_a_second() {
     pair.write(Client, SEGMENT);
     pair.run_for(secs(2));
     assert_eq!(repeated_after(&pair, 0), [1000]);
+}
+
+#[test]
+fn who_counts_sacks_sends_no_probe() {
+    let mut pair = Pair::new(&[50], with_recovery(Sack));
+    pair.connect();
+    first_transmissions(&mut pair, |n| if n == 4 { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 5 * SEGMENT);
+    pair.run_for(secs(2));
+    let counters = pair.subflow(Client, 0).counters;
+    assert_eq!((counters.loss_probes, counters.timeouts), (0, 1));
+}
+
+/// What comes after the timeout's episode is none of the probe's: it does not lower the threshold again.
+#[test]
+fn a_timeout_forgets_the_probe_before_it() {
+    let mut pair = open();
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 10 * SEGMENT);
+    pair.run_until("a timeout", secs(2), |p| p.subflow(Client, 0).counters.timeouts == 1);
+    assert_eq!(pair.subflow(Client, 0).counters.loss_probes, 1);
+    pair.no_script();
+    pair.run_until_received(Server, 10 * SEGMENT, secs(5));
+    pair.run_for(secs(1));
+    pair.write(Client, SEGMENT);
+    pair.run_for(secs(1));
+    assert_eq!(pair.subflow(Client, 0).window.ssthresh, 5);
+}
+
+#[test]
+fn a_retransmission_that_is_lost_goes_out_again_without_a_timeout() {
+    let mut pair = open();
+    let isn = pair.isn(Client, 0);
+    let mut left = 2;
+    pair.script(move |p| {
+        let n = p.segment.seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT as u32;
+        if p.from == Client && p.is_data() && n == 10 && left > 0 {
+            left -= 1;
+            return Fate::Drop;
+        }
+        Fate::Pass
+    });
+    pair.write(Client, 200 * SEGMENT);
+    pair.run_until_received(Server, 200 * SEGMENT, secs(5));
+    assert_eq!(repeated_after(&pair, 10).len(), 2, "{}", pair.describe());
+    assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
 }
