@@ -44,8 +44,8 @@ fn a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_lat
     assert_eq!((counters.loss_probes, counters.timeouts), (0, 0));
 }
 
-/// The loss and what tells of it were sent at different times, and neither at a round one. The timer that looks again is set for what was
-/// sent last, so the loss is found between 125 ms after it was sent and 125 ms after that.
+/// The loss and what tells of it were sent 20 ms apart, and neither at a round time. RFC 8985 §6.2 finds the loss 125 ms after it was
+/// sent. The engine's timer is set by what was delivered, which was sent 20 ms later, and so finds it after 145 ms.
 #[test]
 fn how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_trip() {
     let mut pair = open();
