@@ -108,10 +108,15 @@ impl Connection {
         (self.is_unconfirmed() || ssn == 1) && !self.fallback.peer_may_use_joins && self.only_first_lives(id)
     }
 
-    /// The only living subflow is the first one. A join that has not carried anything yet is none.
-    fn only_first_lives(&self, id: SubflowId) -> bool {
+    /// The subflows that live. A join that has not carried anything yet is none.
+    fn living(&self) -> impl Iterator<Item = &Subflow> {
         let pending = |s: &Subflow| matches!(s.join, Join::Pending { .. } | Join::AwaitFourthAck { .. });
-        let mut living = self.subflows.iter().filter(|s| !s.tcp.is_closed() && !pending(s));
+        self.subflows.iter().filter(move |s| !s.tcp.is_closed() && !pending(s))
+    }
+
+    /// The only living subflow is the first one.
+    fn only_first_lives(&self, id: SubflowId) -> bool {
+        let mut living = self.living();
         living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none()
     }
 
@@ -310,7 +315,7 @@ impl Connection {
             return Ok(());
         };
         let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
-        let others = self.subflows.iter().any(|s| s.id != id && !s.tcp.is_closed());
+        let others = self.living().any(|s| s.id != id);
         if others || subflow.tcp.is_closed() {
             // With several subflows it comes with a reset, which says all.
             return Ok(());

@@ -391,7 +391,7 @@ impl Tcp {
         // What a path that was dark says first of what was sent before that is the outage's length.
         let dark = self.silence.probe_interval.is_some();
         let dark_since = self.silence.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
-        let sample = match (direct.or(sacked), segment.options.timestamps) {
+        let sample = match (direct.or(sacked), segment.options.timestamps.filter(|_| self.agreed.timestamps)) {
             (Some(sent), _) if sent < dark_since => return None,
             (Some(sent), _) => now.since(sent),
             (None, Some(t)) if una_advanced && t.echo != 0 && !dark => {

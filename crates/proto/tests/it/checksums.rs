@@ -257,6 +257,24 @@ fn an_mp_fail_without_an_answer_is_said_again_but_not_on_every_acknowledgement()
     assert!(pair.sent(Server).count() > said.len(), "with more acknowledgements than that");
 }
 
+/// A join that nobody has answered is no subflow that the connection could go on with.
+#[test]
+fn an_mp_fail_while_an_own_join_is_unanswered_is_answered() {
+    let mut pair = Pair::new(&[10, 10], with_checksums());
+    pair.driver.applications.unchecked = true;
+    pair.kill(1);
+    pair.connect();
+    pair.write(Client, 2000);
+    pair.run_for(ms(500));
+    assert!(pair.sent(Client).any(|p| p.path == 1 && p.is_syn()));
+    let mut fail = pair.forge(Server, 0);
+    fail.options.mptcp.push(MptcpOption::Fail { dsn: pair.wire_dsn(Client, 2000) });
+    pair.clear_log();
+    pair.inject(Client, fail);
+    assert!(pair.sent(Client).any(fails));
+    assert!(!pair.the(Client).is_mptcp());
+}
+
 /// Whoever is asked to fall back while it holds data without mappings does not guess where that belongs.
 #[test]
 fn an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow() {
