@@ -6,6 +6,7 @@
 
 #[cfg(feature = "host-linux")]
 mod buffers;
+mod by_time;
 mod divide;
 
 use crate::ordered::Ranges;
@@ -476,20 +477,5 @@ impl SendQueue {
         self.sacked_out = 0;
         self.sacked.clear();
         self.lost_below = 0;
-    }
-
-    /// The segment sent longest ago of those that are neither acknowledged nor SACKed nor lost.
-    pub(crate) fn oldest_transmission(&mut self) -> Option<u64> {
-        while let Some(&(name, number)) = self.by_time.front() {
-            let current = name
-                .checked_sub(self.first)
-                .and_then(|i| self.segments.get(i as usize))
-                .is_some_and(|s| s.transmission == number && !s.sacked && (!s.lost || s.retransmitted));
-            if current {
-                return Some(name);
-            }
-            self.by_time.pop_front();
-        }
-        None
     }
 }

@@ -10,25 +10,29 @@ use pathweave_units::{Duration, Instant};
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// Linux: `tcp_max_reordering`.
 const MOST_REORDERING: u32 = 300;
+/// How many recoveries a wider reordering window outlasts (RFC 8985 §6.2 step 4).
+//= RFC 8985 §6.2: "RACK.reo_wnd_persist = 16"
+//= tests: rack::the_reordering_window_is_wider_for_sixteen_recoveries
+const WIDER_FOR: u32 = 16;
 
-/// The most recently sent segment that was delivered, and how far segments are reordered.
+/// The latest transmission that was delivered, and how far segments are reordered.
 #[derive(Debug)]
 pub(crate) struct Rack {
-    sent: Instant,
     transmission: u64,
     pub(super) rtt: Duration,
     pub(super) advanced: bool,
     /// Acknowledgements that showed reordering, and the most segments that one was late by.
     pub(super) reordering_events: u32,
     pub(super) reordering: u32,
-    pub(super) reordering_steps: u32,
-    pub(super) reordering_round: u64,
+    reordering_steps: u32,
+    reordering_round: u64,
+    /// After so many more recoveries the reordering window is as narrow as at first.
+    wider_for: u32,
 }
 
 impl Default for Rack {
     fn default() -> Self {
         Rack {
-            sent: Instant::ZERO,
             transmission: 0,
             rtt: Duration::ZERO,
             advanced: false,
@@ -36,6 +40,7 @@ impl Default for Rack {
             reordering: DUPLICATE_THRESHOLD,
             reordering_steps: 1,
             reordering_round: 0,
+            wider_for: 0,
         }
     }
 }
@@ -63,10 +68,7 @@ impl Recovery {
         }
         self.rack.advanced = true;
         self.rack.rtt = rtt;
-        if s.transmission >= self.rack.transmission {
-            self.rack.sent = s.last_sent;
-            self.rack.transmission = s.transmission;
-        }
+        self.rack.transmission = self.rack.transmission.max(s.transmission);
     }
 
     /// The acknowledgement at hand shows reordering.
@@ -81,6 +83,24 @@ impl Recovery {
     pub(super) fn note_late(&mut self, segments: u64) {
         let segments = u32::try_from(segments).unwrap_or(u32::MAX);
         self.rack.reordering = self.rack.reordering.max(segments.min(MOST_REORDERING));
+    }
+
+    /// The peer had something twice. `una`, `nxt`: of the subflow's stream; the window grows once a round trip.
+    pub(super) fn widen_reordering_window(&mut self, una: u64, nxt: u64) {
+        let rack = &mut self.rack;
+        if rack.reordering_events > 0 && una >= rack.reordering_round {
+            rack.reordering_steps = (rack.reordering_steps + 1).min(255);
+            rack.reordering_round = nxt;
+            rack.wider_for = WIDER_FOR;
+        }
+    }
+
+    /// A recovery is over, and was needed.
+    pub(super) fn outlast_recovery(&mut self) {
+        self.rack.wider_for = self.rack.wider_for.saturating_sub(1);
+        if self.rack.wider_for == 0 {
+            self.rack.reordering_steps = 1;
+        }
     }
 
     pub(super) fn reordering_seen(&self) -> bool {
@@ -131,20 +151,20 @@ impl Tcp {
     //= tests: rack::how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_trip
     pub(crate) fn rack_detect(&mut self, now: Instant) -> Option<Duration> {
         let window = self.reordering_window();
-        let mut wait = None;
+        let (delivered, rtt) = (self.recovery.rack.transmission, self.recovery.rack.rtt);
         while let Some(name) = self.queue.oldest_transmission() {
             let Some(&SentSegment { last_sent, transmission, .. }) = self.queue.get(name) else { break };
-            if transmission >= self.recovery.rack.transmission {
-                break;
+            if transmission >= delivered {
+                return None;
             }
-            if last_sent + self.recovery.rack.rtt + window > now {
-                // Later transmissions may wait longer: one sent together with the delivered one decides.
-                wait = Some((self.recovery.rack.sent + self.recovery.rack.rtt + window).since(now));
-                break;
+            if last_sent + rtt + window > now {
+                // What was sent later may wait longer.
+                let last = self.queue.last_transmission_before(delivered)?;
+                return Some((last.last_sent + rtt + window).since(now));
             }
             self.lose(name);
         }
-        wait
+        None
     }
 
     /// Finds losses after an acknowledgement, by the configured rule.

@@ -211,10 +211,7 @@ impl Tcp {
             {
                 *n = n.saturating_sub(d.duplicates);
             }
-            if self.recovery.reordering_seen() && self.send.una >= self.recovery.rack.reordering_round {
-                self.recovery.rack.reordering_steps = (self.recovery.rack.reordering_steps + 1).min(255);
-                self.recovery.rack.reordering_round = self.send.nxt;
-            }
+            self.recovery.widen_reordering_window(self.send.una, self.send.nxt);
         }
         self.end_probe(now, peers, d);
         if d.congestion_echo && matches!(self.recovery.state, State::Open | State::Disorder) && self.agreed.ecn {
@@ -288,8 +285,13 @@ impl Tcp {
         let undone = self.recovery.state != State::Reduction && self.may_undo(d);
         if undone {
             self.undo(now, peers);
-        } else if self.recovery.in_reduction() {
-            self.end_reduction();
+        } else {
+            if self.recovery.state != State::Reduction {
+                self.recovery.outlast_recovery();
+            }
+            if self.recovery.in_reduction() {
+                self.end_reduction();
+            }
         }
         // The window before is kept: duplicates that are reported later may still undo the reduction.
         self.recovery.state = State::Open;

@@ -111,7 +111,7 @@ impl Tcp {
     }
 
     //= RFC 8985 §6.2: "For timely loss detection, it is RECOMMENDED that the sender install a reordering timer"
-    //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
+    //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later, rack::the_reordering_timer_runs_for_the_last_that_may_be_lost
     //= RFC 8985 §8: "When arming a RACK reordering timer or TLP PTO timer, the sender SHOULD cancel any other pending timers"
     //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
     pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
