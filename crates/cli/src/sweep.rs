@@ -104,10 +104,10 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
         let results = Results::new(sweep, &records);
         eprint!("{}", problems(&results));
         failures += results.failures;
-        seeds = sweep.plan.seeds;
+        seeds = sweep.plan.seeds.max(seeds);
         arena::add(&mut scores, sweep, &results, references);
     }
-    let page = arena::page(&scores, seeds);
+    let page = arena::text(&scores, seeds);
     let path = options.out.join("arena.txt");
     fs::write(&path, &page).map_err(Failure::writing(path.display()))?;
     let path = options.out.join("arena.html");

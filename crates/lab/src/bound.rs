@@ -48,7 +48,7 @@ pub fn goodput_bound_mbps(scenario: &Scenario) -> Option<f64> {
     let used = if connection.engine.mptcp { connection.paths.len() } else { 1 };
     let mut paths = Vec::new();
     for index in connection.paths.iter().take(used) {
-        paths.push(path(scenario, connection, *index)?);
+        paths.push(path(scenario, connection, *index, shortest_delay)?);
     }
     let window = window_bits(connection);
     let (plain, mapped) = (8.0 * plain_data(connection), 8.0 * data_per_frame(connection));
@@ -58,6 +58,34 @@ pub fn goodput_bound_mbps(scenario: &Scenario) -> Option<f64> {
     let several = if paths.len() > 1 { together(&mut paths, window, mapped) } else { 0.0 };
     let bound = one.max(several) / 1e6;
     bound.is_finite().then_some(bound)
+}
+
+/// What two paths behind one window deliver in steady state if every window is sent in order, 10⁶ bit/s of the application's data; `None`
+/// where the measured connection has not two paths, and where [`goodput_bound_mbps`] says nothing.
+///
+/// With rᵢ the rate of path i in bit/s, W the window in bits, RTTᵢ the round trip of path i in seconds with one packet's transmission, o_slow
+/// the longer way to the receiver with one packet's transmission, and o_fast the shorter way back, both in seconds:
+///
+/// > max(min(rᵢ·1448/1514, W/RTTᵢ), min((r₀ + r₁)·1424/1514, W/(o_slow + o_fast)))
+///
+/// 1448 and 1424 bytes are the data of a frame of 1514 bytes without and with a mapping; other MTUs have others. Delays are those that the
+/// scenario names, with the mean of their jitter. This is an aim and no bound: bursts exceed it.
+pub fn two_path_formula_mbps(scenario: &Scenario) -> Option<f64> {
+    let mut measured = scenario.connections.iter().filter(|c| c.measured);
+    let (Some(connection), None) = (measured.next(), measured.next()) else { return None };
+    let [first, second] = connection.paths[..] else { return None };
+    let named = |link: &Link| shortest_delay(link).map(|_| link.settings.delay.as_secs_f64());
+    let paths = [path(scenario, connection, first, named)?, path(scenario, connection, second, named)?];
+    let window = window_bits(connection);
+    let (plain, mapped) = (8.0 * plain_data(connection), 8.0 * data_per_frame(connection));
+    let there = |p: &Path| p.forward + 1.0 / p.frames_per_s;
+    let alone = |p: &Path| (p.frames_per_s * plain).min(window / (there(p) + p.back));
+    let one = paths.iter().map(alone).fold(0.0, f64::max);
+    let slow = paths.iter().map(there).fold(0.0, f64::max);
+    let back = paths.iter().map(|p| p.back).fold(f64::INFINITY, f64::min);
+    let frames: f64 = paths.iter().map(|p| p.frames_per_s).sum();
+    let formula = one.max((frames * mapped).min(window / (slow + back))) / 1e6;
+    formula.is_finite().then_some(formula)
 }
 
 /// Bytes of the application's data in a full frame of plain TCP.
@@ -94,7 +122,13 @@ fn window_bits(connection: &Connection) -> f64 {
     receive.min(connection.engine.send_buffer as f64 + beyond) * 8.0
 }
 
-fn path(scenario: &Scenario, connection: &Connection, index: usize) -> Option<Path> {
+/// `delay` says in seconds how long a packet is on a link, without its transmission.
+fn path(
+    scenario: &Scenario,
+    connection: &Connection,
+    index: usize,
+    delay: impl Fn(&Link) -> Option<f64>,
+) -> Option<Path> {
     let path = &scenario.paths[index];
     let (there, back) = match connection.direction {
         Direction::Upload => (&path.up, &path.down),
@@ -109,7 +143,7 @@ fn path(scenario: &Scenario, connection: &Connection, index: usize) -> Option<Pa
             Rate::Trace(_) => return None,
         };
         let frame = (mtu + f64::from(link.settings.overhead_bytes)) * 8.0;
-        of.forward += shortest_delay(link)?;
+        of.forward += delay(link)?;
         if link.settings.loss_position == LossPosition::BeforeQueue {
             of.frames_per_s *= survivors(link);
         }
@@ -119,7 +153,7 @@ fn path(scenario: &Scenario, connection: &Connection, index: usize) -> Option<Pa
         }
     }
     for link in back.iter().map(|i| &scenario.links[*i]) {
-        of.back += shortest_delay(link)?;
+        of.back += delay(link)?;
     }
     Some(of)
 }
@@ -142,7 +176,7 @@ fn shortest_delay(link: &Link) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::goodput_bound_mbps;
+    use super::{goodput_bound_mbps, two_path_formula_mbps};
     use crate::scenario::{Document, Variant};
     use pathweave_algorithms::Registry;
 
@@ -189,6 +223,24 @@ receive_buffer = "60KB"
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "20KB")]), 8.0 * 1448.0 / 1514.0);
         // 80 kbit in each round trip of 20 ms.
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "10KB")]), 0.08 / 0.020);
+    }
+
+    #[test]
+    fn the_formula_has_a_transmission_on_the_way_there() {
+        let formula = |buffer: &str| {
+            let mut document = Document::parse("two.toml", TEXT).expect("it is TOML");
+            document.set("connection.receive_buffer", buffer).expect("the setting is there");
+            two_path_formula_mbps(
+                &document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is a scenario"),
+            )
+        };
+        let frame = 1514.0 * 8.0 / 1e6;
+        // A large window has the rates, a middle one the faster path, a small one a window in each of its round trips.
+        close(formula("1MB"), 9.0 * 1424.0 / 1514.0);
+        close(formula("60KB"), 8.0 * 1448.0 / 1514.0);
+        close(formula("10KB"), 0.08 / (0.020 + frame / 8.0));
+        // Between them, a window in each delay of both: 75 ms, a transmission at 1 Mbit/s and 10 ms.
+        close(formula("99KB"), 0.792 / (0.085 + frame));
     }
 
     #[test]

@@ -1,0 +1,115 @@
+//! Tables by family: a plan and its scenario.
+
+use super::overall::ranked;
+use super::scores::{ALIKE, BELOW, Point, Scores, families as all_families, geometric, percentile};
+use super::tables::{Cell, Table, fine};
+
+/// The plans and scenarios of all.
+fn of<'a>(scores: &[&'a Scores]) -> Vec<(&'a str, &'a str)> {
+    scores.first().map_or(Vec::new(), |first| all_families(std::slice::from_ref(*first)))
+}
+
+/// Who has the best mean in which family.
+pub fn wins(scores: &[&Scores]) -> Table {
+    let families = of(scores);
+    let note = "The geometric mean of each family, which is a plan and its scenario; the best one is bold, or has an asterisk.";
+    let ranked = ranked(scores);
+    // Families are the rows: a text has room for as many as there are.
+    let mut table = Table::new("Who wins where", note, &["Family"]);
+    table.head.extend(ranked.iter().map(|s| s.scheduler.clone()));
+    for family in families {
+        let means: Vec<Option<f64>> = ranked.iter().map(|s| Scores::mean(s.of(family))).collect();
+        let best = means.iter().flatten().copied().reduce(f64::max);
+        let cells = means.iter().map(|mean| Cell { lines: vec![fine(*mean)], best: mean.is_some() && *mean == best });
+        table.rows.push(std::iter::once(Cell::from(name(family))).chain(cells).collect());
+    }
+    table
+}
+
+fn name((plan, scenario): (&str, &str)) -> String {
+    format!("{plan} {scenario}")
+}
+
+/// The first scheduler in each family.
+pub fn families(scores: &[&Scores], seeds: u64) -> Table {
+    let Some((first, others)) = scores.split_first() else { return Table::default() };
+    let spread = if seeds == 1 { " One seed has no range." } else { "" };
+    let mut table = Table::new(
+        "Families",
+        format!(
+            "{}: the geometric mean, and the least and the largest one with a single seed, each against the best path of that seed; the \
+             other scheduler with the best mean; points more than 2.5 % below the best single path; points more than 3 % worse than the \
+             best other one there; the least score.{spread}",
+            first.scheduler
+        ),
+        &[
+            "Family",
+            "Points",
+            "Seeds",
+            "Mean",
+            "Single seeds",
+            "Best other",
+            "Its mean",
+            "Below",
+            "Worse by 3 %",
+            "Least",
+        ],
+    );
+    for family in of(scores) {
+        let points: Vec<&Point> = first.of(family).collect();
+        let known: Vec<f64> = points.iter().filter_map(|p| p.score).collect();
+        let other = others.iter().filter_map(|s| Some((Scores::mean(s.of(family))?, s.scheduler.as_str())));
+        let other = other.max_by(|a, b| a.0.total_cmp(&b.0));
+        let worse = points.iter().enumerate().filter(|(i, point)| {
+            let best = others.iter().filter_map(|s| s.of(family).nth(*i)?.score).reduce(f64::max);
+            point.score.zip(best).is_some_and(|(own, best)| own / best < 1.0 - ALIKE)
+        });
+        let of_plan = points.first().map_or(0, |p| p.by_seed.len());
+        table.row(vec![
+            name(family),
+            points.len().to_string(),
+            of_plan.to_string(),
+            fine(Scores::mean(points.iter().copied())),
+            range(&points, of_plan),
+            other.map_or("–".into(), |(_, name)| name.to_owned()),
+            fine(other.map(|(mean, _)| mean)),
+            known.iter().filter(|s| **s < BELOW).count().to_string(),
+            worse.count().to_string(),
+            fine(percentile(&known, 0.0)),
+        ]);
+    }
+    table
+}
+
+/// The least and the largest mean with one seed.
+fn range(points: &[&Point], seeds: usize) -> String {
+    let of = |seed: usize| geometric(points.iter().filter_map(|p| *p.by_seed.get(seed)?));
+    let means: Vec<f64> = (0..seeds).filter_map(of).collect();
+    match (percentile(&means, 0.0), percentile(&means, 1.0)) {
+        (Some(least), Some(most)) if seeds > 1 => format!("{least:.3} to {most:.3}"),
+        _ => "–".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{row, scores};
+    use super::{families, wins};
+
+    #[test]
+    fn a_family_has_the_best_other_one() {
+        let (a, b, c) = (scores("a", &[1.0, 0.9]), scores("b", &[1.2, 1.2]), scores("c", &[0.5, 0.5]));
+        let table = families(&[&a, &b, &c], 2);
+        let expected = ["plan here", "2", "2", "0.949", "0.849 to 1.049", "b", "1.200", "1", "2", "0.900"];
+        assert_eq!(row(&table, 0), expected);
+    }
+
+    #[test]
+    fn scenarios_of_a_plan_are_families_of_their_own() {
+        let mut a = scores("a", &[1.0, 2.0]);
+        a.points[1].scenario = "there".into();
+        let table = wins(&[&a]);
+        assert_eq!([row(&table, 0), row(&table, 1)].concat(), ["plan here", "1.000", "plan there", "2.000"]);
+        assert!(table.rows[1][1].best);
+    }
+}

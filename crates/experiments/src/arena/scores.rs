@@ -1,0 +1,214 @@
+//! What the arena's tables are made of: each scheduler's values at each point, beside the best single path.
+
+use crate::results::Results;
+use crate::runs::Sweep;
+use pathweave_lab::bound::two_path_formula_mbps;
+use pathweave_lab::scenario::Workload;
+use pathweave_report::{Estimate, quantile_of};
+
+/// A score below this is worse than the best single path.
+pub const BELOW: f64 = 0.975;
+/// Two schedulers whose scores differ by less than this part are as good as each other.
+pub const ALIKE: f64 = 0.03;
+/// The percentiles of delays that are scored.
+const DELAYS: [&str; 3] = ["message_delay_p50_ms", "message_delay_p95_ms", "message_delay_p99_ms"];
+/// Controllers that share their increase between subflows.
+const COUPLED: [&str; 3] = ["lia", "olia", "balia"];
+
+/// What a scheduler did at one point. A part is of what the best single path has there.
+#[derive(Clone, Debug, Default)]
+pub struct Point {
+    /// The plan's name.
+    pub plan: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// How good it was: 1 is the best single path. From the means over the seeds; nothing where either has no value.
+    pub score: Option<f64>,
+    /// The same of each seed by itself, against that seed's best single path.
+    pub by_seed: Vec<Option<f64>>,
+    /// The same over the first and the second half of the seeds; nothing with one seed.
+    pub halves: Option<[Option<f64>; 2]>,
+    /// The share of the bound, where that is known and goodput is compared.
+    pub bound_share: Option<f64>,
+    /// The share of what two paths deliver in order.
+    pub formula_share: Option<f64>,
+    /// Bytes of a transfer.
+    pub size: Option<u64>,
+    /// How long a transfer took: a part, from the medians over the seeds.
+    pub completion: Option<f64>,
+    /// The 50th, 95th and 99th percentile of messages' delays, as parts.
+    pub delays: [Option<f64>; 3],
+    /// Which part of what was delivered went out on a second path too, over paths without random losses.
+    pub duplicates: Option<f64>,
+    /// The coupled controller, and which part competitors have beside it.
+    pub competitors: Option<(String, f64)>,
+    /// What a gigabyte costs and the 95th percentile of messages' delays in milliseconds, where paths have prices.
+    pub metered: Option<(f64, f64)>,
+}
+
+/// What a scheduler did in all of the arena, at the same points in the same order as all others.
+#[derive(Clone, Debug, Default)]
+pub struct Scores {
+    /// Its name.
+    pub scheduler: String,
+    /// It is a single path, and only there to be compared with.
+    pub reference: bool,
+    /// By plan, scenario and point. A reference has only points where paths have prices.
+    pub points: Vec<Point>,
+}
+
+impl Scores {
+    /// The geometric mean of the scores at `points`; nothing where there are none.
+    pub fn mean<'a>(points: impl IntoIterator<Item = &'a Point>) -> Option<f64> {
+        geometric(points.into_iter().filter_map(|p| p.score))
+    }
+
+    /// All scores that it has.
+    pub fn known(&self) -> Vec<f64> {
+        self.points.iter().filter_map(|p| p.score).collect()
+    }
+
+    /// Its points of a plan's scenario.
+    pub fn of<'a>(&'a self, (plan, scenario): (&'a str, &'a str)) -> impl Iterator<Item = &'a Point> {
+        self.points.iter().filter(move |p| p.plan == plan && p.scenario == scenario)
+    }
+}
+
+/// The geometric mean.
+pub fn geometric(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let logs: Vec<f64> = values.map(libm::log).collect();
+    Estimate::of(&logs).map(|e| libm::exp(e.mean))
+}
+
+/// The arithmetic mean.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    Estimate::of(values).map(|e| e.mean)
+}
+
+/// A quantile, where there are values.
+pub fn percentile(values: &[f64], part: f64) -> Option<f64> {
+    (!values.is_empty()).then(|| quantile_of(values, part))
+}
+
+/// Plans and their scenarios, in the order of their runs.
+pub fn families(scores: &[Scores]) -> Vec<(&str, &str)> {
+    let mut families = Vec::new();
+    for point in scores.iter().filter(|s| !s.reference).flat_map(|s| &s.points) {
+        let family = (point.plan.as_str(), point.scenario.as_str());
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    families
+}
+
+/// Adds what a plan's runs say. Its first variants are the `references`, single paths; its first metric is compared.
+pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: usize) {
+    for (variant, of) in sweep.variants.iter().enumerate() {
+        let reference = variant < references;
+        if !all.iter().any(|s| s.scheduler == of.name && s.reference == reference) {
+            all.push(Scores { scheduler: of.name.clone(), reference, points: Vec::new() });
+        }
+    }
+    for scenario in 0..sweep.plan.scenarios.len() {
+        for point in 0..sweep.plan.points.len() {
+            let place = Place { sweep, results, scenario, point, references };
+            for (variant, of) in sweep.variants.iter().enumerate() {
+                let reference = variant < references;
+                let found = place.point(variant);
+                let scores = all.iter_mut().find(|s| s.scheduler == of.name && s.reference == reference);
+                if let Some(scores) = scores.filter(|_| !reference || found.metered.is_some()) {
+                    scores.points.push(found);
+                }
+            }
+        }
+    }
+    // Stable: the first scheduler of the command line stays the first.
+    all.sort_by_key(|s| s.reference);
+}
+
+/// One point of a plan.
+struct Place<'a> {
+    sweep: &'a Sweep,
+    results: &'a Results,
+    scenario: usize,
+    point: usize,
+    references: usize,
+}
+
+impl Place<'_> {
+    fn values(&self, variant: usize, metric: &str) -> Vec<(u64, f64)> {
+        self.results.by_seed(self.scenario, self.point, variant, metric)
+    }
+
+    fn estimate(&self, variant: usize, metric: &str) -> Option<Estimate> {
+        self.results.estimate(self.scenario, self.point, variant, metric)
+    }
+
+    /// The score over the seeds that `takes`.
+    fn score(&self, own: usize, metric: &str, takes: impl Fn(u64) -> bool) -> Option<f64> {
+        // Of rates more is better, of times less.
+        let rate = metric.ends_with("_mbps");
+        let value = |variant| {
+            let seeds = self.values(variant, metric).into_iter().filter(|(seed, _)| takes(*seed));
+            mean(&seeds.map(|(_, value)| value).collect::<Vec<f64>>()).filter(|v| *v > 0.0)
+        };
+        let best = (0..self.references).filter_map(value).reduce(if rate { f64::max } else { f64::min })?;
+        let own = value(own)?;
+        Some(if rate { own / best } else { best / own })
+    }
+
+    /// A time as a part of the shortest one of the single paths.
+    fn part(&self, own: usize, metric: &str, of: impl Fn(Estimate) -> f64) -> Option<f64> {
+        let value = |variant| self.estimate(variant, metric).map(&of).filter(|time| *time > 0.0);
+        Some(value(own)? / (0..self.references).filter_map(value).reduce(f64::min)?)
+    }
+
+    /// Which part of their goodput competitors have, and beside which coupled controller.
+    fn competitors(&self, own: usize) -> Option<(String, f64)> {
+        let (_, controller) = self.settings().find(|(name, value)| *name == "congestion" && COUPLED.contains(value))?;
+        let goodput = |variant| self.estimate(variant, "goodput_mbps").map_or(0.0, |e| e.mean);
+        let best = (0..self.references).max_by(|a, b| goodput(*a).total_cmp(&goodput(*b)))?;
+        let beside = |variant| Some(self.estimate(variant, "competitors_mbps")?.mean).filter(|mbps| *mbps > 0.0);
+        Some((controller.to_owned(), beside(own)? / beside(best)?))
+    }
+
+    fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(self.sweep.plan.values(self.point))
+    }
+
+    fn point(&self, own: usize) -> Point {
+        let plan = &self.sweep.plan;
+        let metric = plan.metrics.first().map_or("goodput_mbps", String::as_str);
+        let rate = metric.ends_with("_mbps");
+        let value = |metric: &str| self.estimate(own, metric).map(|e| e.mean);
+        let cells = self.sweep.cells.iter();
+        let data = cells
+            .filter(|c| (c.scenario, c.point, c.variant) == (self.scenario, self.point, own))
+            .map(|c| &c.data)
+            .next();
+        let size = data.and_then(|data| {
+            let measured = data.connections.iter().find(|c| c.measured)?;
+            if let Workload::Transfer { size } = measured.workload { Some(size) } else { None }
+        });
+        let half = plan.seeds / 2;
+        let lossless = self.settings().all(|(name, value)| !name.starts_with("loss") || value == "0");
+        let priced = self.settings().any(|(name, _)| name.starts_with("cost"));
+        let formula = data.and_then(two_path_formula_mbps).filter(|_| rate);
+        Point {
+            plan: plan.name.clone(),
+            scenario: plan.scenarios[self.scenario].name.clone(),
+            score: self.score(own, metric, |_| true),
+            by_seed: (1..=plan.seeds).map(|seed| self.score(own, metric, |s| s == seed)).collect(),
+            halves: (half > 0).then(|| [self.score(own, metric, |s| s <= half), self.score(own, metric, |s| s > half)]),
+            bound_share: value("bound_share").filter(|_| rate),
+            formula_share: value("goodput_mbps").zip(formula).map(|(goodput, formula)| goodput / formula),
+            size,
+            completion: (metric == "completion_s").then(|| self.part(own, "completion_s", |e| e.median)).flatten(),
+            delays: DELAYS.map(|metric| self.part(own, metric, |e| e.mean)),
+            duplicates: value("duplicate_share").filter(|_| lossless),
+            competitors: self.competitors(own),
+            metered: value("price_per_gb").zip(value("message_delay_p95_ms")).filter(|_| priced),
+        }
+    }
+}
