@@ -10,7 +10,7 @@ fn of<'a>(scores: &[&'a Scores]) -> Vec<(&'a str, &'a str)> {
 }
 
 /// Who has the best mean in which family.
-pub fn wins(scores: &[&Scores]) -> Table {
+pub(super) fn wins(scores: &[&Scores]) -> Table {
     let families = of(scores);
     let note = "The geometric mean of each family, which is a plan and its scenario; the best one is bold, or has an asterisk.";
     let ranked = ranked(scores);
@@ -31,7 +31,7 @@ fn name((plan, scenario): (&str, &str)) -> String {
 }
 
 /// The first scheduler in each family.
-pub fn families(scores: &[&Scores], seeds: u64) -> Table {
+pub(super) fn families(scores: &[&Scores], seeds: u64) -> Table {
     let Some((first, others)) = scores.split_first() else { return Table::default() };
     let spread = if seeds == 1 { " One seed has no range." } else { "" };
     let mut table = Table::new(

@@ -11,7 +11,7 @@ mod small_windows;
 mod tables;
 mod workloads;
 
-pub use scores::{Scores, add};
+pub use scores::{Point, Scores, add};
 
 use pathweave_report::{figure_page, html};
 use tables::Table;

@@ -5,7 +5,7 @@ use super::tables::{Cell, Table, fine};
 use pathweave_report::Estimate;
 
 /// The best mean first.
-pub fn ranked<'a>(scores: &[&'a Scores]) -> Vec<&'a Scores> {
+pub(super) fn ranked<'a>(scores: &[&'a Scores]) -> Vec<&'a Scores> {
     let mut ranked = scores.to_vec();
     let of = |s: &Scores| Scores::mean(&s.points).unwrap_or(0.0);
     ranked.sort_by(|a, b| of(b).total_cmp(&of(a)));
@@ -13,7 +13,7 @@ pub fn ranked<'a>(scores: &[&'a Scores]) -> Vec<&'a Scores> {
 }
 
 /// Who is ahead over all points.
-pub fn ranking(scores: &[&Scores]) -> Table {
+pub(super) fn ranking(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Ranking",
         "The geometric mean of all scores, their 10th percentile and the least; points that are more than 2.5 % below the best single \
@@ -69,7 +69,7 @@ fn in_percent(log: f64) -> f64 {
 }
 
 /// The first scheduler beside each other one.
-pub fn beside(scores: &[&Scores]) -> Table {
+pub(super) fn beside(scores: &[&Scores]) -> Table {
     let Some((first, others)) = scores.split_first() else { return Table::default() };
     let mut table = Table::new(
         "Beside each",
@@ -88,7 +88,7 @@ pub fn beside(scores: &[&Scores]) -> Table {
 }
 
 /// Each scheduler beside each other one.
-pub fn pairs(scores: &[&Scores]) -> Table {
+pub(super) fn pairs(scores: &[&Scores]) -> Table {
     let ranked = ranked(scores);
     let mut table = Table::new(
         "Pairs",
@@ -114,7 +114,7 @@ pub fn pairs(scores: &[&Scores]) -> Table {
 }
 
 /// The first scheduler beside the best of all others at each point, and how much of the distance is chance.
-pub fn best_of_all(scores: &[&Scores]) -> Table {
+pub(super) fn best_of_all(scores: &[&Scores]) -> Table {
     let Some((first, others)) = scores.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Table::default();
     };

@@ -7,9 +7,9 @@ use pathweave_lab::scenario::Workload;
 use pathweave_report::{Estimate, quantile_of};
 
 /// A score below this is worse than the best single path.
-pub const BELOW: f64 = 0.975;
+pub(super) const BELOW: f64 = 0.975;
 /// Two schedulers whose scores differ by less than this part are as good as each other.
-pub const ALIKE: f64 = 0.03;
+pub(super) const ALIKE: f64 = 0.03;
 /// The percentiles of delays that are scored.
 const DELAYS: [&str; 3] = ["message_delay_p50_ms", "message_delay_p95_ms", "message_delay_p99_ms"];
 /// Controllers that share their increase between subflows.
@@ -75,23 +75,23 @@ impl Scores {
 }
 
 /// The geometric mean.
-pub fn geometric(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn geometric(values: impl Iterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = values.map(libm::log).collect();
     Estimate::of(&logs).map(|e| libm::exp(e.mean))
 }
 
 /// The arithmetic mean.
-pub fn mean(values: &[f64]) -> Option<f64> {
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
     Estimate::of(values).map(|e| e.mean)
 }
 
 /// A quantile, where there are values.
-pub fn percentile(values: &[f64], part: f64) -> Option<f64> {
+pub(super) fn percentile(values: &[f64], part: f64) -> Option<f64> {
     (!values.is_empty()).then(|| quantile_of(values, part))
 }
 
 /// Plans and their scenarios, in the order of their runs.
-pub fn families(scores: &[Scores]) -> Vec<(&str, &str)> {
+pub(super) fn families(scores: &[Scores]) -> Vec<(&str, &str)> {
     let mut families = Vec::new();
     for point in scores.iter().filter(|s| !s.reference).flat_map(|s| &s.points) {
         let family = (point.plan.as_str(), point.scenario.as_str());

@@ -14,7 +14,7 @@ const AIM: f64 = 0.95;
 const FLOOR: f64 = 0.88;
 
 /// Each scheduler behind small windows, in steady state and from the connect.
-pub fn table(scores: &[&Scores]) -> Table {
+pub(super) fn table(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Small windows",
         "In steady state: points more than 2.5 % below the best single path, and the least score; of the formula the mean share, its 10th \

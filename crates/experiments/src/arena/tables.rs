@@ -5,11 +5,11 @@ use pathweave_report::html;
 
 /// What one cell says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
+pub(super) struct Cell {
     /// Its lines; a text has them in one.
-    pub lines: Vec<String>,
+    pub(super) lines: Vec<String>,
     /// The best of its column.
-    pub best: bool,
+    pub(super) best: bool,
 }
 
 impl From<String> for Cell {
@@ -26,33 +26,33 @@ impl From<&str> for Cell {
 
 /// A table with a name in each row's first cell.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub(super) struct Table {
     /// What it is about.
-    pub title: &'static str,
+    pub(super) title: &'static str,
     /// What the columns mean.
-    pub note: String,
+    pub(super) note: String,
     /// The columns' names; the first is that of the rows.
-    pub head: Vec<String>,
+    pub(super) head: Vec<String>,
     /// As many cells in each row as there are names.
-    pub rows: Vec<Vec<Cell>>,
+    pub(super) rows: Vec<Vec<Cell>>,
     /// It is too wide for a text.
-    pub page_only: bool,
+    pub(super) page_only: bool,
 }
 
 impl Table {
     /// Without any row.
-    pub fn new(title: &'static str, note: impl Into<String>, head: &[&str]) -> Self {
+    pub(super) fn new(title: &'static str, note: impl Into<String>, head: &[&str]) -> Self {
         let head = head.iter().map(|name| (*name).to_owned()).collect();
         Table { title, note: note.into(), head, rows: Vec::new(), page_only: false }
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub(super) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells.into_iter().map(Cell::from).collect());
     }
 
     /// Columns as wide as their longest cell; the best cells have an asterisk.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let plain = |cell: &Cell| cell.lines.join(" ") + if cell.best { "*" } else { "" };
         let rows = self.rows.iter().map(|row| row.iter().map(plain).collect::<Vec<String>>());
         let all: Vec<Vec<String>> = std::iter::once(self.head.clone()).chain(rows).collect();
@@ -72,7 +72,7 @@ impl Table {
     }
 
     /// A card that scrolls by itself where the page is narrow.
-    pub fn card(&self) -> String {
+    pub(super) fn card(&self) -> String {
         let title = self.title;
         let mut out = format!(
             "<div class=\"card\"><h3>{title}</h3><p class=\"note\">{}</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
@@ -108,12 +108,12 @@ impl Table {
 }
 
 /// Three digits after the point, and a dash where there is no value.
-pub fn fine(value: Option<f64>) -> String {
+pub(super) fn fine(value: Option<f64>) -> String {
     value.map_or("–".into(), |v| format!("{v:.3}"))
 }
 
 /// A share in percent with one digit.
-pub fn percent(share: Option<f64>) -> String {
+pub(super) fn percent(share: Option<f64>) -> String {
     share.map_or("–".into(), |v| format!("{:.1} %", 100.0 * v))
 }
 

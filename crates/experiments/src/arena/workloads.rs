@@ -15,7 +15,7 @@ fn all(of: &Scores, value: impl Fn(&Point) -> Option<f64>) -> Vec<f64> {
 }
 
 /// How long transfers and messages take.
-pub fn times(scores: &[&Scores]) -> Table {
+pub(super) fn times(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Times",
         "Parts of what the best single path takes, so less is better: percentiles of transfers over all points, and the median over all \
@@ -37,7 +37,7 @@ pub fn times(scores: &[&Scores]) -> Table {
 }
 
 /// Short transfers.
-pub fn transfers(scores: &[&Scores]) -> Table {
+pub(super) fn transfers(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Transfers of 64 KB to 1 MB",
         "The median completion over the seeds as a part of that of the best single path, so less is better: its median over the points, \
@@ -58,7 +58,7 @@ pub fn transfers(scores: &[&Scores]) -> Table {
 }
 
 /// What went out twice.
-pub fn duplicates(scores: &[&Scores]) -> Table {
+pub(super) fn duplicates(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Duplicates without random losses",
         "What went out on a second path too, as a part of what was delivered, of transfers and pages over paths without random losses.",
@@ -77,7 +77,7 @@ pub fn duplicates(scores: &[&Scores]) -> Table {
 }
 
 /// What TCP flows keep beside coupled controllers.
-pub fn competitors(scores: &[&Scores]) -> Table {
+pub(super) fn competitors(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Competitors beside coupled controllers",
         "The goodput of TCP flows as a part of what they have beside the best single path.",
@@ -96,7 +96,7 @@ pub fn competitors(scores: &[&Scores]) -> Table {
 }
 
 /// Prices and delays, also of the single paths.
-pub fn metered(scores: &[&Scores], references: &[&Scores]) -> Table {
+pub(super) fn metered(scores: &[&Scores], references: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Metered paths",
         "The mean price of a gigabyte, by the paths' costs, and the 95th percentile of a message's delay in milliseconds, median and mean \
@@ -129,7 +129,7 @@ mod tests {
             (point.size, point.completion) = (Some(size), Some(part));
         }
         assert_eq!(row(&transfers(&[&a]), 0), ["a", "2", "1.000", "1", "1.100"]);
-        assert_eq!(row(&times(&[&a]), 0)[1..], ["1.550", "2.865", "2.973", "–", "–", "–"]);
+        assert_eq!(row(&times(&[&a]), 0)[1..], ["1.550", "2.850", "2.970", "–", "–", "–"]);
     }
 
     #[test]
