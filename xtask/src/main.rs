@@ -9,6 +9,7 @@ mod emulation;
 mod experiments;
 mod instructions;
 mod interop;
+mod mutants;
 mod new_scheduler;
 mod packetdrill;
 mod page;
@@ -48,7 +49,7 @@ cargo xtask fairness     tests two subflows and one TCP flow at a shared bottlen
 cargo xtask faults [--runs N | --seconds N] [--seed S]  random faulty networks, peers, middleboxes and attackers: no byte is lost or wrong; without --runs: 10,000 runs
 cargo xtask faults --replay SEED [--without STEPS]  one of these runs, with its packets
 cargo xtask packetdrill DIR [PART]  scripts of a checkout of multipath-tcp/packetdrill against the engine; PART: of a name, to run those alone
-cargo xtask mutants [OPTIONS]  changes the engine's checks one by one; a test must notice each (cargo-mutants, 90 minutes at most)
+cargo xtask mutants      changes the engine's checks one by one; a test must notice each; goes on where it was stopped, 90 minutes at most
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
 cargo xtask emulation [RATE...]  how accurate `pathweave emulate` is, against ping and iperf3 (root, 75 s a path): the table of docs/emulate.md
@@ -165,8 +166,8 @@ fn main() -> ExitCode {
             let only = rest.first().copied();
             steps.step("packetdrill", |counts| packetdrill::check(Path::new(checkout), only, counts));
         }
-        ["mutants", ref rest @ ..] => {
-            steps.step("mutants", |_| mutants(&rest.join(" ")));
+        ["mutants"] => {
+            steps.step("mutants", |_| mutants::check());
         }
         ["gates"] => {
             steps.step("gates", |_| gates("--write docs/failing-paths.txt"));
@@ -256,19 +257,6 @@ fn gates(arguments: &str) -> Result<(), String> {
 fn faults(arguments: &str) -> Result<(), String> {
     results::build()?;
     run(Command::new(target().join("release/faults")).current_dir(root()).args(arguments.split_whitespace()))
-}
-
-/// Changes the engine's checks one by one and says which change no test notices (`.cargo/mutants.toml`). It takes up where it was
-/// stopped, and stops by itself after 90 minutes.
-fn mutants(arguments: &str) -> Result<(), String> {
-    if !run::works(&mut cargo("mutants --version")) {
-        run(&mut cargo("install cargo-mutants --locked"))?;
-    }
-    let cargo_mutants = format!(
-        "5400 cargo mutants --package pathweave-proto --all-features --profile mutants --iterate --no-shuffle --timeout 60 \
-         --output target {arguments} -- --lib --test it"
-    );
-    run(&mut run::program("timeout", &cargo_mutants))
 }
 
 /// Runs every check of the project, even if some fail.
