@@ -104,9 +104,8 @@ enum Attempt {
 }
 
 fn compile(arms: &BTreeMap<&str, Vec<(u32, RangeInclusive<usize>)>>) -> Result<Attempt, String> {
-    let mut command = cargo(
-        "test --package pathweave-proto --all-features --lib --test it --no-run --keep-going --message-format json",
-    );
+    let mut command =
+        cargo("test --package pathweave-proto --all-features --lib --test it --no-run --message-format json");
     // A change may leave something unused or overflow in a constant: the compiler's lints are no tests.
     command.current_dir(tree()).env("CARGO_TARGET_DIR", folder().join("target"));
     command.env("RUSTFLAGS", "--cap-lints allow").env("CARGO_PROFILE_DEV_DEBUG", "0");
