@@ -141,13 +141,19 @@ impl<'a> Trials<'a> {
             if let Some(status) = child.try_wait().map_err(error)? {
                 break Some(status);
             }
-            // Others may need the processors too.
-            if start.elapsed() > limit * 4 {
+            // The first failed test says enough. Others may need the processors too.
+            let text = fs::read_to_string(&output).map_err(error)?;
+            let failed = failed(&text);
+            if !failed.is_empty() || start.elapsed() > limit * 4 {
                 child.kill().map_err(error)?;
                 child.wait().map_err(error)?;
+                if !failed.is_empty() {
+                    fs::remove_file(&output).map_err(error)?;
+                    return Ok(End::Noticed("failed", failed));
+                }
                 break None;
             }
-            std::thread::sleep(Duration::from_millis(3));
+            std::thread::sleep(Duration::from_millis(5));
         };
         let text = fs::read_to_string(&output).map_err(error)?;
         fs::remove_file(&output).map_err(error)?;
@@ -165,10 +171,7 @@ fn end(status: Option<ExitStatus>, text: &str) -> Result<End, String> {
         (Some(0), _) if text.contains("test result: ok. 0 passed") => Err("no test ran".into()),
         (Some(0), _) => Ok(End::Passed),
         (Some(FAILED), _) => {
-            let failed: Vec<String> = text
-                .lines()
-                .filter_map(|line| Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_string()))
-                .collect();
+            let failed = failed(text);
             if failed.is_empty() {
                 Err("it failed without a failed test".into())
             } else {
@@ -179,6 +182,12 @@ fn end(status: Option<ExitStatus>, text: &str) -> Result<End, String> {
         (None, Some(signal)) if OUT_OF_TIME.contains(&signal) => Ok(End::Noticed("took too long", last())),
         _ => Err(status.to_string()),
     }
+}
+
+/// The tests that the output calls failed.
+fn failed(text: &str) -> Vec<String> {
+    let lines = text.lines();
+    lines.filter_map(|line| Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_string())).collect()
 }
 
 #[cfg(test)]
