@@ -160,6 +160,27 @@ fn plain_tcp_obeys_a_window_that_shrinks() {
     }
 }
 
+/// A window is rounded down to a unit of its field, so that its edge may move back by less than a unit where a byte is acknowledged
+/// (RFC 7323 §2.4). That is no window that shrinks, and nothing that was queued for it is taken back.
+#[test]
+fn an_edge_that_moves_back_by_less_than_a_unit_takes_nothing_back() {
+    let pacing = Pacing::On { limit: Some(Bitrate::from_bps(100_000)), horizon: Duration::ZERO };
+    let tcp = TcpConfig { pacing, ..plain(1 << 26).tcp };
+    let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..plain(1 << 26) });
+    pair.connect();
+    let units = field(&pair, 8192);
+    let offered = Segment { window: units, ..pair.forge(Server, 0) };
+    pair.inject(Client, offered);
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 100_000);
+    let queued = pair.subflow(Client, 0).queue.unsent;
+    assert!(queued > 0);
+    let rounded = pair.forge(Server, 0);
+    let rounded = Segment { ack: rounded.ack.wrapping_add(1), window: units - 1, ..rounded };
+    pair.inject(Client, rounded);
+    assert_eq!(pair.subflow(Client, 0).queue.unsent, queued);
+}
+
 /// What was queued, with the end of the stream, waits for the window again, also where the peer has ended its own stream.
 #[test]
 fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
