@@ -85,7 +85,7 @@ impl Recovery {
         self.rack.reordering = self.rack.reordering.max(segments.min(MOST_REORDERING));
     }
 
-    /// The peer had something twice. `una`, `nxt`: of the subflow's stream; the window grows once a round trip.
+    /// The peer had something twice. The window grows once a round trip and, as in Linux, only where reordering was seen.
     pub(super) fn widen_reordering_window(&mut self, una: u64, nxt: u64) {
         let rack = &mut self.rack;
         if rack.reordering_events > 0 && una >= rack.reordering_round {
