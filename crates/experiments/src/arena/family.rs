@@ -32,13 +32,14 @@ fn name((plan, scenario): (&str, &str)) -> String {
 
 /// The first scheduler in each family.
 pub(super) fn families(scores: &[&Scores], seeds: u64) -> Table {
-    let Some((first, others)) = scores.split_first() else { return Table::default() };
+    let Some((first, rest)) = scores.split_first() else { return Table::default() };
+    let others: Vec<&Scores> = rest.iter().filter(|s| !s.is_kind_of(first)).copied().collect();
     let spread = if seeds == 1 { " One seed has no range." } else { "" };
     let mut table = Table::new(
         "Families",
         format!(
             "{}: the geometric mean, and the least and the largest one with a single seed, each against the best path of that seed; the \
-             other scheduler with the best mean; points more than 2.5 % below the best single path; points more than 3 % worse than the \
+             other scheduler with the best mean, which is not the same one with other parameters; points more than 2.5 % below the best single path; points more than 3 % worse than the \
              best other one there; the least score.{spread}",
             first.scheduler
         ),

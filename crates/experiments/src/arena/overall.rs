@@ -115,9 +115,11 @@ pub(super) fn pairs(scores: &[&Scores]) -> Table {
 
 /// The first scheduler beside the best of all others at each point, and how much of the distance is chance.
 pub(super) fn best_of_all(scores: &[&Scores]) -> Table {
-    let Some((first, others)) = scores.split_first().filter(|(_, others)| !others.is_empty()) else {
+    let Some((first, rest)) = scores.split_first() else { return Table::default() };
+    let others: Vec<&Scores> = rest.iter().filter(|s| !s.is_kind_of(first)).copied().collect();
+    if others.is_empty() {
         return Table::default();
-    };
+    }
     let mut table = Table::new(
         "The best of all others",
         format!(
@@ -181,6 +183,9 @@ mod tests {
     fn the_best_of_all_others_may_be_another_one_at_each_point() {
         let (a, b, c) = (scores("a", &[1.0, 1.0]), scores("b", &[1.1, 0.5]), scores("c", &[0.5, 1.02]));
         assert_eq!(row(&best_of_all(&[&a, &b, &c]), 0), ["all seeds", "1", "2", "50.0 %"]);
+        // Not the same one with other parameters.
+        let own = scores("a:objective=cost", &[2.0, 2.0]);
+        assert_eq!(row(&best_of_all(&[&a, &b, &own, &c]), 0)[1], "1");
     }
 
     #[test]

@@ -63,6 +63,12 @@ impl Scores {
         geometric(points.into_iter().filter_map(|p| p.score))
     }
 
+    /// Whether it is the same scheduler, perhaps with other parameters.
+    pub(super) fn is_kind_of(&self, other: &Scores) -> bool {
+        let kind = |of: &Scores| of.scheduler.split(':').next().map(str::to_owned);
+        kind(self) == kind(other)
+    }
+
     /// All scores that it has.
     pub fn known(&self) -> Vec<f64> {
         self.points.iter().filter_map(|p| p.score).collect()
