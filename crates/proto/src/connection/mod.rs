@@ -238,7 +238,8 @@ impl Connection {
     /// more than the connection may have, only what fills a hole is taken from now on.
     #[inline]
     pub(crate) fn count_waiting(&mut self) -> u64 {
-        let of_subflows = self.subflows.iter().flat_map(|s| [s.tcp.waiting_memory(), s.mappings.memory()]);
+        let packet_memory = self.config.tcp.packet_memory;
+        let of_subflows = self.subflows.iter().flat_map(|s| [s.tcp.waiting_memory(), s.mappings.memory(packet_memory)]);
         let waiting: Waiting = of_subflows.chain([self.receiver.memory()]).sum();
         self.receiver.limit_memory(waiting);
         waiting.total()

@@ -357,7 +357,8 @@ impl Endpoint {
                 if connection.handle_segment(now, subflow, ecn, segment, no_memory) {
                     self.note_closed(index);
                 }
-                if !segment.payload.is_empty() {
+                // A mapping alone is kept too.
+                if !segment.payload.is_empty() || segment.options.dss.is_some_and(|dss| dss.mapping.is_some()) {
                     self.count_waiting(index);
                 }
                 self.look_for_room(index);

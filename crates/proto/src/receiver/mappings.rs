@@ -76,6 +76,8 @@ pub(crate) struct Mappings {
     waiting: Ordered<(u64, Payload)>,
     waiting_bytes: u64,
     waits_since: Option<Instant>,
+    /// Pieces, and their bytes, of the one mapping with a checksum that has come in part.
+    partial: (usize, u64),
     /// The empty list of pieces of a mapping that is complete, for the next one.
     spare: Vec<Payload>,
     /// A checksum was wrong on the only subflow: everything waits until the peer has agreed to plain TCP.
@@ -100,10 +102,13 @@ impl Mappings {
         self.covering(at).is_ok()
     }
 
-    /// What waits takes of memory at most, bytes.
+    /// What waits takes of memory at most, bytes, where a packet keeps so much alive.
     #[inline]
-    pub(crate) fn memory(&self) -> Waiting {
-        Waiting { records: memory_of(self.waiting.len() + self.known.len(), self.waiting_bytes), blocks: 0 }
+    pub(crate) fn memory(&self, packet_memory: u32) -> Waiting {
+        let (pieces, bytes) = self.partial;
+        let records = self.waiting.len() + self.known.len() + pieces;
+        let blocks = pieces as u64 * u64::from(packet_memory);
+        Waiting { records: memory_of(records, self.waiting_bytes + bytes), blocks }
     }
 
     /// Data waits for a mapping.
@@ -150,11 +155,11 @@ impl Mappings {
     }
 
     /// Keeps a mapping that covers some of `start..end` of the subflow, and returns what it covers. One that contradicts a known one
-    /// is ignored.
+    /// is ignored, and so are all after a wrong checksum: what they cover waits whatever they say.
     fn learn(&mut self, option: Mapping, data_fin: bool, dsn: u64, (start, end): (u64, u64)) -> Option<Range<u64>> {
         let ssn = near(option.ssn, start)?;
         let len = u64::from(option.len).saturating_sub(u64::from(data_fin));
-        if ssn == 0 || ssn + len <= start || ssn >= end {
+        if self.failed || len == 0 || ssn == 0 || ssn + len <= start || ssn >= end {
             //= RFC 8684 §3.3.1: "The mapping provided by a Data Sequence Mapping MUST apply to some or all of the
             //= subflow sequence space in the TCP segment that carries the option"
             //= tests: mappings::a_mapping_that_comes_after_its_data_is_taken
@@ -299,9 +304,6 @@ impl Receiver {
         let (Some(first), Some(last)) = (mappings.waiting.front(), mappings.waiting.back()) else { return Ok(0) };
         let range = (first.0, last.0 + u64::from(last.1.len()));
         let Some(covered) = mappings.learn(option, data_fin, option.dsn.expand(near), range) else { return Ok(0) };
-        if mappings.failed {
-            return Ok(0);
-        }
         let since = mappings.waits_since.take();
         let mut result = Ok(0);
         let mut looked_at = covered.start;
@@ -367,7 +369,9 @@ impl Receiver {
             known.sum.add_payload(&piece);
             known.taken += part_end - from;
             known.keep(piece);
-            if known.taken < known.len {
+            let (rest, partial) = (known.len - known.taken, (known.pieces.len(), known.taken));
+            mappings.partial = if rest > 0 { partial } else { (0, 0) };
+            if rest > 0 {
                 continue;
             }
             match self.finish_mapping(now, keys, mappings, from) {

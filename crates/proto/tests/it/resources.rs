@@ -197,3 +197,61 @@ fn ten_thousand_connections_a_thousand_at_once_leave_nothing_behind() {
     }
     assert!(sizes.iter().all(|s| *s == sizes[0]), "{sizes:?}");
 }
+
+/// A segment of the client with a mapping whose checksum nobody has computed.
+fn unverified(pair: &Pair, offset: u32, payload: usize, mapped: Option<(u16, bool)>) -> pathweave_wire::Segment {
+    let mut forged = pair.forge(Client, 0);
+    let ssn = forged.seq.wrapping_sub(pair.isn(Client, 0)).wrapping_add(offset);
+    forged.seq = forged.seq.wrapping_add(offset);
+    forged.payload = Payload::Bytes(vec![1; payload].into());
+    let dsn = DataNumber::Long(pair.wire_dsn(Client, 1000));
+    let mapping = mapped.map(|(len, _)| Mapping { dsn, ssn, len, checksum: Some(1) });
+    let data_fin = mapped.is_some_and(|(_, fin)| fin);
+    forged.options.dss = mapping.map(|m| Dss { data_ack: None, mapping: Some(m), data_fin });
+    forged
+}
+
+/// Its pieces lie in their packets until the last one has come.
+#[test]
+fn what_has_come_of_a_mapping_with_a_checksum_counts() {
+    let mut config = ConnectionConfig { checksum: true, ..config() };
+    config.tcp.packet_memory = 64 << 10;
+    let mut pair = Pair::new(&[10], config);
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(ms(500));
+    let waits = |pair: &Pair| pair.driver.endpoints[1].waiting_bytes();
+    let before = waits(&pair);
+    for n in 0..50 {
+        let piece = unverified(&pair, 1000 * n, 1000, (n == 0).then_some((60_000, false)));
+        pair.driver.endpoints[1].handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &piece);
+    }
+    let waiting = waits(&pair) - before;
+    assert!(waiting >= 50 * (64 << 10), "{waiting}");
+}
+
+/// Everything waits for plain TCP then: no mapping is of use any more.
+#[test]
+fn after_a_wrong_checksum_no_mapping_takes_memory() {
+    for (len, fin) in [(1, false), (1, true)] {
+        let mut pair = Pair::new(&[10], ConnectionConfig { checksum: true, ..config() });
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(ms(500));
+        let wrong = unverified(&pair, 0, 1000, Some((1000, false)));
+        // Far enough behind the start that a mapping may begin there.
+        let mapping = |n: u32| unverified(&pair, n, 0, Some((len, fin)));
+        let mappings: Vec<_> = (1..1000).map(mapping).collect();
+        pair.driver.endpoints[1].handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &wrong);
+        let before = pair.driver.endpoints[1].waiting_bytes();
+        assert!(before >= 1000);
+        for mut forged in mappings {
+            forged.seq = wrong.seq.wrapping_add(1000);
+            pair.driver.endpoints[1].handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &forged);
+        }
+        let more = unverified(&pair, 1000, 1, None);
+        pair.driver.endpoints[1].handle_segment(pair.now, pathweave_wire::Ecn::NotEct, &more);
+        let waiting = pair.driver.endpoints[1].waiting_bytes();
+        assert!(waiting < before + 2000, "{waiting}, before {before}");
+    }
+}
