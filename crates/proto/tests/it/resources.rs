@@ -255,3 +255,18 @@ fn after_a_wrong_checksum_no_mapping_takes_memory() {
         assert!(waiting < before + 2000, "{waiting}, before {before}");
     }
 }
+
+/// Each exchange sets timers that are sooner than the next keep-alive, and what they replace stays in the list until its time, two hours later.
+#[test]
+fn timers_that_sooner_ones_have_replaced_are_thrown_out() {
+    let mut pair = Pair::new(&[1], ConnectionConfig { keep_alive: secs(7200), ..config() });
+    pair.connect();
+    let mut most = 0;
+    for _ in 0..500 {
+        pair.write(Client, 100);
+        pair.run_for(ms(500));
+        most = most.max(pair.driver.endpoints[0].footprint());
+    }
+    // Four for each place, and 64; the place, its addresses and tokens are a few more.
+    assert!(most <= 4 + 64 + 10, "{most}");
+}
