@@ -58,7 +58,7 @@ struct InfiniteMapping {
 impl FallbackSignals {
     /// One acknowledgement is to carry MP_FAIL; where nobody answers, further ones, but not each.
     fn say_fail(&mut self, dsn: u64) {
-        (self.fail, self.said_at) = (Some(dsn), None);
+        (self.fail, self.said_at, self.tries) = (Some(dsn), None, 0);
     }
 
     /// Whether MP_FAIL still has to be said by plain TCP after this segment, which is more than an acknowledgement.
@@ -421,6 +421,10 @@ impl Connection {
     /// The same on an acknowledgement.
     pub(super) fn add_signals(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
         let Some(dsn) = self.fallback.signals.fail else { return };
+        // It is about one subflow. Where that has died, others have come in its place and carry its data again.
+        if !self.is_plain() && !self.subflows.get(id).is_some_and(|s| s.mappings.failed) {
+            return;
+        }
         // Until an answer can be here, further acknowledgements need not say it.
         let round = self.subflows.get(id).and_then(|s| s.tcp.rtt().srtt()).unwrap_or(FAIL_INTERVAL);
         if !self.is_plain() && self.fallback.signals.said_at.is_some_and(|at| now.since(at) < round) {

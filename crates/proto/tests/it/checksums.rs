@@ -257,6 +257,30 @@ fn an_mp_fail_without_an_answer_is_said_again_but_not_on_every_acknowledgement()
     assert!(pair.sent(Server).count() > said.len(), "with more acknowledgements than that");
 }
 
+/// The subflow with the wrong checksum dies before anybody answers the MP_FAIL: another one carries its data again, and hears nothing of it.
+#[test]
+fn an_mp_fail_ends_with_its_subflow() {
+    let mut pair = Pair::new(&[10, 10], with_checksums());
+    pair.kill(1);
+    pair.connect();
+    pair.write(Client, 2000);
+    pair.run_for(ms(500));
+    let mut edited = false;
+    pair.script(move |p| {
+        if p.from == Client && p.is_data() && !core::mem::replace(&mut edited, true) {
+            edit(p);
+        }
+        if p.from == Server && fails(p) && p.path == 0 { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Client, 3000);
+    pair.run_until("it is said", secs(1), |p| p.sent(Server).any(fails));
+    pair.kill(0);
+    pair.revive(1);
+    pair.run_until_received(Server, 5000, secs(60));
+    assert!(!pair.sent(Server).any(|p| p.path == 1 && fails(p)));
+    assert!(pair.the(Server).is_mptcp());
+}
+
 /// A join that nobody has answered is no subflow that the connection could go on with.
 #[test]
 fn an_mp_fail_while_an_own_join_is_unanswered_is_answered() {
