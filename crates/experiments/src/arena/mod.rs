@@ -19,18 +19,20 @@ use tables::Table;
 /// All tables that have something to say. The first scheduler is the one in question.
 fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
     let (references, schedulers): (Vec<&Scores>, Vec<&Scores>) = scores.iter().partition(|s| s.reference);
-    let mut tables = vec![overall::ranking(&schedulers)];
-    tables.push(family::wins(&schedulers));
-    tables.push(family::families(&schedulers, seeds));
-    tables.push(overall::beside(&schedulers));
-    tables.push(overall::pairs(&schedulers));
-    tables.push(overall::best_of_all(&schedulers));
-    tables.push(workloads::times(&schedulers));
-    tables.push(workloads::transfers(&schedulers));
-    tables.push(workloads::duplicates(&schedulers));
-    tables.push(workloads::competitors(&schedulers));
-    tables.push(workloads::metered(&schedulers, &references));
-    tables.push(small_windows::table(&schedulers));
+    let mut tables = vec![
+        overall::ranking(&schedulers),
+        family::wins(&schedulers),
+        family::families(&schedulers, seeds),
+        overall::beside(&schedulers),
+        overall::pairs(&schedulers),
+        overall::best_of_all(&schedulers),
+        workloads::times(&schedulers),
+        workloads::transfers(&schedulers),
+        workloads::duplicates(&schedulers),
+        workloads::competitors(&schedulers),
+        workloads::metered(&schedulers, &references),
+        small_windows::table(&schedulers),
+    ];
     tables.retain(|table| !table.rows.is_empty());
     tables
 }

@@ -65,8 +65,7 @@ impl Scores {
 
     /// Whether it is the same scheduler, perhaps with other parameters.
     pub(super) fn is_kind_of(&self, other: &Scores) -> bool {
-        let kind = |of: &Scores| of.scheduler.split(':').next().map(str::to_owned);
-        kind(self) == kind(other)
+        self.scheduler.split(':').next() == other.scheduler.split(':').next()
     }
 
     /// All scores that it has.

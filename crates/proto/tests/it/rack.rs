@@ -104,7 +104,7 @@ fn what_the_peer_has_twice_makes_the_reordering_window_wider() {
 fn the_reordering_window_is_wider_for_sixteen_recoveries() {
     for (losses, wider) in [(15, true), (16, false)] {
         let mut pair = open();
-        // Some are later than the quarter of a round trip that is waited at first. Each tenth of the next hundreds is lost.
+        // Some are later than the quarter of a round trip that is waited at first. Then one of each hundred is lost.
         first_transmissions(&mut pair, move |n| match n {
             0..400 if n % 40 == 20 => Fate::Late(ms(40)),
             400.. if n % 100 == 10 && n < 400 + 100 * losses => Fate::Drop,
