@@ -19,15 +19,14 @@ impl Connection {
         if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
             return;
         }
-        let (window, step) = (subflow.tcp.peer_window(), subflow.tcp.peer_window_step());
+        let step = subflow.tcp.peer_window_step();
         let backed_off = subflow.tcp.is_backed_off();
-        let (ack, edge) = match self.mode {
+        let (ack, window) = match self.mode {
             Mode::Plain | Mode::Negotiating { .. } => {
                 //= RFC 8684 §3.7: "After a sender signals an infinite mapping, it MUST only use subflow ACKs to clear its send
                 //= buffer"
                 //= tests: fallback::options_lost_on_the_way_back_only, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
-                let ack = DataSeq(subflow.tcp.acked_offset());
-                (ack, ack + window)
+                (DataSeq(subflow.tcp.acked_offset()), subflow.tcp.peer_window())
             }
             //= RFC 8684 §3.3.2: "an implementation MUST NOT use the RCV.WND field of a TCP segment at the connection
             //= level if it does not also carry a DSS option with a Data ACK field"
@@ -44,9 +43,12 @@ impl Connection {
                 let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
                     return;
                 };
-                (ack, ack + window)
+                // Its own window, also where the subflow has not taken that (an old segment, such as a keep-alive): with another one the
+                // edge would lie where the peer never offered it.
+                (ack, u64::from(segment.window) * step)
             }
         };
+        let edge = ack + window;
         let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
         if ack > self.sender.map.given_end() + fin {
             // Beyond what any subflow was ever given: ignored.

@@ -10,7 +10,7 @@
 //! * a mapping that overlaps a known one and differs from it is ignored: "A mapping is fixed";
 //! * where checksums are in use, data waits until all of its mapping is there, and is delivered only if the checksum is right.
 
-use super::{Receiver, WINDOW_SLACK};
+use super::Receiver;
 use crate::keys::Keys;
 use crate::ordered::Ordered;
 use crate::seq::DataSeq;
@@ -430,7 +430,7 @@ impl Receiver {
     pub(crate) fn take_data_fin(&mut self, keys: &Keys, mapping: Mapping) -> bool {
         let Some(start) = keys.peer_position(mapping.dsn, self.next()) else { return false };
         let end = start + u64::from(mapping.len.saturating_sub(1));
-        if end > self.window.edge() + WINDOW_SLACK {
+        if end > self.end_of_room() {
             //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
             //= tests: close::a_data_fin_that_cannot_be_the_end_is_ignored
             return false;

@@ -15,7 +15,7 @@ use reassembly::Reassembly;
 use window::{ReceiveWindow, Says, SubflowWindow};
 
 /// Data this far beyond the offered window is still taken: the window field's rounding.
-pub(crate) const WINDOW_SLACK: u64 = 1 << 14;
+const WINDOW_SLACK: u64 = 1 << 14;
 
 /// What waits in all places of a connection, the stream and each subflow, takes so many times what it may in one. Honest data lies in
 /// the window, in one place or, where it is repeated, in two.
@@ -155,7 +155,7 @@ impl Receiver {
         let len = u64::from(payload.len());
         // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
         // before.
-        if mptcp && at + len > self.window.edge() + WINDOW_SLACK {
+        if mptcp && at + len > self.end_of_room() {
             //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
             //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
@@ -207,9 +207,17 @@ impl Receiver {
         self.queue.read_position()
     }
 
+    /// Data is taken up to here. What lies a little beyond the edge moves that, so that the buffer bounds it too: a peer that disregards
+    /// the window fills it once.
+    #[inline]
+    pub(crate) fn end_of_room(&self) -> DataSeq {
+        let (edge, room) = (self.window.edge(), self.read_position() + self.window.promised());
+        edge.max(edge.min(room) + WINDOW_SLACK)
+    }
+
     /// How far beyond what has arrived a subflow's segment may lie.
     pub(crate) fn acceptable(&self, mptcp: bool) -> u64 {
-        let acceptable = self.window.edge().since(self.next()) + WINDOW_SLACK;
+        let acceptable = self.end_of_room().since(self.next());
         if mptcp { acceptable.max(self.window.promised()) } else { acceptable }
     }
 

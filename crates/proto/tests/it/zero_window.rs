@@ -3,7 +3,8 @@
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
 use pathweave_proto::{ConnectionError, ConnectionEvent};
-use pathweave_wire::Flags;
+use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
+use pathweave_wire::{Flags, Payload};
 
 fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
     ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(bytes), mptcp, ..config() }
@@ -38,6 +39,51 @@ fn no_byte_beyond_the_window_is_sent_and_a_read_opens_it() {
         let last = pair.data(Client).rev().find(|p| p.len() == 1448 || p.len() == 1424).expect("full segments");
         assert!(last.at.since(at) <= ms(100), "full segments as fast as the congestion window lets them");
     }
+}
+
+/// A peer that sends on into a closed window fills the buffer and the slack of its field once, however little it sends at a time.
+#[test]
+fn a_peer_that_disregards_the_window_fills_it_once() {
+    for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(with_buffer(30_000, mptcp))) {
+        let (mptcp, host) = (config.mptcp, config.host.clone());
+        let mut pair = full(config, &[10], 100);
+        let mut forged = pair.forge(Client, 0);
+        for at in (100..1_000_000).step_by(1000) {
+            if mptcp {
+                let ssn = forged.seq.wrapping_sub(pair.isn(Client, 0));
+                let dsn = DataNumber::Long(pair.wire_dsn(Client, at));
+                let mapping = Mapping { dsn, ssn, len: 1000, checksum: None };
+                forged.options.dss = Some(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+            }
+            forged.payload = Payload::Bytes((at..at + 1000).map(|i| byte_at(Client, i)).collect::<Vec<u8>>().into());
+            pair.inject(Server, forged.clone());
+            forged.seq = forged.seq.wrapping_add(1000);
+        }
+        let waits = pair.the(Server).snapshot().receiving.in_order_bytes;
+        assert!((30_000..=30_000 + (16 << 10)).contains(&waits), "{waits}, {mptcp}, {host:?}");
+        assert_eq!(pair.the(Server).error(), None);
+    }
+}
+
+/// A keep-alive is an old segment, whose window its subflow does not take: the DATA_ACK that it carries does not move the edge by the
+/// window that the subflow took before.
+#[test]
+fn a_keep_alive_with_a_closed_window_opens_nothing() {
+    let mut pair = Pair::new(&[10, 20], with_buffer(10_000, true));
+    pair.connect_with_subflows(2);
+    pair.driver.applications.apps[1].reads = false;
+    pair.write(Client, 100_000);
+    // No probe has told of the closed window on the other path.
+    pair.run_for(ms(100));
+    let end = pair.the(Server).snapshot().receiving.in_order_bytes;
+    let mut probe = pair.forge(Server, 1);
+    (probe.seq, probe.window) = (probe.seq.wrapping_sub(1), 0);
+    let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, end)));
+    probe.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+    pair.clear_log();
+    pair.inject(Client, probe);
+    pair.run_for(ms(100));
+    assert_eq!(pair.data(Client).count(), 0, "{}", pair.describe());
 }
 
 /// Bad-input row 31.
