@@ -132,6 +132,7 @@ impl Connection {
         }
         let controller = self.config.congestion.build().map_err(|_| refused(ResetReason::LackOfResources, true))?;
         let mut tcp = Tcp::accept(
+            now,
             self.tcp_config(&new),
             self.config.host,
             controller,

@@ -111,8 +111,8 @@ impl Connection {
         let mut c = Connection::new(config, Role::Server, mode, book, now, &new)?;
         c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
         let controller = c.config.congestion.build()?;
-        let tcp =
-            Tcp::accept(c.tcp_config(&new), c.config.host, controller, syn, new.origin, c.receiver.window.largest());
+        let largest = c.receiver.window.largest();
+        let tcp = Tcp::accept(now, c.tcp_config(&new), c.config.host, controller, syn, new.origin, largest);
         let meta = c.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)

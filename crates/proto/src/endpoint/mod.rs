@@ -61,9 +61,9 @@ pub struct LocalAddress {
     pub meta: PathMeta,
 }
 
-/// Address identifiers are places in the list.
+/// Address identifiers are places in the list: what does not fit into their octet is not used.
 fn with_ids(addresses: &[LocalAddress]) -> Vec<(AddressId, IpAddr, PathMeta)> {
-    addresses.iter().enumerate().map(|(i, a)| (AddressId(i as u8), a.address, a.meta)).collect()
+    (0..=u8::MAX).zip(addresses).map(|(i, a)| (AddressId(i), a.address, a.meta)).collect()
 }
 
 /// See [`Endpoint::set_half_open_limit`].

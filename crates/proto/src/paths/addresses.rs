@@ -74,7 +74,8 @@ impl AddressBook {
 
     /// The addresses of a connection whose first subflow runs between `initial_local` and `initial_remote`.
     ///
-    /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in `local`.
+    /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in `local`, or have the next ones
+    /// where it is not among them.
     /// So many announced addresses of the peer are `accepted`.
     pub(crate) fn new(
         local: &[LocalAddress],
@@ -87,6 +88,14 @@ impl AddressBook {
             let first = local[0].0;
             local[0].0 = local[i].0;
             local[i].0 = first;
+        } else {
+            local.retain_mut(|a| match a.0.0.checked_add(1) {
+                Some(next) => {
+                    a.0 = AddressId(next);
+                    true
+                }
+                None => false,
+            });
         }
         AddressBook {
             initial_local,

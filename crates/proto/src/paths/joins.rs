@@ -165,10 +165,14 @@ pub(crate) fn wanted(
             // One subflow from each local address: to the address of the same number, or to the initial one where the peer has
             // announced none. Numbers count the addresses of each family by themselves.
             // Where the initial one takes no joins, only the others count, on both sides.
-            let counts = |local: IpAddr| !closed_initial || local != addresses.initial_local().ip();
-            let ours = || addresses.local().iter().filter(|l| counts(l.1));
-            for (i, (_, local, _)) in ours().enumerate() {
-                let place = ours().take(i).filter(|l| l.1.is_ipv4() == local.is_ipv4()).count();
+            let first = addresses.initial_local().ip();
+            let counts = |local: IpAddr| !closed_initial || local != first;
+            let ours = || addresses.local().iter().map(|l| l.1).filter(|local| counts(*local));
+            // The first subflow's comes first, also where it is not among those that may be used.
+            let unlisted = Some(first).filter(|first| counts(*first) && ours().all(|local| local != *first));
+            for (i, local) in ours().enumerate() {
+                let before = unlisted.into_iter().chain(ours().take(i));
+                let place = before.filter(|before| before.is_ipv4() == local.is_ipv4()).count();
                 let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
                 let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
                 //= RFC 8684 §3.9.1: "the destination port of a SYN containing an MP_JOIN option SHOULD be the same as the remote
@@ -179,9 +183,9 @@ pub(crate) fn wanted(
                 let Some(RemoteAddress { address: remote, .. }) = announced.or(alone).filter(joinable) else {
                     continue;
                 };
-                let used = living().any(|s| s.tcp.local.ip() == *local);
+                let used = living().any(|s| s.tcp.local.ip() == local);
                 if !used && local.is_ipv4() == remote.is_ipv4() {
-                    joins.push((SocketAddr::new(*local, 0), *remote));
+                    joins.push((SocketAddr::new(local, 0), *remote));
                 }
             }
         }

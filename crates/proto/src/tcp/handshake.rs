@@ -156,6 +156,7 @@ impl Tcp {
 
     /// A passive open: answers `syn` with a SYN/ACK.
     pub(crate) fn accept(
+        now: Instant,
         config: TcpConfig,
         host: Host,
         controller: Box<dyn Controller>,
@@ -166,7 +167,7 @@ impl Tcp {
         let mut tcp = Tcp::new(config, host, controller, (syn.dst, syn.src), origin, largest_window);
         tcp.state = State::SynReceived;
         tcp.send.nxt = 1;
-        tcp.negotiate(syn);
+        tcp.negotiate(now, syn);
         tcp
     }
 
@@ -184,7 +185,7 @@ impl Tcp {
     //= RFC 7323 §2.3: "If a Window Scale option is received with a shift.cnt value larger than 14, the TCP SHOULD log the error
     //= but MUST use 14 instead of the specified value"
     //= tests: window_updates::no_window_is_scaled_by_more_than_14
-    pub(super) fn negotiate(&mut self, syn: &Segment) {
+    pub(super) fn negotiate(&mut self, now: Instant, syn: &Segment) {
         let o = &syn.options;
         self.opening.peer_synced = true;
         self.opening.peer_isn = syn.seq;
@@ -198,7 +199,7 @@ impl Tcp {
         self.agreed.sack = o.sack_permitted && self.config.recovery != LossRecovery::NewReno;
         self.agreed.timestamps = o.timestamps.is_some() && self.config.timestamps;
         if let Some(t) = o.timestamps {
-            self.receiver.clock.recent = t.value;
+            (self.receiver.clock.recent, self.receiver.clock.recent_at) = (t.value, now);
         }
         match o.window_scale {
             Some(shift) if self.config.window_scaling => self.agreed.peer_window_shift = shift.min(14),
@@ -301,11 +302,11 @@ impl Tcp {
         }
         changes.verdict = Verdict::Acceptable;
         if segment.flags.contains(Flags::SYN) {
-            self.negotiate(segment);
+            self.negotiate(now, segment);
         } else if self.completes_crossing(segment)
             && let Some(syn) = self.opening.crossing.take()
         {
-            self.negotiate(&syn);
+            self.negotiate(now, &syn);
         } else {
             return;
         }

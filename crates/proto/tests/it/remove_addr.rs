@@ -1,10 +1,13 @@
 //! REMOVE_ADDR (RFC 8684 §3.4.2), and addresses that come and go.
 
+use crate::mp_join::join;
 use crate::pair::*;
+use core::net::{IpAddr, Ipv4Addr};
+use pathweave_proto::LocalAddress;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::PathMeta;
 use pathweave_wire::Flags;
-use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{AddressId, AddressIds, MpJoin, MptcpOption, ResetReason};
 
 fn removal(packet: &Packet) -> bool {
     packet.has_option(|o| matches!(o, MptcpOption::RemoveAddress { .. }))
@@ -196,7 +199,7 @@ fn addresses_have_numbers_of_their_own() {
     for n in 0..6 {
         let [gone, new] = [addresses[1 + n % 3].address, addresses[1 + (n + 2) % 3].address];
         pair.command(Server, |c, now| c.remove_address(now, gone));
-        let other = core::net::IpAddr::V4(core::net::Ipv4Addr::new(10, 9, 9, n as u8));
+        let other = IpAddr::V4(Ipv4Addr::new(10, 9, 9, n as u8));
         pair.command(Server, |c, now| c.add_address(now, other, PathMeta::default()));
         pair.command(Server, |c, now| c.add_address(now, new, PathMeta::default()));
         pair.run_for(secs(1));
@@ -217,6 +220,28 @@ fn addresses_have_numbers_of_their_own() {
         }
     }
     assert!(announced > 10, "{announced}");
+}
+
+/// The number 0 belongs to the address of the first subflow, also where that is not on the list of those to be used, and no two addresses
+/// share a number, however many there are.
+#[test]
+fn the_number_0_is_the_first_subflows_also_where_that_is_not_listed() {
+    let mut pair = Pair::new(&[10, 10, 10], config());
+    let mut addresses = pair.local_addresses(Client)[1..].to_vec();
+    let far = |n: u16| IpAddr::V4(Ipv4Addr::new(10, 99, (n >> 8) as u8, n as u8));
+    addresses.extend((0..400).map(|n| LocalAddress { address: far(n), meta: PathMeta::default() }));
+    pair.open_with(&addresses);
+    pair.write(Client, 1);
+    pair.run_until("joined", secs(1), |p| p.usable(Client) == 3);
+    let joins: Vec<MpJoin> = pair.sent(Client).filter(|p| p.is_syn()).filter_map(join).collect();
+    let id = |join: &MpJoin| match join {
+        MpJoin::Syn { address_id, .. } => address_id.0,
+        other => unreachable!("a SYN's: {other:?}"),
+    };
+    let mut ids: Vec<u8> = joins.iter().map(id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert!(ids.len() == joins.len() && ids[0] > 0, "{joins:?}");
 }
 
 /// "Even if an address is not in use by an MPTCP connection, if it has been previously announced, an implementation SHOULD announce its

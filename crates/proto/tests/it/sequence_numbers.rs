@@ -69,6 +69,22 @@ fn an_idle_time_of_half_the_timestamp_clock_does_not_block() {
     pair.run_until_received(Server, 2000, secs(5));
 }
 
+/// The SYN's timestamp holds from when it came, also where the clock is older than a timestamp lasts.
+#[test]
+fn what_is_older_than_the_handshake_is_refused_whatever_the_clock_says() {
+    for days in [0, 30] {
+        let mut pair = Pair::new(&[10], tcp_config());
+        pair.run_for(secs(days * 24 * 3600));
+        pair.connect();
+        let mut old = pair.forge(Server, 0);
+        let timestamps = old.options.timestamps.as_mut().expect("they were agreed");
+        timestamps.value = timestamps.value.wrapping_sub(1);
+        old.payload = Payload::Bytes(vec![7; 100].into());
+        pair.inject(Client, old);
+        assert_eq!(pair.received(Client), 0, "{days} days");
+    }
+}
+
 #[test]
 fn many_connections_with_initial_numbers_all_over_the_range() {
     // Each has its own key, so its own initial data sequence number, and its own initial sequence numbers.
