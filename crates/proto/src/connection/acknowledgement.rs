@@ -70,7 +70,9 @@ impl Connection {
         let into_closed = answers && window == 0 && out && self.sender.map.assigned_bytes() > 0;
         // Multipath TCP's window does not shrink.
         let into_shrunk = self.sender.peer.end < self.sender.map.assigned_end();
-        if answers && (self.sender.peer.probe.is_some() || into_closed || into_shrunk) {
+        // Where data is out, and there is room for it, what comes back answers that and no probe.
+        let to_probe = self.sender.peer.probe.is_some() && (window == 0 || !self.sender.map.is_waiting());
+        if answers && (to_probe || into_closed || into_shrunk) {
             // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk. One that somebody
             // repeats says nothing.
             (self.life.progress_at, self.life.stream_moved_at) = (now, now);
@@ -90,6 +92,10 @@ impl Connection {
         if edge > self.sender.peer.end {
             self.sender.peer.end = edge;
             self.sender.peer.probe = None;
+            if answers && self.sender.peer.size == 0 && backed_off && out {
+                // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
+                self.repeat_again(now, id);
+            }
         } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
             self.obey_shrunk_window(id, edge);
         }
@@ -126,8 +132,17 @@ impl Connection {
     /// that would end the doubling of the timeout (RFC 6298 §3), and the next one may come after the connection is given up.
     #[cold]
     fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
-        let longest = longest_probe_interval(self.config.close_timeout);
-        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.rto() > longest) {
+        // Where the next one gets lost, the one after that takes twice as long.
+        let longest = longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3);
+        if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
+            self.repeat_again(now, id);
+        }
+    }
+
+    /// What is out on a subflow is repeated after its timeout, which counts from now and is not doubled any more.
+    #[cold]
+    fn repeat_again(&mut self, now: Instant, id: SubflowId) {
+        if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.answered_again(now);
         }
     }

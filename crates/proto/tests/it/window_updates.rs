@@ -266,6 +266,29 @@ fn what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing() {
     }
 }
 
+/// What was dropped behind a closed window goes out again soon after that has opened, and not after a timeout that was doubled again and again
+/// meanwhile.
+#[test]
+fn a_window_that_opens_again_ends_the_doubling_of_the_timeout() {
+    let mut pair = Pair::new(&[10], plain(200_000));
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let open = pair.forge(Server, 0);
+    let closed = Segment { window: 0, ..open.clone() };
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 10_000);
+    for _ in 0..20 {
+        pair.run_for(secs(1));
+        pair.inject(Client, closed.clone());
+    }
+    pair.no_script();
+    pair.clear_log();
+    assert!(pair.subflow(Client, 0).rto >= secs(8), "{}", pair.subflow(Client, 0).rto);
+    pair.inject(Client, open);
+    pair.run_until_received(Server, 11_000, secs(1));
+}
+
 /// What is out lies beyond the edge of a window that has shrunk, and its sender cannot know whether there is a place for it: the peer's answers
 /// keep the connection alive. Where the window has room for all that is out, or holds nothing back, they show only that something is lost.
 #[test]
