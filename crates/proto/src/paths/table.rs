@@ -96,8 +96,11 @@ impl SubflowTable {
         if id.index() + 1 < self.places.len() { SubflowId(id.0 + 1) } else { SubflowId(0) }
     }
 
-    /// A name for a new subflow, where `limit` allows one.
+    /// A name for a new subflow, where `limit` allows one. One that lingers in TIME-WAIT keeps its name, and does not count.
     pub(crate) fn free_name(&mut self, limit: u8) -> Option<SubflowId> {
+        if self.iter().filter(|s| !s.has_ended()).count() >= usize::from(limit) {
+            return None;
+        }
         for (i, place) in self.places.iter_mut().enumerate() {
             // A dead subflow's name is free once no byte refers to it.
             if place.as_ref().is_some_and(|s| s.health.is_down() && s.tcp.is_closed()) {
@@ -107,11 +110,11 @@ impl SubflowTable {
                 return Some(SubflowId(i as u8));
             }
         }
-        if self.places.len() < usize::from(limit).min(SubflowId::MAX_SUBFLOWS) {
-            self.places.push(None);
-            return Some(SubflowId(self.places.len() as u8 - 1));
+        if self.places.len() == SubflowId::MAX_SUBFLOWS {
+            return None;
         }
-        None
+        self.places.push(None);
+        Some(SubflowId(self.places.len() as u8 - 1))
     }
 
     /// Puts a subflow into the place of its name.

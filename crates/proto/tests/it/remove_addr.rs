@@ -81,10 +81,11 @@ fn an_address_that_comes_later_is_announced_and_joined() {
     pair.run_until("joined", secs(2), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
 
-/// The first subflow on a path that joined is over but lingers: the address that comes back is joined all the same.
+/// The first subflow on a path that joined is over but lingers: the address that comes back is joined all the same, also where the limit leaves
+/// no room for both.
 #[test]
 fn an_address_that_goes_and_comes_back_is_joined_again_at_once() {
-    let mut pair = Pair::new(&[10, 10], config());
+    let mut pair = Pair::new(&[10, 10], ConnectionConfig { max_subflows: 2, ..config() });
     pair.connect_with_subflows(2);
     let address = pair.driver.io.paths[1].addresses[0];
     pair.command(Client, |c, now| c.remove_address(now, address));
