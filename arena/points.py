@@ -147,8 +147,11 @@ def parameter(name, key, value):
 
 def plan(name, half, family):
     _, before, paths, with_loss, after, metric, scenarios = family
+    # Plain TCP beside rates and transfers of one connection.
+    alone = all(file != "_competing.toml" for file, _ in scenarios.values())
+    baselines = "true" if alone and metric in ("goodput_mbps", "completion_s") else "false"
     text = "# Written by points.py.\nformat = 1\n"
-    text += f'name = "{name}-{half}"\nbaselines = false\nseeds = 2\npoints = "{name}-{half}.csv"\nmetrics = ["{metric}"]\n'
+    text += f'name = "{name}-{half}"\nbaselines = {baselines}\nseeds = 2\npoints = "{name}-{half}.csv"\nmetrics = ["{metric}"]\n'
     text += f'schedulers = [{", ".join(f"{chr(34)}single:path={i}{chr(34)}" for i in range(paths))}]\n'
     text += "\n[quick]\nseeds = 1\npoints = 4\n"
     for scenario, (file, settings) in scenarios.items():

@@ -82,6 +82,41 @@ pub(super) fn families(scores: &[&Scores], seeds: u64) -> Table {
     table
 }
 
+/// The first scheduler beside plain TCP.
+pub(super) fn plain_tcp(scores: &[&Scores], plain: &[&Scores]) -> Table {
+    let (Some(first), Some(plain)) = (scores.first(), plain.first()) else { return Table::default() };
+    let mut table = Table::new(
+        "Beside plain TCP",
+        format!(
+            "Plain TCP on the path where it does best, which sends no mappings and needs no second handshake: by how many percent {} is better in \
+             the geometric mean, its least part of plain TCP, and the points at which it is more than 2.5 % below it; the points at which the \
+             best single path of the same connection is.",
+            first.scheduler
+        ),
+        &["Family", "Points", "Better by", "Least", "Below", "Single paths below"],
+    );
+    for family in of(scores) {
+        let (mut parts, mut single) = (Vec::new(), Vec::new());
+        for (own, plain) in first.of(family).zip(plain.of(family)) {
+            if let (Some(own), Some(plain)) = (own.score, plain.score) {
+                parts.push(own / plain);
+                single.push(1.0 / plain);
+            }
+        }
+        let Some(mean) = geometric(parts.iter().copied()) else { continue };
+        let below = |parts: &[f64]| parts.iter().filter(|part| **part < BELOW).count().to_string();
+        table.row(vec![
+            name(family),
+            parts.len().to_string(),
+            format!("{:+.1}", 100.0 * (mean - 1.0)),
+            fine(percentile(&parts, 0.0)),
+            below(&parts),
+            below(&single),
+        ]);
+    }
+    table
+}
+
 /// The least and the largest mean with one seed.
 fn range(points: &[&Point], seeds: usize) -> String {
     let of = |seed: usize| geometric(points.iter().filter_map(|p| *p.by_seed.get(seed)?));
@@ -95,7 +130,7 @@ fn range(points: &[&Point], seeds: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{row, scores};
-    use super::{families, wins};
+    use super::{families, plain_tcp, wins};
 
     #[test]
     fn a_family_has_the_best_other_one() {
@@ -112,5 +147,13 @@ mod tests {
         let table = wins(&[&a]);
         assert_eq!([row(&table, 0), row(&table, 1)].concat(), ["plan here", "1.000", "plan there", "2.000"]);
         assert!(table.rows[1][1].best);
+    }
+
+    #[test]
+    fn plain_tcp_counts_where_it_is_better_than_the_scheduler_and_than_single_paths() {
+        let (a, plain) = (scores("a", &[1.21, 1.0, 0.9]), scores("plain TCP", &[1.1, 1.0, 1.0]));
+        let table = plain_tcp(&[&a], &[&plain]);
+        assert_eq!(row(&table, 0), ["plan here", "3", "-0.3", "0.900", "1", "1"]);
+        assert!(plain_tcp(&[&a], &[&scores("plain TCP", &[])]).rows.is_empty());
     }
 }

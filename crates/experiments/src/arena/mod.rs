@@ -11,14 +11,15 @@ mod small_windows;
 mod tables;
 mod workloads;
 
-pub use scores::{Point, Scores, add};
+pub use scores::{Point, Scores, Who, add};
 
 use pathweave_report::{figure_page, html};
 use tables::Table;
 
 /// All tables that have something to say. The first scheduler is the one in question.
 fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
-    let (references, schedulers): (Vec<&Scores>, Vec<&Scores>) = scores.iter().partition(|s| s.reference);
+    let of = |who| scores.iter().filter(|s| s.who == who).collect::<Vec<&Scores>>();
+    let (schedulers, single_paths, plain_tcp) = (of(Who::Scheduler), of(Who::SinglePath), of(Who::PlainTcp));
     let mut tables = vec![
         overall::ranking(&schedulers),
         family::wins(&schedulers),
@@ -26,11 +27,12 @@ fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
         overall::beside(&schedulers),
         overall::pairs(&schedulers),
         overall::best_of_all(&schedulers),
+        family::plain_tcp(&schedulers, &plain_tcp),
         workloads::times(&schedulers),
         workloads::transfers(&schedulers),
         workloads::duplicates(&schedulers),
         workloads::competitors(&schedulers),
-        workloads::metered(&schedulers, &references),
+        workloads::metered(&schedulers, &single_paths),
         small_windows::table(&schedulers),
     ];
     tables.retain(|table| !table.rows.is_empty());
@@ -40,7 +42,7 @@ fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
 /// What all scores are about.
 fn about(scores: &[Scores], seeds: u64) -> String {
     let points = scores.first().map_or(0, |s| s.points.len());
-    let schedulers = scores.iter().filter(|s| !s.reference).count();
+    let schedulers = scores.iter().filter(|s| s.who == Who::Scheduler).count();
     let s = if seeds == 1 { "" } else { "s" };
     format!("{schedulers} schedulers · {points} comparisons · {seeds} seed{s}")
 }
@@ -70,7 +72,7 @@ pub fn html_page(scores: &[Scores], seeds: u64, version: &str) -> String {
 
 #[cfg(test)]
 mod testing {
-    use super::scores::{Point, Scores};
+    use super::scores::{Point, Scores, Who};
 
     /// Made-up scores at points of one plan and scenario.
     pub(super) fn scores(scheduler: &str, values: &[f64]) -> Scores {
@@ -82,7 +84,7 @@ mod testing {
             halves: Some([Some(*score), Some(*score)]),
             ..Point::default()
         };
-        Scores { scheduler: scheduler.into(), reference: false, points: values.iter().map(point).collect() }
+        Scores { scheduler: scheduler.into(), who: Who::Scheduler, points: values.iter().map(point).collect() }
     }
 
     /// The cells of a row as text.

@@ -46,14 +46,26 @@ pub struct Point {
     pub metered: Option<(f64, f64)>,
 }
 
+/// Whose scores these are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// A scheduler.
+    #[default]
+    Scheduler,
+    /// A single path of the connection, which is only there to be compared with.
+    SinglePath,
+    /// Plain TCP on the path where it does best, at each point.
+    PlainTcp,
+}
+
 /// What a scheduler did in all of the arena, at the same points in the same order as all others.
 #[derive(Clone, Debug, Default)]
 pub struct Scores {
     /// Its name.
     pub scheduler: String,
-    /// It is a single path, and only there to be compared with.
-    pub reference: bool,
-    /// By plan, scenario and point. A reference has only points where paths have prices.
+    /// What it is.
+    pub who: Who,
+    /// By plan, scenario and point. A single path has only points where paths have prices.
     pub points: Vec<Point>,
 }
 
@@ -98,7 +110,7 @@ pub(super) fn percentile(values: &[f64], part: f64) -> Option<f64> {
 /// Plans and their scenarios, in the order of their runs.
 pub(super) fn families(scores: &[Scores]) -> Vec<(&str, &str)> {
     let mut families = Vec::new();
-    for point in scores.iter().filter(|s| !s.reference).flat_map(|s| &s.points) {
+    for point in scores.iter().filter(|s| s.who == Who::Scheduler).flat_map(|s| &s.points) {
         let family = (point.plan.as_str(), point.scenario.as_str());
         if !families.contains(&family) {
             families.push(family);
@@ -109,27 +121,33 @@ pub(super) fn families(scores: &[Scores]) -> Vec<(&str, &str)> {
 
 /// Adds what a plan's runs say. Its first variants are the `references`, single paths; its first metric is compared.
 pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: usize) {
-    for (variant, of) in sweep.variants.iter().enumerate() {
-        let reference = variant < references;
-        if !all.iter().any(|s| s.scheduler == of.name && s.reference == reference) {
-            all.push(Scores { scheduler: of.name.clone(), reference, points: Vec::new() });
+    let plain_tcp: Vec<usize> = sweep.plain_tcp().collect();
+    let mut entrants: Vec<(Who, String, Vec<usize>)> = Vec::new();
+    for (variant, of) in sweep.variants.iter().enumerate().filter(|(variant, _)| !plain_tcp.contains(variant)) {
+        let who = if variant < references { Who::SinglePath } else { Who::Scheduler };
+        entrants.push((who, of.name.clone(), vec![variant]));
+    }
+    entrants.push((Who::PlainTcp, "plain TCP".to_owned(), plain_tcp));
+    for (who, name, _) in &entrants {
+        if !all.iter().any(|s| s.scheduler == *name && s.who == *who) {
+            all.push(Scores { scheduler: name.clone(), who: *who, points: Vec::new() });
         }
     }
     for scenario in 0..sweep.plan.scenarios.len() {
         for point in 0..sweep.plan.points.len() {
             let place = Place { sweep, results, scenario, point, references };
-            for (variant, of) in sweep.variants.iter().enumerate() {
-                let reference = variant < references;
-                let found = place.point(variant);
-                let scores = all.iter_mut().find(|s| s.scheduler == of.name && s.reference == reference);
-                if let Some(scores) = scores.filter(|_| !reference || found.metered.is_some()) {
+            for (who, name, variants) in &entrants {
+                let Some(own) = place.best(variants) else { continue };
+                let found = place.point(own);
+                let scores = all.iter_mut().find(|s| s.scheduler == *name && s.who == *who);
+                if let Some(scores) = scores.filter(|_| *who != Who::SinglePath || found.metered.is_some()) {
                     scores.points.push(found);
                 }
             }
         }
     }
     // Stable: the first scheduler of the command line stays the first.
-    all.sort_by_key(|s| s.reference);
+    all.sort_by_key(|s| s.who);
 }
 
 /// One point of a plan.
@@ -148,6 +166,20 @@ impl Place<'_> {
 
     fn estimate(&self, variant: usize, metric: &str) -> Option<Estimate> {
         self.results.estimate(self.scenario, self.point, variant, metric)
+    }
+
+    /// The metric that is compared.
+    fn metric(&self) -> &str {
+        self.sweep.plan.metrics.first().map_or("goodput_mbps", String::as_str)
+    }
+
+    /// Which of these does best here.
+    fn best(&self, variants: &[usize]) -> Option<usize> {
+        let metric = self.metric();
+        // Of rates more is better, of times less.
+        let sign = if metric.ends_with("_mbps") { 1.0 } else { -1.0 };
+        let value = |variant: usize| self.estimate(variant, metric).map_or(f64::NEG_INFINITY, |e| sign * e.mean);
+        variants.iter().copied().max_by(|a, b| value(*a).total_cmp(&value(*b)))
     }
 
     /// The score over the seeds that `takes`.
@@ -184,7 +216,7 @@ impl Place<'_> {
 
     fn point(&self, own: usize) -> Point {
         let plan = &self.sweep.plan;
-        let metric = plan.metrics.first().map_or("goodput_mbps", String::as_str);
+        let metric = self.metric();
         let rate = metric.ends_with("_mbps");
         let value = |metric: &str| self.estimate(own, metric).map(|e| e.mean);
         let cells = self.sweep.cells.iter();

@@ -118,6 +118,7 @@ pub(super) fn metered(scores: &[&Scores], references: &[&Scores]) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scores::Who;
     use super::super::testing::{row, scores};
     use super::{competitors, duplicates, metered, times, transfers};
 
@@ -156,7 +157,7 @@ mod tests {
         for (point, delay) in a.points.iter_mut().zip([10.0, 20.0, 60.0]) {
             point.metered = Some((1.5, delay));
         }
-        (path.reference, path.points[0].metered) = (true, Some((0.0, 90.0)));
+        (path.who, path.points[0].metered) = (Who::SinglePath, Some((0.0, 90.0)));
         let table = metered(&[&a], &[&path]);
         assert_eq!(row(&table, 0), ["a", "3", "1.50", "20", "30"]);
         assert_eq!(row(&table, 1), ["single:path=0", "1", "0.00", "90", "90"]);
