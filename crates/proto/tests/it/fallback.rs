@@ -1,7 +1,7 @@
 //! Multipath TCP's options get lost on the way (RFC 8684 §3.7).
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer};
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
@@ -312,6 +312,34 @@ fn without_any_more_data_acks_a_connection_that_joins_again_and_again_ends() {
     pair.run_for(secs(600));
     assert!(pair.sent(Client).filter(|p| p.is_syn()).count() > 100, "it joins again and again");
     assert_eq!(pair.driver.endpoints[0].connections(), 0);
+}
+
+/// The same where the mappings are taken away: the peer resets each subflow that brings a window of data without any. Everything is taken back
+/// then, what other subflows carry too, and waits for their windows. Meanwhile the peer's window is probed, and what the others
+/// acknowledge is no answer to that.
+#[test]
+fn without_any_more_mappings_a_connection_that_joins_again_and_again_ends() {
+    let config = ConnectionConfig {
+        failure_detection: FailureDetection::Linux,
+        receive_buffer: ReceiveBuffer::Fixed(64_000),
+        path_manager: PathManager::NDiffPorts(3),
+        ..config()
+    };
+    for writer in [Client, Server] {
+        let mut pair = Pair::new(&[60], config.clone());
+        pair.connect_with_subflows(1);
+        pair.run_for(secs(3));
+        pair.script(move |p| {
+            if p.from == writer {
+                p.segment.options.dss = None;
+            }
+            Fate::Pass
+        });
+        pair.write(writer, 141_000);
+        pair.run_for(secs(900));
+        assert!(pair.sent(Client).filter(|p| p.is_syn()).count() > 100, "it joins again and again");
+        assert_eq!(pair.driver.endpoints[writer as usize].connections(), 0);
+    }
 }
 
 /// The peer's data has had mappings, so that it may have come again under another one: an acknowledgement that has lost its signal does not
