@@ -22,6 +22,7 @@ const WORK: &[(&str, Work)] = &[
     ("hostile-data-repeated", hostile_data_repeated),
     ("hostile-data-late-mapping", hostile_data_late_mapping),
     ("hostile-data-late-mapping-bytes", hostile_data_late_mapping_bytes),
+    ("hostile-data-checksum-pieces", hostile_data_checksum_pieces),
     ("clean-ack", clean_ack),
     ("hostile-ack-sack", hostile_ack_sack),
     ("hostile-ack-sack-holes", hostile_ack_sack_holes),
@@ -60,9 +61,9 @@ fn config(mptcp: bool) -> ConnectionConfig {
     ConnectionConfig { mptcp, ..ConnectionConfig::new(scheduler, congestion) }
 }
 
-fn server(mptcp: bool) -> Endpoint {
+fn server(config: ConnectionConfig) -> Endpoint {
     let mut server = Endpoint::new(Secrets::new([3; 32]));
-    server.listen_and_accept(SocketAddr::from(([10, 0, 0, 2], 80)), config(mptcp), &[]).expect("nobody listens");
+    server.listen_and_accept(SocketAddr::from(([10, 0, 0, 2], 80)), config, &[]).expect("nobody listens");
     server
 }
 
@@ -97,7 +98,13 @@ fn third(syn: &Segment, answer: &Segment) -> (Segment, Option<Key>) {
 
 impl Talk {
     fn new(mptcp: bool) -> Talk {
-        let mut server = server(mptcp);
+        Talk::to(config(mptcp))
+    }
+
+    /// A server with these settings.
+    fn to(config: ConnectionConfig) -> Talk {
+        let mptcp = config.mptcp;
+        let mut server = server(config);
         let (now, syn, mut answer) = (Instant::from_secs(1), syn(1, mptcp), Segment::default());
         server.handle_segment(now, Ecn::NotEct, &syn);
         server.poll_transmit_into(now, 1, &mut answer).expect("a SYN/ACK");
@@ -226,6 +233,20 @@ fn late_mapping(count: u64, payload: fn(u64, u32) -> Payload) -> u64 {
     count
 }
 
+/// The bytes of a mapping with a checksum one by one: none is delivered before the last has come, which does not.
+fn hostile_data_checksum_pieces(count: u64) -> u64 {
+    let mut talk = Talk::to(ConnectionConfig { checksum: true, ..config(true) });
+    for n in 0..WAITING + count {
+        let mut segment = talk.data(n, 1);
+        segment.payload = Payload::Bytes(vec![1].into());
+        let mut dss = talk.mapping(0, 1, u16::MAX);
+        dss.mapping = dss.mapping.map(|mapping| Mapping { checksum: Some(1), ..mapping });
+        segment.options.dss = Some(dss);
+        talk.hear(&segment);
+    }
+    count
+}
+
 /// A server that always has something to send, with this many segments out.
 fn sending(segments: u32) -> Talk {
     let mut talk = Talk::new(false);
@@ -327,7 +348,7 @@ fn hostile_ack_duplicate_sack(count: u64) -> u64 {
 
 /// A SYN that is answered, completed and reset by its client.
 fn clean_syn(count: u64) -> u64 {
-    let (mut server, now, mut answer) = (server(true), Instant::from_secs(1), Segment::default());
+    let (mut server, now, mut answer) = (server(config(true)), Instant::from_secs(1), Segment::default());
     for n in 0..count {
         let syn = syn(1024 + (n % 60_000) as u16, true);
         server.handle_segment(now, Ecn::NotEct, &syn);
@@ -345,7 +366,7 @@ fn clean_syn(count: u64) -> u64 {
 
 /// SYNs that nobody completes, beyond all that may wait.
 fn hostile_syn_flood(count: u64) -> u64 {
-    let (mut server, now, mut answer) = (server(true), Instant::from_secs(1), Segment::default());
+    let (mut server, now, mut answer) = (server(config(true)), Instant::from_secs(1), Segment::default());
     server.set_half_open_limit(256);
     for n in 0..256 + count {
         let mut syn = syn(1 + (n % 60_000) as u16, true);
