@@ -311,4 +311,32 @@ mod tests {
         assert_eq!(receiver.window.edge(), DataSeq(400_000), "nothing was taken back");
         assert_eq!(receiver.window.offer(DataSeq(390_000), 0, &says), 30_000, "and only the new buffer is offered");
     }
+
+    fn offered(bytes: u64) -> Receiver {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(bytes), true, &Host::Rfc, (1460, 1448));
+        window.offer(DataSeq(0), 0, &Says { limit: u64::MAX, step: 1, largest_segment: 1 });
+        Receiver::new(window, 2048)
+    }
+
+    fn piece(start: u64, len: u32) -> Payload {
+        Payload::Virtual { start, len }
+    }
+
+    #[test]
+    fn data_is_taken_up_to_the_slack_beyond_the_edge_to_the_byte() {
+        let last = 30_000 + WINDOW_SLACK - 1000;
+        assert_eq!(offered(30_000).insert(DataSeq(last), piece(last, 1000), true), 1000);
+        assert_eq!(offered(30_000).insert(DataSeq(last + 1), piece(last + 1, 1000), true), 0);
+    }
+
+    /// Neither what is here already nor what lies beyond the end of the stream is new.
+    #[test]
+    fn what_is_not_new_is_counted_and_moves_no_edge() {
+        let mut receiver = offered(30_000);
+        let lens = [0, 0, 500].map(|at| receiver.insert(DataSeq(at), piece(at, 1000), true));
+        assert_eq!((lens, receiver.duplicate_bytes()), ([1000, 0, 500], 1500));
+        receiver.end_here();
+        assert_eq!(receiver.insert(DataSeq(1500), piece(1500, 40_000), true), 0);
+        assert_eq!(receiver.window.edge(), DataSeq(30_000));
+    }
 }

@@ -71,6 +71,30 @@ fn a_receive_window_of_unmapped_data_is_too_much() {
     assert_eq!(pair.received(Server), 1);
 }
 
+/// Every other byte has a mapping, so that each that has none waits by itself, and each mapping is kept for those before it: what they take
+/// of memory is too much, and not how many of each there are.
+#[test]
+fn records_of_unmapped_data_are_limited_by_the_memory_that_they_take() {
+    let small = ReceiveBuffer::Fixed(60_000);
+    let mut pair = Pair::new(&[10, 10], ConnectionConfig { receive_buffer: small, ..config() });
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    let mut forged = pair.forge(Client, 1);
+    let mut sent = 0;
+    while reset(&pair, Server, 1).is_none() && sent < 5000 {
+        let ssn = forged.seq.wrapping_sub(pair.isn(Client, 1));
+        let dsn = DataNumber::Long(pair.wire_dsn(Client, 1 + sent));
+        let mapping = Some(Mapping { dsn, ssn, len: 1, checksum: None }).filter(|_| sent % 2 == 1);
+        forged.options.dss = Some(pathweave_wire::mptcp::Dss { data_ack: None, mapping, data_fin: false });
+        forged.payload = pathweave_wire::Payload::Bytes(vec![1].into());
+        pair.inject(Server, forged.clone());
+        forged.seq = forged.seq.wrapping_add(1);
+        sent += 1;
+    }
+    // Twice the window and 64 KiB, at 256 bytes for each of them.
+    assert!(sent.abs_diff((2 * 60_000 + (64 << 10)) / 256) <= 5, "{sent}");
+}
+
 /// Bad-input row 15.
 #[test]
 fn unmapped_data_on_the_first_subflow_is_plain_tcp_while_nothing_is_confirmed() {

@@ -2,8 +2,9 @@
 //! §3.8.6): no byte that was acknowledged is ever dropped.
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, Pacing, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, FailureDetection, Pacing, ReceiveBuffer, TcpConfig};
 use pathweave_units::{Bitrate, Duration};
+use pathweave_wire::mptcp::{DataNumber, Dss};
 use pathweave_wire::{Flags, Payload, Segment};
 
 fn plain(buffer: u64) -> ConnectionConfig {
@@ -287,6 +288,53 @@ fn a_window_that_opens_again_ends_the_doubling_of_the_timeout() {
     assert!(pair.subflow(Client, 0).rto >= secs(8), "{}", pair.subflow(Client, 0).rto);
     pair.inject(Client, open);
     pair.run_until_received(Server, 11_000, secs(1));
+}
+
+/// Only a window that was closed says anything about what was lost: one that only grows postpones no timeout, and ends the doubling of none.
+#[test]
+fn a_window_that_only_grows_says_nothing_about_what_was_lost() {
+    let mut pair = Pair::new(&[10], plain(200_000));
+    pair.connect();
+    pair.write(Client, 1000);
+    pair.run_for(secs(1));
+    let mut update = pair.forge(Server, 0);
+    update.window = field(&pair, 20_000);
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 10_000);
+    pair.clear_log();
+    for _ in 0..100 {
+        update.window += 1;
+        pair.inject(Client, update.clone());
+        pair.run_for(ms(100));
+    }
+    let repeats = pair.data(Client).count();
+    assert!((4..=8).contains(&repeats), "{repeats} in 10 s, each after twice the time");
+    assert!(pair.subflow(Client, 0).rto > secs(3), "{}", pair.subflow(Client, 0).rto);
+}
+
+/// Anybody who has seen an old segment can repeat it.
+#[test]
+fn an_old_segment_that_opens_a_window_ends_no_doubling() {
+    let failure_detection = FailureDetection::Linux;
+    let mut pair = Pair::new(&[10], ConnectionConfig { mptcp: true, failure_detection, ..plain(200_000) });
+    pair.connect_with_subflows(1);
+    pair.run_for(secs(1));
+    let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 1)));
+    let mut closed = pair.forge(Server, 0);
+    closed.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+    closed.window = 0;
+    let mut open = closed.clone();
+    (open.seq, open.window) = (open.seq.wrapping_sub(1), u16::MAX);
+    pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 10_000);
+    for _ in 0..20 {
+        pair.run_for(secs(1));
+        pair.inject(Client, closed.clone());
+    }
+    let rto = pair.subflow(Client, 0).rto;
+    assert!(rto > secs(3), "{rto}");
+    pair.inject(Client, open);
+    assert_eq!(pair.subflow(Client, 0).rto, rto);
 }
 
 /// What is out lies beyond the edge of a window that has shrunk, and its sender cannot know whether there is a place for it: the peer's answers
