@@ -49,6 +49,7 @@ mod secrets;
 mod sequence_numbers;
 mod set_scheduler;
 mod settings;
+mod signs_of_life;
 mod strangers;
 mod super_segments;
 mod syn_cookies;

@@ -1,18 +1,18 @@
 //! Receive windows: closed, small, reopened, lost updates, silly windows (RFC 9293 §3.8.6).
 
 use crate::pair::*;
-use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
 use pathweave_proto::{ConnectionError, ConnectionEvent};
+use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
-use pathweave_wire::{Flags, Payload};
 
-fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
+pub(crate) fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
     ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(bytes), mptcp, ..config() }
 }
 
 /// A connection whose server does not read by itself, with all of its window used.
 #[track_caller]
-fn full(config: ConnectionConfig, delays: &[u64], len: u64) -> Pair {
+pub(crate) fn full(config: ConnectionConfig, delays: &[u64], len: u64) -> Pair {
     let mut pair = Pair::new(delays, config);
     pair.driver.applications.apps[1].reads = false;
     pair.connect();
@@ -45,7 +45,7 @@ fn no_byte_beyond_the_window_is_sent_and_a_read_opens_it() {
 #[test]
 fn a_peer_that_disregards_the_window_fills_it_once() {
     for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(with_buffer(30_000, mptcp))) {
-        let (mptcp, host) = (config.mptcp, config.host.clone());
+        let (mptcp, host) = (config.mptcp, config.host);
         let mut pair = full(config, &[10], 100);
         let mut forged = pair.forge(Client, 0);
         for at in (100..1_000_000).step_by(1000) {
@@ -84,70 +84,6 @@ fn a_keep_alive_with_a_closed_window_opens_nothing() {
     pair.inject(Client, probe);
     pair.run_for(ms(100));
     assert_eq!(pair.data(Client).count(), 0, "{}", pair.describe());
-}
-
-/// A lost subflow's data is taken back with all other, and nobody can carry it, so that the peer's window is probed. If that is closed, the
-/// answers keep the connection alive; if it is open, they show only that something is lost.
-#[test]
-fn answers_to_probes_of_an_open_window_keep_no_lost_data_alive() {
-    for lives in [true, false] {
-        let failure_detection = FailureDetection::Linux;
-        let config = ConnectionConfig { close_timeout: secs(20), failure_detection, ..config() };
-        let mut pair = Pair::new(&[10, 20], config);
-        pair.connect_with_subflows(2);
-        pair.run_for(secs(3));
-        pair.script(|p| if p.from == Client && (p.is_data() || p.is_syn()) { Fate::Drop } else { Fate::Pass });
-        let mut answer = pair.forge(Server, 1);
-        let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 1)));
-        answer.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
-        if lives {
-            answer.window = 0;
-        }
-        pair.write(Client, 50_000);
-        pair.run_for(secs(2));
-        let mut reset = pair.forge(Server, 0);
-        reset.flags = Flags::RST;
-        pair.inject(Client, reset);
-        for _ in 0..200 {
-            pair.run_for(secs(1));
-            if pair.connection(Client).is_some() {
-                pair.inject(Client, answer.clone());
-            }
-        }
-        assert_eq!(pair.driver.endpoints[0].connections() > 0, lives, "{}", pair.describe());
-    }
-}
-
-/// The same before the other subflow has repeated anything: its window is full, and nothing is assigned to it any more.
-#[test]
-fn answers_from_behind_a_closed_window_count_while_nobody_may_repeat() {
-    for lives in [true, false] {
-        let tcp = TcpConfig { min_rto: secs(15), ..config().tcp };
-        let failure_detection = FailureDetection::Linux;
-        let config = ConnectionConfig { close_timeout: secs(2), failure_detection, tcp, ..config() };
-        let mut pair = Pair::new(&[10, 20], config);
-        pair.connect_with_subflows(2);
-        pair.run_for(ms(100));
-        pair.script(|p| if p.from == Client && (p.is_data() || p.is_syn()) { Fate::Drop } else { Fate::Pass });
-        let mut answer = pair.forge(Server, 1);
-        let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 1)));
-        answer.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
-        if lives {
-            answer.window = 0;
-        }
-        pair.write(Client, 50_000);
-        pair.run_for(ms(100));
-        let mut reset = pair.forge(Server, 0);
-        reset.flags = Flags::RST;
-        pair.inject(Client, reset);
-        for _ in 0..50 {
-            pair.run_for(ms(200));
-            if pair.connection(Client).is_some() {
-                pair.inject(Client, answer.clone());
-            }
-        }
-        assert_eq!(pair.driver.endpoints[0].connections() > 0, lives, "{}", pair.describe());
-    }
 }
 
 /// Bad-input row 31.
@@ -337,46 +273,6 @@ fn a_closed_window_is_probed_after_a_timeout_and_then_more_and_more_seldom() {
     }
 }
 
-/// All that was written has been delivered, over a path that is gone now. The other one repeats what it carried, for nobody answers.
-#[test]
-fn a_dark_path_that_repeats_what_is_delivered_does_not_go_on_for_ever() {
-    let mut pair = Pair::new(&[10, 10], config());
-    pair.connect_with_subflows(2);
-    pair.run_for(ms(500));
-    let from = pair.now;
-    pair.script(move |p| if p.path == 0 && p.at > from { Fate::Drop } else { Fate::Pass });
-    pair.write(Client, 100_000);
-    pair.run_until_received(Server, 100_001, secs(20));
-    pair.run_for(secs(2));
-    let mut reset = pair.forge(Server, 1);
-    reset.flags = Flags::RST;
-    pair.script(move |p| if p.path == 0 || p.from == Server { Fate::Drop } else { Fate::Pass });
-    pair.inject(Client, reset);
-    pair.run_for(secs(300));
-    assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
-}
-
-/// The path that is left is dark and full of what another one has delivered. New data finds an open window and no room: that is no window
-/// that somebody keeps closed, and ends.
-#[test]
-fn data_that_finds_no_room_on_a_dark_path_does_not_wait_for_ever() {
-    let mut pair = Pair::new(&[10, 10], ConnectionConfig { send_buffer: 14_000, ..config() });
-    pair.connect_with_subflows(2);
-    pair.run_for(ms(500));
-    let from = pair.now;
-    pair.script(move |p| if p.path == 0 && p.at > from { Fate::Drop } else { Fate::Pass });
-    pair.write(Client, 100_000);
-    pair.run_until_received(Server, 100_001, secs(20));
-    pair.run_for(secs(2));
-    let mut reset = pair.forge(Server, 1);
-    reset.flags = Flags::RST;
-    pair.script(move |p| if p.path == 0 || p.from == Server { Fate::Drop } else { Fate::Pass });
-    pair.inject(Client, reset);
-    pair.write(Client, 5000);
-    pair.run_for(secs(300));
-    assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
-}
-
 /// A closed window is probed so often that a living peer is not taken for dead, however short the time is that it is given.
 #[test]
 fn a_closed_window_is_probed_within_the_close_timeout() {
@@ -396,95 +292,4 @@ fn a_closed_window_is_probed_within_the_close_timeout() {
             pair.run_until_received(Server, 100_000, secs(30));
         }
     }
-}
-
-/// Who repeats what he has seen of a peer that is gone does not keep the connection alive.
-#[test]
-fn old_answers_that_come_again_are_no_sign_of_life() {
-    for (mptcp, last_one) in [(false, false), (false, true), (true, false), (true, true)] {
-        // Timestamps tell old ones from new ones.
-        let tcp = TcpConfig { timestamps: false, ..TcpConfig::default() };
-        let mut pair = full(ConnectionConfig { tcp, ..with_buffer(30_000, mptcp) }, &[10], 200_000);
-        // The first of all, and the last before data of its own, which acknowledges as much as the newest.
-        let first = pair.sent(Server).find(|p| p.is_pure_ack()).expect("it acknowledges").segment.clone();
-        let last = pair.sent(Server).rfind(|p| p.is_pure_ack()).expect("it acknowledges").segment.clone();
-        pair.write(Server, 5000);
-        pair.run_for(secs(2));
-        let old = if last_one { last } else { first };
-        pair.kill(0);
-        for _ in 0..200 {
-            pair.run_for(secs(1));
-            if pair.connection(Client).is_some() {
-                pair.inject(Client, old.clone());
-            }
-        }
-        let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
-        assert!(failed.is_some(), "{mptcp} {last_one}");
-    }
-}
-
-/// Somebody on the path acknowledges what never arrives, and closes the window. What the peer says from then on acknowledges less, so it does
-/// not open the window again: it is no answer to what is repeated, either.
-#[test]
-fn a_window_that_somebody_else_has_closed_keeps_nothing_alive() {
-    let mut pair = Pair::new(&[10], config());
-    pair.connect();
-    pair.write(Client, 1000);
-    pair.run_until_received(Server, 1000, secs(5));
-    pair.run_for(secs(1));
-    let mut forged = pair.forge(Server, 0);
-    let lost = forged.ack..forged.ack + 3000;
-    pair.script(move |p| if p.from == Client && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass });
-    pair.write(Client, 10_000);
-    (forged.ack, forged.window) = (forged.ack + 3000, 0);
-    pair.inject(Client, forged);
-    pair.run_for(secs(300));
-    assert!(pair.sent(Server).filter(|p| p.is_pure_ack() && p.segment.window > 0).count() > 10, "{}", pair.describe());
-    let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
-    assert!(failed.is_some(), "{}", pair.describe());
-}
-
-/// The same where the peer's own window is closed too, so that its answers say what they would have to say.
-#[test]
-fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
-    let mut pair = full(with_buffer(4000, false), &[10], 20_000);
-    let mut forged = pair.forge(Server, 0);
-    assert_eq!((forged.window, pair.the(Client).snapshot().sending.acked_bytes), (0, 4000));
-    forged.window = 3000;
-    // Two of three segments never arrive, and count as arrived. The third one is repeated.
-    let lost = forged.ack..forged.ack + 2896;
-    pair.script(
-        move |p| if p.from == Client && p.is_data() && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass },
-    );
-    pair.inject(Client, forged.clone());
-    (forged.ack, forged.window) = (forged.ack + 2896, 0);
-    pair.inject(Client, forged);
-    pair.run_for(secs(1200));
-    assert!(pair.sent(Server).filter(|p| p.is_pure_ack() && p.segment.window == 0).count() > 5, "{}", pair.describe());
-    let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
-    assert!(failed.is_some(), "{}", pair.describe());
-}
-
-/// The subflow's acknowledgement of data that then vanishes leaves nothing on the subflow that would come again: what the peer says from
-/// behind its closed window is no answer to it.
-#[test]
-fn what_has_vanished_behind_a_closed_window_keeps_nothing_alive() {
-    let mut pair = Pair::new(&[10], with_buffer(30_000, true));
-    pair.connect();
-    pair.write(Client, 1000);
-    pair.run_until_received(Server, 1000, secs(1));
-    pair.run_for(secs(1));
-    let mut forged = pair.sent(Server).rfind(|p| p.is_pure_ack()).expect("it acknowledges").segment.clone();
-    pair.kill(0);
-    pair.write(Client, 1000);
-    forged.window = 0;
-    for _ in 0..300 {
-        let last = &pair.data(Client).next_back().expect("sent").segment;
-        forged.ack = last.seq.wrapping_add(last.payload.len());
-        if pair.connection(Client).is_some() {
-            pair.inject(Client, forged.clone());
-        }
-        pair.run_for(secs(1));
-    }
-    assert!(pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_))).is_some(), "{}", pair.describe());
 }
