@@ -2,7 +2,7 @@
 //! idle paths.
 
 use super::lanes::Lanes;
-use super::{Decision, Reason, Weave};
+use super::{Decision, Reason, Rule, Weave};
 use pathweave_proto::scheduler::View;
 use pathweave_proto::{DataSeq, SubflowSet};
 
@@ -27,7 +27,7 @@ impl Weave {
     /// left to be given, the stream's end waits for all that is out, not only for the head.
     pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let open = lanes.open().fold(SubflowSet::EMPTY, |open, (_, lane)| open.with(lane.id));
-        if lanes.all.len() < 2 || open.is_empty() {
+        if lanes.all.len() < 2 || open.is_empty() || self.without.leaves_out(Rule::Repeats) {
             return None;
         }
         let (head, ends) = (view.first_unacked(), view.queue.unassigned_bytes() == 0);
@@ -63,7 +63,7 @@ impl Weave {
     /// What lies on lanes that are not used any more and arrives only after the horizon holds up what the others deliver: it
     /// goes out again before new data.
     pub(super) fn rescue(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        if !lanes.all[lanes.used..].iter().any(|l| l.out > 0.0) {
+        if !lanes.all[lanes.used..].iter().any(|l| l.out > 0.0) || self.without.leaves_out(Rule::Rescue) {
             return None;
         }
         let lane = lanes.open().map(|(_, l)| l).min_by(|a, b| a.arrival.total_cmp(&b.arrival))?;
@@ -118,6 +118,9 @@ impl Weave {
 
     /// A copy of the last bytes that are out, on a lane that has carried nothing for the patience.
     pub(super) fn refresh(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
+        if self.without.leaves_out(Rule::Copies) {
+            return None;
+        }
         for lane in &lanes.all {
             let patience = self.patience;
             if !self.path(lane.id).idle(view.now, patience) {

@@ -1,6 +1,6 @@
 //! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
 
-use super::{Objective, Weave, base_rtt};
+use super::{Objective, Rule, Weave, base_rtt};
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
@@ -108,6 +108,7 @@ impl Weave {
     }
 
     fn lane(&mut self, view: &View<'_>, s: &SubflowView) -> Lane {
+        let without = self.without;
         let path = self.path(s.id);
         let (rtt, mss) = (base_rtt(s), f64::from(s.mss.max(1)));
         let window = f64::from(s.window.cwnd) * mss / rtt;
@@ -130,7 +131,9 @@ impl Weave {
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let burst = f64::from(INITIAL_WINDOW) * mss;
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
-        let paced = (slow_start || !path.lost) && !unknown && !path.queues_beyond(rtt, burst);
+        let starts = slow_start || (!path.lost && !without.leaves_out(Rule::AfterStart));
+        let limited = starts && !without.leaves_out(Rule::Start);
+        let paced = limited && !unknown && !path.queues_beyond(rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         let mut later = 0.0;
         if paced {
@@ -196,22 +199,24 @@ impl Weave {
             let fits = rate <= self.window / (lane.there + back);
             let value = if fits { rate } else { self.window / (lane.there + back) };
             let value = if i + 1 == self.used && !fits { value * (1.0 + self.hysteresis) } else { value };
-            if fits || value > most {
+            if fits || value > most || self.without.leaves_out(Rule::Choice) {
                 (most, used) = (value, i + 1);
                 lanes.horizon = f64::max(lane.there, self.window / rate - back);
             }
         }
         lanes.burst = None;
         // Nothing is worth more than all rates.
-        if most * (1.0 + self.hysteresis) < rate {
+        let bursts = !self.without.leaves_out(Rule::Bursts) && !self.without.leaves_out(Rule::Choice);
+        if bursts && most * (1.0 + self.hysteresis) < rate {
             used = self.weigh_bursts(lanes, most, used);
         }
         (self.used, lanes.used) = (used, used);
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
             let mss = lane.mss as f64;
-            let mut bytes = lane.rate * (horizon + lane.back());
-            if lane.careful || lane.doubles {
+            let mut bytes =
+                if self.without.leaves_out(Rule::Cap) { f64::INFINITY } else { lane.rate * (horizon + lane.back()) };
+            if (lane.careful || lane.doubles) && !self.without.leaves_out(Rule::Start) {
                 bytes = bytes.min(STARTING.0 * lane.rate * lane.rtt + STARTING.1 * mss);
             }
             let left = (bytes - lane.out).max(0.0);

@@ -49,6 +49,7 @@ mod lanes;
 mod path;
 #[cfg(test)]
 mod tests;
+mod without;
 
 use super::forward::beyond;
 use bursts::Burst;
@@ -61,6 +62,7 @@ use pathweave_proto::scheduler::{
 };
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::Duration;
+use without::{Rule, Without};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "weave",
@@ -91,6 +93,8 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             description: "how long a path is unused before a copy refreshes its estimates, and how long data may wait for cheaper paths",
             source: "ours",
         },
+        #[cfg(any(test, weave_ablations))]
+        without::PARAMETER,
     ],
     queues: false,
     duplicates: true,
@@ -100,7 +104,11 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             "cost" => Objective::Cost,
             _ => Objective::Throughput,
         };
-        Ok(Box::new(Weave::new(objective, v.number("hysteresis"), v.time("patience"))))
+        let mut weave = Weave::new(objective, v.number("hysteresis"), v.time("patience"));
+        if cfg!(any(test, weave_ablations)) {
+            weave.without = Without::named(v.choice(without::PARAMETER.name));
+        }
+        Ok(Box::new(weave))
     },
 };
 
@@ -121,6 +129,7 @@ pub struct Weave {
     objective: Objective,
     hysteresis: f64,
     patience: Duration,
+    without: Without,
     /// Estimates by the subflows' names.
     paths: Vec<Path>,
     /// How many lanes were used last.
@@ -146,6 +155,7 @@ impl Weave {
             objective,
             hysteresis,
             patience,
+            without: Without::default(),
             paths: Vec::new(),
             used: 0,
             window: 0.0,
@@ -178,7 +188,7 @@ impl Weave {
         let (j, lane) = lanes.open().min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
         let mss = lane.mss;
         // Whole segments, or the others would be left with crumbs.
-        let ahead = lanes.ahead(j) as u64 / mss * mss;
+        let ahead = if self.without.leaves_out(Rule::Ahead) { 0 } else { lanes.ahead(j) as u64 / mss * mss };
         // What arrives later is further ahead: where this is beyond the window, the others are too.
         let range = place(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;

@@ -12,7 +12,7 @@ fn weave(objective: Objective) -> Weave {
 
 /// A scheduler that has seen `mbps` and a queue of `queue_ms` beyond `rtt_ms` on subflow `id`: acknowledgements of two segments as far
 /// apart as the rate says.
-fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
+pub(super) fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
     use pathweave_proto::scheduler::Scheduler;
     let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
     let start = bench.now;
@@ -31,7 +31,7 @@ fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64)
 
 /// 8 Mbit/s after 10 ms and 8 Mbit/s after 50 ms, one way, both known, with losses before, and lately busy or not; windows of 200
 /// segments.
-fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
+pub(super) fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     let open = |s: Sub| s.cwnd(200);
     let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(2000).send_window(window);
     let mut weave = weave(Objective::Throughput);
@@ -89,15 +89,21 @@ fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
     assert!(!behind.is_empty() && behind.iter().all(|g| g.0 == 0 && g.1.start >= 60), "{behind:?}");
 }
 
+/// Two segments lie on the slow path, which is not used any more, and are due after so long.
+pub(super) fn left_behind(due_ms: u64) -> (Weave, Bench) {
+    let (mut weave, mut bench) = pair(30, 0);
+    bench.map.assign(seg(0)..seg(2), SubflowId(1));
+    bench.sub(1).window.unacked = 2;
+    bench.sub(1).queue.bytes = 2000;
+    let due = bench.now + Duration::from_millis(due_ms);
+    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), due);
+    (weave, bench)
+}
+
 #[test]
 fn what_lies_on_a_path_that_is_not_used_any_more_goes_out_again_before_new_data() {
     let first = |due_ms| {
-        let (mut weave, mut bench) = pair(30, 0);
-        bench.map.assign(seg(0)..seg(2), SubflowId(1));
-        bench.sub(1).window.unacked = 2;
-        bench.sub(1).queue.bytes = 2000;
-        let due = bench.now + Duration::from_millis(due_ms);
-        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), due);
+        let (mut weave, mut bench) = left_behind(due_ms);
         [bench.step(&mut weave), bench.step(&mut weave)]
     };
     assert_eq!(first(50), [Some((0, 0..1)), Some((0, 1..2))]);
@@ -129,16 +135,22 @@ fn copies_for_estimates_are_a_small_part_of_what_was_written() {
     assert_eq!((copied(66), copied(67)), (0, 2));
 }
 
-#[test]
-fn until_its_first_loss_a_bottleneck_gets_no_burst_longer_than_an_initial_window() {
+/// A pair whose fast path has lost nothing yet, and has shown its link's rate.
+pub(super) fn not_lost_yet() -> (Weave, Bench) {
     let (mut weave, mut bench) = pair(200, 0);
-    let burst = |weave: &mut Weave, bench: &mut Bench| {
-        bench.run(weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
-    };
     // The link's rate is known once what was given as a burst is acknowledged.
     weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
     learn(&mut weave, &mut bench, 0, 8.0, 0);
     weave.path(SubflowId(0)).lost = false;
+    (weave, bench)
+}
+
+#[test]
+fn until_its_first_loss_a_bottleneck_gets_no_burst_longer_than_an_initial_window() {
+    let (mut weave, mut bench) = not_lost_yet();
+    let burst = |weave: &mut Weave, bench: &mut Bench| {
+        bench.run(weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
+    };
     assert_eq!(burst(&mut weave, &mut bench), 10);
     assert_eq!(burst(&mut weave, &mut bench), 0);
     let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
@@ -146,15 +158,21 @@ fn until_its_first_loss_a_bottleneck_gets_no_burst_longer_than_an_initial_window
     assert!(burst(&mut weave, &mut bench) > 10);
 }
 
-#[test]
-fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
-    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(2);
-    bench.map.assign(seg(0)..seg(2), SubflowId(1));
-    bench.sub(1).window.unacked = 2;
-    bench.sub(1).queue.bytes = 2000;
+/// All that was written is on the slow path, so many segments, and is due now.
+pub(super) fn held_up(held: u64) -> (Weave, Bench) {
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(held);
+    bench.map.assign(seg(0)..seg(held), SubflowId(1));
+    bench.sub(1).window.unacked = held as u32;
+    bench.sub(1).queue.bytes = held * 1000;
     let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
     weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
-    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), bench.now);
+    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(held), bench.now);
+    (weave, bench)
+}
+
+#[test]
+fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
+    let (mut weave, mut bench) = held_up(2);
     assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
     bench.now += Duration::from_millis(101);
     assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
@@ -165,13 +183,7 @@ fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
 #[test]
 fn what_a_wrong_path_holds_up_costs_one_copy_a_round_trip_after_it_was_due() {
     for held in [1, 4, 8] {
-        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(held);
-        bench.map.assign(seg(0)..seg(held), SubflowId(1));
-        bench.sub(1).window.unacked = held as u32;
-        bench.sub(1).queue.bytes = held * 1000;
-        let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
-        weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
-        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(held), bench.now);
+        let (mut weave, mut bench) = held_up(held);
         bench.now += Duration::from_millis(101);
         for n in 0..held {
             assert_eq!(bench.step(&mut weave), Some((0, n..n + 1)), "of {held}");

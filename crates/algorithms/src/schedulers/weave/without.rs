@@ -1,0 +1,147 @@
+//! Rules that can be left out, so that what each is worth can be measured: `cargo xtask ablations`.
+//!
+//! There is a parameter for it only where the compiler is given `--cfg weave_ablations`, and in this crate's tests. Elsewhere all checks are
+//! a constant, and cost nothing. It is no Cargo feature, because checks with all features would then have other parameters than the release.
+
+use pathweave_proto::parameter::{Kind, Parameter};
+
+/// The parameter.
+pub(super) const PARAMETER: Parameter<'_> = Parameter {
+    name: "without",
+    kind: Kind::Choice("nothing ahead cap start after-start choice bursts repeats rescue copies"),
+    unit: "",
+    default: "nothing",
+    description: "the rule that is left out, to measure what it is worth",
+    source: "ours",
+};
+
+/// A rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Data ahead of the first unassigned byte.
+    Ahead,
+    /// The cap in flight by the horizon.
+    Cap,
+    /// The limits of slow start and before the first loss.
+    Start,
+    /// Of these, those after slow start.
+    AfterStart,
+    /// The choice of paths, and bursts, which are for those that are not chosen.
+    Choice,
+    /// Bursts alone.
+    Bursts,
+    /// Repeats of the head.
+    Repeats,
+    /// What a path that is not used any more holds, again.
+    Rescue,
+    /// Copies for estimates.
+    Copies,
+}
+
+/// What is left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Without(Option<Rule>);
+
+impl Without {
+    /// By the parameter's value.
+    pub(super) fn named(name: &str) -> Self {
+        Without(match name {
+            "ahead" => Some(Rule::Ahead),
+            "cap" => Some(Rule::Cap),
+            "start" => Some(Rule::Start),
+            "after-start" => Some(Rule::AfterStart),
+            "choice" => Some(Rule::Choice),
+            "bursts" => Some(Rule::Bursts),
+            "repeats" => Some(Rule::Repeats),
+            "rescue" => Some(Rule::Rescue),
+            "copies" => Some(Rule::Copies),
+            _ => None,
+        })
+    }
+
+    /// Whether this one is.
+    pub(super) fn leaves_out(self, rule: Rule) -> bool {
+        cfg!(any(test, weave_ablations)) && self.0 == Some(rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{held_up, left_behind, not_lost_yet, pair};
+    use super::super::{ENTRY, Weave};
+    use super::{Kind, PARAMETER, Without};
+    use pathweave_proto::scheduler::testing::Bench;
+    use pathweave_units::Duration;
+
+    /// What goes out until it waits, without a rule.
+    fn given(name: &str, (mut weave, mut bench): (Weave, Bench)) -> Vec<(u8, core::ops::Range<u64>)> {
+        weave.without = Without::named(name);
+        bench.run(&mut weave)
+    }
+
+    fn segments(given: &[(u8, core::ops::Range<u64>)], id: u8) -> u64 {
+        given.iter().filter(|g| g.0 == id).map(|g| g.1.end - g.1.start).sum()
+    }
+
+    fn later((weave, mut bench): (Weave, Bench), ms: u64) -> (Weave, Bench) {
+        bench.now += Duration::from_millis(ms);
+        (weave, bench)
+    }
+
+    #[test]
+    fn each_word_leaves_out_a_rule_of_its_own() {
+        assert!(ENTRY.parameters.iter().any(|p| p.name == "without"));
+        let Kind::Choice(words) = PARAMETER.kind else { panic!("it is a choice") };
+        let mut rules: Vec<_> = words.split(' ').map(|word| Without::named(word).0).collect();
+        assert_eq!(rules.remove(0), None);
+        for (i, rule) in rules.iter().enumerate() {
+            assert!(rule.is_some() && !rules[..i].contains(rule), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn without_data_ahead_all_goes_out_in_order() {
+        let in_order = |name| {
+            let given = given(name, pair(200, 0));
+            given.windows(2).all(|pair| pair[1].1.start == pair[0].1.end)
+        };
+        assert_eq!(["nothing", "ahead"].map(in_order), [false, true]);
+    }
+
+    #[test]
+    fn without_the_cap_more_is_in_flight() {
+        let [with, without] = ["nothing", "cap"].map(|name| segments(&given(name, pair(60, 0)), 0));
+        assert!(with <= 24 && without > 40, "{with} {without}");
+    }
+
+    #[test]
+    fn without_the_limits_before_the_first_loss_bursts_are_longer() {
+        let [with, start, after] =
+            ["nothing", "start", "after-start"].map(|name| segments(&given(name, not_lost_yet()), 0));
+        assert!(with == 10 && start > 10 && after > 10, "{with} {start} {after}");
+    }
+
+    #[test]
+    fn without_bursts_a_path_that_has_no_room_is_not_used_and_without_the_choice_the_horizon_is_that_of_all() {
+        let [with, bursts, choice] = ["nothing", "bursts", "choice"].map(|name| given(name, pair(60, 0)));
+        assert!(segments(&with, 1) > 0 && segments(&with, 0) <= 24, "{with:?}");
+        assert_eq!(segments(&bursts, 1), 0, "{bursts:?}");
+        assert_eq!(choice, [(0, 0..60)], "the fast one has no more than arrives before the slow one would deliver");
+    }
+
+    #[test]
+    fn without_repeats_and_what_is_left_behind_nothing_goes_out_twice() {
+        let first = |name, case| given(name, case).first().cloned();
+        let late = || later(held_up(2), 101);
+        assert_eq!([first("nothing", late()), first("repeats", late())], [Some((0, 0..2)), None]);
+        let start = |name| first(name, left_behind(50)).map(|g| g.1.start);
+        assert_eq!([start("nothing"), start("rescue")], [Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn without_copies_an_unused_path_stays_unused() {
+        let slow = |name| segments(&given(name, later(pair(30, 0), 2000)), 1);
+        assert!(slow("nothing") > 0);
+        assert_eq!(slow("copies"), 0);
+    }
+}
