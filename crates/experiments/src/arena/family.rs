@@ -1,6 +1,6 @@
 //! Tables by family: a plan and its scenario.
 
-use super::overall::ranked;
+use super::overall::{Pair, ranked};
 use super::scores::{ALIKE, BELOW, Point, Scores, families as all_families, geometric, percentile};
 use super::tables::{Cell, Table, fine};
 
@@ -117,6 +117,30 @@ pub(super) fn plain_tcp(scores: &[&Scores], plain: &[&Scores]) -> Table {
     table
 }
 
+/// The first scheduler beside each other one, in each family.
+pub(super) fn beside(scores: &[&Scores]) -> Table {
+    let Some((first, others)) = scores.split_first() else { return Table::default() };
+    let mut table = Table::new(
+        "Beside each, by family",
+        format!(
+            "By how many percent {} is better than each other one in the geometric mean; in brackets the points at which it is better \
+             by more than 3 %.",
+            first.scheduler
+        ),
+        &["Family", "Points"],
+    );
+    if others.is_empty() {
+        return table;
+    }
+    table.head.extend(others.iter().map(|s| s.scheduler.clone()));
+    for family in of(scores) {
+        let pairs = others.iter().map(|other| Pair::of(first.of(family), other.of(family)));
+        let cells = pairs.map(|pair| pair.map_or("–".into(), |p| format!("{} ({})", p.mean(), p.better)));
+        table.row([name(family), first.of(family).count().to_string()].into_iter().chain(cells).collect());
+    }
+    table
+}
+
 /// The least and the largest mean with one seed.
 fn range(points: &[&Point], seeds: usize) -> String {
     let of = |seed: usize| geometric(points.iter().filter_map(|p| *p.by_seed.get(seed)?));
@@ -130,7 +154,7 @@ fn range(points: &[&Point], seeds: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{row, scores};
-    use super::{families, plain_tcp, wins};
+    use super::{beside, families, plain_tcp, wins};
 
     #[test]
     fn a_family_has_the_best_other_one() {
@@ -138,6 +162,18 @@ mod tests {
         let table = families(&[&a, &b, &c], 2);
         let expected = ["plan here", "2", "2", "0.949", "0.849 to 1.049", "b", "1.200", "1", "2", "0.900"];
         assert_eq!(row(&table, 0), expected);
+    }
+
+    #[test]
+    fn each_family_has_its_own_pairs() {
+        let (mut a, mut b) = (scores("a", &[1.1, 1.0, 1.0]), scores("b", &[1.0, 1.0, 2.0]));
+        (a.points[2].scenario, b.points[2].scenario) = ("there".into(), "there".into());
+        let table = beside(&[&a, &b]);
+        assert_eq!(
+            [row(&table, 0), row(&table, 1)].concat(),
+            ["plan here", "2", "+4.9 (1)", "plan there", "1", "-50.0 (0)"]
+        );
+        assert!(beside(&[&a]).rows.is_empty());
     }
 
     #[test]

@@ -25,6 +25,7 @@ fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
         family::wins(&schedulers),
         family::families(&schedulers, seeds),
         overall::beside(&schedulers),
+        family::beside(&schedulers),
         overall::pairs(&schedulers),
         overall::best_of_all(&schedulers),
         family::plain_tcp(&schedulers, &plain_tcp),
@@ -102,7 +103,9 @@ mod tests {
     fn text_and_page_have_the_same_tables() {
         let scores = [scores("a", &[1.1, 1.1]), scores("b", &[1.0, 1.0])];
         let (text, page) = (text(&scores, 2), html_page(&scores, 2, ""));
-        for title in ["Ranking", "Who wins where", "Families", "Beside each", "The best of all others"] {
+        for title in
+            ["Ranking", "Who wins where", "Families", "Beside each", "Beside each, by family", "The best of all others"]
+        {
             assert!(text.contains(&format!("\n{title}\n")) && page.contains(&format!("<h3>{title}</h3>")), "{title}");
         }
         assert!(page.contains("<h3>Pairs</h3>") && !text.contains("\nPairs\n"));

@@ -37,16 +37,20 @@ pub(super) fn ranking(scores: &[&Scores]) -> Table {
 }
 
 /// How much better the first is, point by point where both have a score.
-struct Pair {
+pub(super) struct Pair {
     difference: Estimate,
-    better: usize,
+    pub(super) better: usize,
     worse: usize,
     points: usize,
 }
 
 impl Pair {
-    fn of(first: &Scores, other: &Scores) -> Option<Self> {
-        let both = first.points.iter().zip(&other.points);
+    /// Of the same points of both.
+    pub(super) fn of<'a>(
+        first: impl IntoIterator<Item = &'a Point>,
+        other: impl IntoIterator<Item = &'a Point>,
+    ) -> Option<Self> {
+        let both = first.into_iter().zip(other);
         let ratios: Vec<f64> = both.filter_map(|(a, b)| Some(a.score? / b.score?)).collect();
         let difference = Estimate::of(&ratios.iter().map(|r| libm::log(*r)).collect::<Vec<f64>>())?;
         let better = ratios.iter().filter(|r| **r > 1.0 + ALIKE).count();
@@ -54,7 +58,7 @@ impl Pair {
         Some(Pair { difference, better, worse, points: ratios.len() })
     }
 
-    fn mean(&self) -> String {
+    pub(super) fn mean(&self) -> String {
         format!("{:+.1}", in_percent(self.difference.mean))
     }
 
@@ -80,7 +84,7 @@ pub(super) fn beside(scores: &[&Scores]) -> Table {
         ),
         &["Other", "Better by", "Interval", "Better", "Worse", "Points"],
     );
-    for (other, pair) in others.iter().filter_map(|other| Some((other, Pair::of(first, other)?))) {
+    for (other, pair) in others.iter().filter_map(|other| Some((other, Pair::of(&first.points, &other.points)?))) {
         let counts = [pair.better, pair.worse, pair.points].map(|n| n.to_string());
         table.row([other.scheduler.clone(), pair.mean(), pair.interval()].into_iter().chain(counts).collect());
     }
@@ -98,7 +102,8 @@ pub(super) fn pairs(scores: &[&Scores]) -> Table {
     );
     table.page_only = true;
     table.head.extend(ranked.iter().map(|s| s.scheduler.clone()));
-    let cell = |row: &Scores, column: &Scores| match Pair::of(row, column).filter(|_| row.scheduler != column.scheduler)
+    let cell = |row: &Scores, column: &Scores| match Pair::of(&row.points, &column.points)
+        .filter(|_| row.scheduler != column.scheduler)
     {
         Some(pair) => {
             let lines = vec![pair.mean(), pair.interval(), format!("{} : {}", pair.better, pair.worse)];
