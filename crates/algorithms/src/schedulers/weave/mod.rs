@@ -273,7 +273,8 @@ impl Scheduler for Weave {
                 self.path(*subflow).given(view.now, range.clone(), due);
             }
             Event::Lost { subflow, .. } => self.path(*subflow).lost = true,
-            Event::SubflowUp(id) | Event::SubflowDown(id) => *self.path(*id) = Path::default(),
+            // One that answers again is the path that it was: what is known of it still holds.
+            Event::SubflowDown(id) => *self.path(*id) = Path::default(),
             _ => {}
         }
     }

@@ -13,11 +13,16 @@ fn weave(objective: Objective) -> Weave {
 /// A scheduler that has seen `mbps` and a queue of `queue_ms` beyond `rtt_ms` on subflow `id`: acknowledgements of two segments as far
 /// apart as the rate says.
 pub(super) fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
+    learn_from_little(weave, bench, id, mbps, mbps, queue_ms);
+}
+
+/// As [`learn`], where less was given than the path takes: it delivered `delivered` Mbit/s.
+fn learn_from_little(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, delivered: f64, queue_ms: u64) {
     use pathweave_proto::scheduler::Scheduler;
     let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
     let start = bench.now;
     for n in 0..60 {
-        bench.sub(id).delivery.rate = mbps * 1e6 / 8.0;
+        bench.sub(id).delivery.rate = delivered * 1e6 / 8.0;
         let view = bench.view();
         let rtt = bench.subflows.iter().find(|s| s.id.0 == id).and_then(|s| s.rtt.min).unwrap_or(Duration::ZERO);
         let mappings = [seg(2 * n)..seg(2 * n + 2)];
@@ -98,6 +103,17 @@ pub(super) fn left_behind(due_ms: u64) -> (Weave, Bench) {
     let due = bench.now + Duration::from_millis(due_ms);
     weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), due);
     (weave, bench)
+}
+
+#[test]
+fn a_path_that_answers_again_is_known() {
+    let given = |event: Option<Event<'_>>| {
+        let (mut weave, mut bench) = pair(200, 0);
+        event.into_iter().for_each(|event| bench.event(&mut weave, &event));
+        bench.run(&mut weave)
+    };
+    assert_eq!(given(Some(Event::SubflowUp(SubflowId(1)))), given(None));
+    assert_ne!(given(Some(Event::SubflowDown(SubflowId(1)))), given(None), "another one may have its name");
 }
 
 #[test]
