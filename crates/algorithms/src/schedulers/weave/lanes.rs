@@ -26,14 +26,17 @@ pub(super) struct Lane {
     /// What it delivers when it is kept busy, and what it delivered, bytes/s.
     pub(super) rate: f64,
     delivered: f64,
+    /// What leaves its bottleneck while a window goes out at once, bytes/s.
+    burst_rate: f64,
     /// It is in slow start and there is no queue.
     doubles: bool,
     /// It is in slow start and there is nobody else.
     careful: bool,
     /// When a byte arrives that is given now, s from now.
     pub(super) arrival: f64,
-    /// Full segments that its windows take, whatever the horizon.
+    /// Full segments that its windows take, whatever the horizon; without pacing too.
     pub(super) space: u32,
+    unpaced: u32,
     /// Bytes that its congestion window takes.
     pub(super) window: f64,
     /// Full segments that it takes now.
@@ -49,14 +52,16 @@ impl Lane {
 
     /// Bytes that it delivers within `time` seconds.
     fn delivers(&self, time: f64) -> f64 {
+        // What its window takes now does not wait for acknowledgements.
+        let at_once = (self.burst_rate * time).min(f64::from(self.unpaced) * self.mss as f64);
         let steady = self.rate * time;
         if !self.doubles {
-            return steady;
+            return steady.max(at_once);
         }
         let rounds = (time / self.rtt).min(MOST_DOUBLINGS);
         // The integral of a rate that doubles each round.
         let growing = self.delivered * self.rtt * (libm::exp2(rounds) - 1.0) / core::f64::consts::LN_2;
-        steady.min(growing)
+        steady.min(growing).max(at_once)
     }
 }
 
@@ -117,7 +122,8 @@ impl Weave {
         let delivered = path.rate().max(trusted);
         let link = path.link_rate().max(delivered);
         let slow_start = s.window.phase == Phase::SlowStart && s.window.cwnd < s.window.ssthresh;
-        let rate = if path.was_busy(view.now, rtt) {
+        let busy = path.was_busy(view.now, rtt);
+        let rate = if busy {
             delivered
         } else if slow_start {
             link
@@ -135,7 +141,7 @@ impl Weave {
         let limited = starts && !without.leaves_out(Rule::Start);
         let paced = limited && !unknown && !path.queues_beyond(rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
-        let mut later = 0.0;
+        let (unpaced, mut later) = (room, 0.0);
         if paced {
             // A longer burst would be lost where a queue is short, and the window would be halved long before the path is full.
             let left = (burst - queued) / mss;
@@ -152,10 +158,12 @@ impl Weave {
             rtt,
             rate,
             delivered,
+            burst_rate: if busy { rate } else { link },
             doubles: slow_start && !queues,
             careful: slow_start && paced,
             arrival: there + queued.max(behind) / rate,
             space: room,
+            unpaced,
             window: f64::from(s.window.cwnd) * mss,
             room,
             later,

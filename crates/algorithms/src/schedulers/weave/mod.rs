@@ -19,7 +19,8 @@
 //! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
 //! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if these lanes and B in each
 //!       o_j + min b_i + B/r_j deliver more by h; then D = o_m
-//! N_j = Σ r_i·(a_j − a_i)  over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
+//! N_j = Σ max(r_i·(a_j − a_i), min(c_i·(a_j − a_i), what i's congestion window takes now))
+//!       over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
 //! ```
 //!
 //! * RTT_i: smallest round trip; o_i, b_i: one way there and back, s; L: bytes of a full segment; W: receive window, bytes.

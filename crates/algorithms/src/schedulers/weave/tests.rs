@@ -117,6 +117,19 @@ fn a_path_that_answers_again_is_known() {
 }
 
 #[test]
+fn what_a_window_takes_at_once_needs_no_other_path() {
+    // Ten segments go to the fast path, and the next leaves it a tenth of a millisecond later. Its acknowledgements so far are those of
+    // a small rate, but its window takes all before the slow path's first byte would arrive.
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50).slow_start(), sub(1).rtt(30).cwnd(50)]).write(20);
+    let mut weave = weave(Objective::Throughput);
+    weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
+    learn_from_little(&mut weave, &mut bench, 0, 80.0, 1.0, 0);
+    learn(&mut weave, &mut bench, 1, 8.0, 0);
+    let given = bench.run(&mut weave);
+    assert_eq!(given, [(0, 0..10)]);
+}
+
+#[test]
 fn what_lies_on_a_path_that_is_not_used_any_more_goes_out_again_before_new_data() {
     let first = |due_ms| {
         let (mut weave, mut bench) = left_behind(due_ms);
