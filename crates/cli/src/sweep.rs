@@ -92,7 +92,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
         let text = fs::read_to_string(&file).map_err(|e| Failure::Input(format!("{}: {e}", file.display())))?;
         let ready = Ready::parse(&file, &with(&text, &names, options), options.quick, registry)?;
         let sweep = &ready.plan.sweep;
-        let references = sweep.variants.len() - names.len();
+        let references = sweep.variants.len() - names.len() - sweep.plain_tcp().count();
         let folder = options.out.join(&name);
         if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs.at_once, registry, engine)? {
             eprintln!("Stopped early; the same command goes on with what is missing.");
