@@ -178,3 +178,20 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("there are: paper/fig1"), "{}", stderr(&output));
 }
+
+/// Plain TCP, which the plan asks for, is neither a scheduler nor one of the single paths that all are scored against.
+#[test]
+fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
+    let folder = folder("arena");
+    let plan = "format = 1\nname = \"tiny\"\nscenarios = [\"cp-asymmetric\"]\nset = { duration = \"3s\", measure_from = \"1s\" }\n\
+                seeds = 1\nschedulers = [\"single:path=0\", \"single:path=1\"]\n";
+    fs::create_dir(folder.join("plans")).expect("the folder is new");
+    fs::write(folder.join("plans/tiny.toml"), plan).expect("the plan can be written");
+    let output = pathweave(&folder, &["arena", "single:path=1,single:path=0", "--from", "plans", "--out", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = read(folder.join("out/arena.txt"));
+    assert!(text.starts_with("2 schedulers · 1 comparisons"), "{text}");
+    // The faster path is as good as the better of the two.
+    let best = text.lines().any(|line| line.split_whitespace().take(2).eq(["single:path=0", "1.000"]));
+    assert!(best && text.contains("\nBeside plain TCP\n"), "{text}");
+}
