@@ -7,6 +7,9 @@ use pathweave_proto::scheduler::{SubflowView, View};
 
 /// In slow start a path has at most so many times its delay in flight, and these segments more.
 const STARTING: (f64, f64) = (1.0625, 4.0);
+/// Where the window holds so many times what the lanes in use can have out without queues, slow start needs no limits: when it ends with
+/// a loss, at most four times that is out, twice a path and a queue of its delay, and two more go out until the loss is repaired.
+const AMPLE: f64 = 6.0;
 /// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck before its first loss.
 const INITIAL_WINDOW: u32 = 10;
 /// Doublings beyond these count as these: more than any window holds.
@@ -88,6 +91,14 @@ impl Lanes {
         self.used().iter().enumerate().filter(|(_, lane)| lane.room > 0)
     }
 
+    /// Bytes of the window that those in use take up while no queue delays them.
+    fn holds(&self) -> f64 {
+        let used = self.used();
+        let there = used.iter().map(|lane| lane.there).fold(0.0, f64::max);
+        let back = used.iter().map(Lane::back).fold(f64::INFINITY, f64::min);
+        used.iter().map(|lane| lane.rate).sum::<f64>() * (there + back)
+    }
+
     /// Bytes that lanes which deliver sooner than the lane at `j` deliver until its next byte arrives.
     pub(super) fn ahead(&self, j: usize) -> f64 {
         let at = self.all[j].arrival;
@@ -109,7 +120,9 @@ impl Weave {
             self.keep_cheap(view, &mut lanes.all);
         }
         lanes.all.sort_unstable_by(|a, b| a.there.total_cmp(&b.there).then(a.id.cmp(&b.id)));
-        self.weigh(lanes);
+        // Only what fills the window can go on while a loss is repaired.
+        let fills_window = view.queue.written_end() >= view.send_window_end;
+        self.weigh(lanes, fills_window);
     }
 
     fn lane(&mut self, view: &View<'_>, s: &SubflowView) -> Lane {
@@ -197,7 +210,7 @@ impl Weave {
     }
 
     /// Finds the lanes to use and the horizon, and bounds what each may have in flight.
-    fn weigh(&mut self, lanes: &mut Lanes) {
+    fn weigh(&mut self, lanes: &mut Lanes, fills_window: bool) {
         let (mut rate, mut back) = (0.0, f64::INFINITY);
         let (mut most, mut used) = (0.0, 0);
         for (i, lane) in lanes.all.iter().enumerate() {
@@ -219,12 +232,16 @@ impl Weave {
             used = self.weigh_bursts(lanes, most, used);
         }
         (self.used, lanes.used) = (used, used);
+        let ample = fills_window && self.window > AMPLE * lanes.holds();
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
             let mss = lane.mss as f64;
+            if ample {
+                (lane.room, lane.later) = (lane.unpaced, 0.0);
+            }
             let mut bytes =
                 if self.without.leaves_out(Rule::Cap) { f64::INFINITY } else { lane.rate * (horizon + lane.back()) };
-            if (lane.careful || lane.doubles) && !self.without.leaves_out(Rule::Start) {
+            if (lane.careful || lane.doubles) && !ample && !self.without.leaves_out(Rule::Start) {
                 bytes = bytes.min(STARTING.0 * lane.rate * lane.rtt + STARTING.1 * mss);
             }
             let left = (bytes - lane.out).max(0.0);
