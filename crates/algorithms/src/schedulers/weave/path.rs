@@ -50,6 +50,8 @@ pub(super) struct Path {
     queued_at: Option<Instant>,
     /// Segments that the last acknowledgement covered.
     covered: f64,
+    /// How long the last of these took, s. The first one may have waited for it at the receiver, and counts in a round trip.
+    newest: Option<f64>,
     /// Smallest round trips of this and the last round, s; 0: none.
     lows: [f64; 2],
     lows_until: Instant,
@@ -116,6 +118,7 @@ impl Path {
         let queues = self.queues(rtt, mss);
         self.covered = bytes / mss;
         let given = mappings.last().and_then(|m| self.sent(m.start)).map(|sent| sent.at);
+        self.newest = given.map(|at| now.since(at).as_secs_f64());
         match &mut self.train {
             Some(train) if now.since(train.last) <= round.div(4) && self.covered <= LONGEST_STEP => {
                 (train.last, train.bytes) = (now, train.bytes + bytes);
@@ -157,6 +160,7 @@ impl Path {
 
     /// A round trip of `rtt` seconds was measured; `round` is how long they are.
     pub(super) fn round_trip(&mut self, now: Instant, rtt: f64, round: Duration) {
+        let rtt = self.newest.map_or(rtt, |newest| newest.min(rtt));
         if now >= self.lows_until {
             self.lows = [0.0, self.lows[0]];
             self.lows_until = now + round;
