@@ -29,7 +29,9 @@
 //!   congestion window each RTT_i.
 //! * h: `hysteresis`.
 //! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
-//!   Until its first loss at most 10·L wait at its bottleneck.
+//!   Until its first loss at most 10·L wait at its bottleneck. Neither holds while what is written fills a window of more than
+//!   6·Σ r_i·(o_m + min b_i).
+//! * Bursts only where no i ≤ m has lost anything.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //!
 //! # Source

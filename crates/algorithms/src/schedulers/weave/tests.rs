@@ -37,8 +37,13 @@ fn learn_from_little(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, de
 /// 8 Mbit/s after 10 ms and 8 Mbit/s after 50 ms, one way, both known, with losses before, and lately busy or not; windows of 200
 /// segments.
 pub(super) fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
+    pair_of(window, 2000, queue_ms)
+}
+
+/// As [`pair`], with so many segments written.
+fn pair_of(window: u64, written: u64, queue_ms: u64) -> (Weave, Bench) {
     let open = |s: Sub| s.cwnd(200);
-    let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(2000).send_window(window);
+    let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(written).send_window(window);
     let mut weave = weave(Objective::Throughput);
     learn(&mut weave, &mut bench, 0, 8.0, queue_ms);
     learn(&mut weave, &mut bench, 1, 8.0, queue_ms);
@@ -76,10 +81,26 @@ fn a_path_has_no_more_in_flight_than_its_delay_takes() {
     assert!((20..=30).contains(&most), "{most}");
 }
 
+/// A window that fits the fast path of a pair and a part of the slow one; the fast path has lost nothing yet.
+pub(super) fn burst_pair() -> (Weave, Bench) {
+    let (mut weave, bench) = pair(60, 0);
+    weave.path(SubflowId(0)).lost = false;
+    (weave, bench)
+}
+
+#[test]
+fn a_path_that_has_lost_something_has_no_bursts_behind_it() {
+    let (mut weave, mut bench) = burst_pair();
+    let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
+    bench.event(&mut weave, &lost);
+    let given = bench.run(&mut weave);
+    assert!(given.iter().all(|g| g.0 == 0), "its rate will change: {given:?}");
+}
+
 #[test]
 fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
-    // The fast path has 20 segments in flight; F fills 60 − 13 segments while 13 are on their way over 60 ms.
-    let (mut weave, mut bench) = pair(60, 0);
+    // The fast path has 20 segments in flight; it fills 60 − 13 segments while 13 are on their way over 60 ms.
+    let (mut weave, mut bench) = burst_pair();
     let given = bench.run(&mut weave);
     let burst: Vec<_> = given.iter().filter(|g| g.0 == 1).collect();
     assert_eq!(burst, [&(1, 47..60)], "{given:?}");
@@ -90,6 +111,7 @@ fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
     bench.map.acknowledge(seg(20));
     bench.sub(0).window.unacked = 0;
     bench.sub(0).queue.bytes = 0;
+    bench.now += Duration::from_millis(20);
     let behind = bench.run(&mut weave);
     assert!(!behind.is_empty() && behind.iter().all(|g| g.0 == 0 && g.1.start >= 60), "{behind:?}");
 }
@@ -167,11 +189,51 @@ fn copies_for_estimates_are_a_small_part_of_what_was_written() {
 /// A pair whose fast path has lost nothing yet, and has shown its link's rate.
 pub(super) fn not_lost_yet() -> (Weave, Bench) {
     let (mut weave, mut bench) = pair(200, 0);
+    not_lost(&mut weave, &mut bench);
+    (weave, bench)
+}
+
+fn not_lost(weave: &mut Weave, bench: &mut Bench) {
     // The link's rate is known once what was given as a burst is acknowledged.
     weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
-    learn(&mut weave, &mut bench, 0, 8.0, 0);
+    learn(weave, bench, 0, 8.0, 0);
     weave.path(SubflowId(0)).lost = false;
-    (weave, bench)
+}
+
+#[test]
+fn where_the_window_is_ample_and_full_a_slow_start_has_no_limits() {
+    // 2 MB/s need (50 + 10) ms of the window: 120 segments. Six times that is 720.
+    let first = |window, written| {
+        let (mut weave, mut bench) = pair_of(window, written, 0);
+        not_lost(&mut weave, &mut bench);
+        bench.run(&mut weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
+    };
+    assert_eq!(first(700, 2000), 10);
+    assert!(first(740, 2000) > 60);
+    assert_eq!(first(740, 739), 10, "what does not fill the window cannot go on while a loss is repaired");
+}
+
+#[test]
+fn a_segment_that_waits_at_the_receiver_for_the_next_one_shows_no_queue() {
+    let queues = |apart_ms| {
+        let (mut weave, mut bench) = (weave(Objective::Throughput), Bench::new([sub(0).rtt(20)]).write(100));
+        learn(&mut weave, &mut bench, 0, 8.0, 0);
+        // Both are acknowledged when the second one has made its round trip, or waited in a queue.
+        for n in 0..4 {
+            let (start, apart) = (bench.now, Duration::from_millis(apart_ms));
+            let [first, second] = [seg(2 * n)..seg(2 * n + 1), seg(2 * n + 1)..seg(2 * n + 2)];
+            weave.path(SubflowId(0)).given(start, first.clone(), start);
+            weave.path(SubflowId(0)).given(start + apart, second.clone(), start);
+            bench.now = start + Duration::from_millis(40);
+            let (subflow, mappings, rtt) = (SubflowId(0), [first, second], Duration::from_millis(40));
+            let acked = Event::Acked { subflow, mappings: &mappings, data_ack: seg(0), has_sack: false };
+            bench.event(&mut weave, &acked);
+            bench.event(&mut weave, &Event::RttSample { subflow, rtt });
+        }
+        weave.path(SubflowId(0)).queues(0.02, 1000.0)
+    };
+    assert!(queues(0));
+    assert!(!queues(20));
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Without {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{held_up, left_behind, not_lost_yet, pair};
+    use super::super::tests::{burst_pair, held_up, left_behind, not_lost_yet, pair};
     use super::super::{ENTRY, Weave};
     use super::{Kind, PARAMETER, Without};
     use pathweave_proto::scheduler::testing::Bench;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn without_the_cap_more_is_in_flight() {
-        let [with, without] = ["nothing", "cap"].map(|name| segments(&given(name, pair(60, 0)), 0));
+        let [with, without] = ["nothing", "cap"].map(|name| segments(&given(name, burst_pair()), 0));
         assert!(with <= 24 && without > 40, "{with} {without}");
     }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn without_bursts_a_path_that_has_no_room_is_not_used_and_without_the_choice_the_horizon_is_that_of_all() {
-        let [with, bursts, choice] = ["nothing", "bursts", "choice"].map(|name| given(name, pair(60, 0)));
+        let [with, bursts, choice] = ["nothing", "bursts", "choice"].map(|name| given(name, burst_pair()));
         assert!(segments(&with, 1) > 0 && segments(&with, 0) <= 24, "{with:?}");
         assert_eq!(segments(&bursts, 1), 0, "{bursts:?}");
         assert_eq!(choice, [(0, 0..60)], "the fast one has no more than arrives before the slow one would deliver");
