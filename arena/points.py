@@ -11,7 +11,7 @@ import pathlib
 import random
 
 HERE = pathlib.Path(__file__).parent
-SEEDS = {"tuning": [18, 1018, 2018, 3018, 4018, 5018], "evaluation": [6018]}
+SEEDS = {"tuning": [18, 1018, 2018, 3018, 4018, 5018, 6018], "evaluation": [7018]}
 QUEUES = [50, 100, 200]  # packets
 CONGESTION = ["reno", "cubic"]
 # Mbit/s, ms one way, packets, loss in %: ranges that are common for each kind of link. Ours.
