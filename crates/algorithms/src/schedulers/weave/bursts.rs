@@ -50,8 +50,8 @@ impl Weave {
             back = f64::min(back, first.back());
             let round = first.there + back;
             if rate * round > self.window || self.paths[usize::from(first.id.0)].lost {
-                // After a loss the rate goes up and down with the congestion window, and a burst that is placed for one rate is late for
-                // the next.
+                // With losses a rate goes up and down with its congestion window, and a burst that is placed for one rate may be late
+                // for the next.
                 break;
             }
             for (j, lane) in lanes.all.iter().enumerate().skip(m + 1) {
