@@ -5,7 +5,7 @@
 
 use crate::experiments::{entries, read};
 use crate::run::{cargo, root, run, target};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -23,24 +23,6 @@ const RULES: [(&str, &str); 9] = [
     ("rescue", "what an unused path holds again"),
     ("copies", "copies for estimates"),
 ];
-/// Families by plan and scenario, and their names in the table.
-const FAMILIES: [(&str, &str); 14] = [
-    ("small-window-tuning steady", "small windows"),
-    ("small-window-tuning connect", "from the connect"),
-    ("bulk-tuning bulk", "bulk"),
-    ("sized-tuning sized", "sizes"),
-    ("messages-tuning messages", "messages"),
-    ("web-tuning web", "web"),
-    ("loss-tuning loss", "losses"),
-    ("changes-tuning step", "steps"),
-    ("changes-tuning outage", "outages"),
-    ("three-paths-tuning three", "three paths"),
-    ("four-paths-tuning four", "four paths"),
-    ("competing-tuning competing", "competing"),
-    ("coupled-tuning coupled", "coupled"),
-    ("metered-tuning metered", "metered"),
-];
-
 /// Runs each `every`th point and prints the table. Goes on where it was stopped.
 ///
 /// # Errors
@@ -75,15 +57,20 @@ fn thin(to: &Path, every: usize) -> Result<(), String> {
             continue;
         }
         let text = read(&file)?;
-        let text = if name.ends_with(".csv") { each(&text, every) } else { text };
+        let text = if name.ends_with(".csv") { each(&text, every) } else { at_root(&text) };
         fs::write(to.join(&name), text).map_err(|e| format!("{name}: {e}"))?;
     }
     Ok(())
 }
 
-/// A plan for tuning, its points, or a scenario that plans share.
+/// A plan for tuning, its points, or a scenario that plans share. What needs recordings, which are not part of the project, is none.
 fn is_for_tuning(name: &str) -> bool {
-    name.starts_with('_') || name.contains("-tuning.")
+    name.starts_with('_') || name.contains("-tuning.") && !name.starts_with("recorded")
+}
+
+/// A plan that finds the scenarios of the papers' experiments from any folder.
+fn at_root(plan: &str) -> String {
+    plan.replace("from = \"../", &format!("from = \"{}/", root().display()))
 }
 
 /// The first line, and each `every`th of the others.
@@ -92,24 +79,23 @@ fn each(points: &str, every: usize) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// The arena's figures: a line for each rule, a column for each family.
+/// The arena's figures: a line for each family, a column for each rule.
 fn markdown(arena: &str) -> Result<String, String> {
-    let (all, families) = (table(arena, "Beside each")?, table(arena, "Beside each, by family")?);
-    let points = |family: &str| value(&families, family, "Points");
-    let mut out = String::from("| without | all | better, worse |");
-    for (family, name) in FAMILIES {
-        let _ = write!(out, " {name} ({}) |", points(family)?);
+    let (all, by_family) = (table(arena, "Beside each")?, table(arena, "Beside each, by family")?);
+    let of = |rule: &str| format!("weave:without={rule}");
+    let mut out = format!("| |{}", RULES.map(|(_, text)| format!(" {text} |")).concat());
+    let _ = write!(out, "\n|---|{}\n| **all** |", "---|".repeat(RULES.len()));
+    for (rule, _) in RULES {
+        let all = |column| value(&all, &of(rule), column);
+        let _ = write!(out, " {} % ({}): {}, {} |", all("Better by")?, all("Interval")?, all("Better")?, all("Worse")?);
     }
-    let _ = write!(out, "\n|---|---|---|{}\n", "---|".repeat(FAMILIES.len()));
-    for (name, text) in RULES {
-        let of = format!("weave:without={name}");
-        let all = |column| value(&all, &of, column);
-        let (mean, interval) = (all("Better by")?, all("Interval")?);
-        let _ = write!(out, "| {text} | {mean} % ({interval}) | {}, {} |", all("Better")?, all("Worse")?);
-        for (family, _) in FAMILIES {
-            let _ = write!(out, " {} |", value(&families, family, &of)?);
+    let families: BTreeSet<&String> = by_family.keys().map(|(family, _)| family).collect();
+    for family in families {
+        let points = value(&by_family, family, "Points")?;
+        let _ = write!(out, "\n| {} ({points}) |", family.replace("-tuning", ""));
+        for (rule, _) in RULES {
+            let _ = write!(out, " {} |", value(&by_family, family, &of(rule))?);
         }
-        out.push('\n');
     }
     Ok(out)
 }
@@ -164,6 +150,22 @@ mod tests {
         let names = arena.iter().filter_map(|p| p.file_name()?.to_str()).filter(|name| is_for_tuning(name));
         let names: Vec<&str> = names.collect();
         assert!(names.contains(&"bulk-tuning.csv") && names.contains(&"_two-paths.toml"), "{names:?}");
-        assert!(!names.iter().any(|name| name.contains("evaluation")), "{names:?}");
+        assert!(!names.iter().any(|name| name.contains("evaluation") || name.contains("recorded")), "{names:?}");
+    }
+
+    #[test]
+    fn a_line_has_a_family_and_a_column_a_rule() {
+        let rule = |(name, _): &(&str, &str)| format!("weave:without={name}  +1.0  -0.1 to +2.0  3  1\n");
+        let head: String = RULES.iter().map(|(name, _)| format!("  weave:without={name}")).collect();
+        let text = format!(
+            "\nBeside each\nBy how many.\n\nOther  Better by  Interval  Better  Worse\n{}\nBeside each, by family\nIn brackets.\n\n\
+             Family  Points{head}\nbulk-tuning bulk  40{}\n",
+            RULES.iter().map(rule).collect::<String>(),
+            "  +0.5 (2)".repeat(RULES.len())
+        );
+        let table = markdown(&text).expect("all is there");
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[0].starts_with("| | data ahead") && lines[2].starts_with("| **all** | +1.0 % (-0.1 to +2.0): 3, 1 |"));
+        assert_eq!(lines[3], format!("| bulk bulk (40) |{}", " +0.5 (2) |".repeat(RULES.len())));
     }
 }

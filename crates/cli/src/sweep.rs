@@ -13,7 +13,7 @@ use pathweave_lab::scenario::SchedulerSpec;
 use pathweave_runner::{Engine, Failure};
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The most lines about runs that did not complete.
@@ -85,7 +85,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
     for name in &names {
         SchedulerSpec::parse(name).and_then(|spec| spec.check(registry))?;
     }
-    let plans = plans(options)?;
+    let plans = with_recordings(plans(options)?, &options.from)?;
     terminal::listen_for_interrupt();
     let (mut scores, mut failures, mut seeds) = (Vec::new(), 0, 0);
     for (name, file) in plans {
@@ -131,6 +131,28 @@ fn with(text: &str, names: &[&str], options: &ArenaOptions) -> String {
         }
     }
     changed
+}
+
+/// The folder in the arena's with recordings of cellular links, which are not part of it; and how the plans that need them begin.
+const RECORDINGS: &str = "recordings";
+const RECORDED: &str = "recorded";
+
+/// Leaves out what needs recordings that are not there, and says so.
+fn with_recordings(mut plans: Vec<(String, PathBuf)>, folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let files = fs::read_dir(folder.join(RECORDINGS)).into_iter().flatten().flatten();
+    if files.into_iter().any(|file| file.path().extension().is_none_or(|e| e != "md")) {
+        return Ok(plans);
+    }
+    let all = plans.len();
+    plans.retain(|(name, _)| !name.starts_with(RECORDED));
+    let text = format!("there are no recordings of cellular links in {}", folder.join(RECORDINGS).display());
+    if plans.is_empty() {
+        return Err(Failure::Input(format!("{text}; README.md there says how to get them")));
+    }
+    if plans.len() < all {
+        eprintln!("Left out: plans that begin with {RECORDED}; {text}, and README.md there says how to get them.");
+    }
+    Ok(plans)
 }
 
 /// The folder's plans that `--only` allows, by name.

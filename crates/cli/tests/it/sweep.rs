@@ -195,3 +195,27 @@ fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     let best = text.lines().any(|line| line.split_whitespace().take(2).eq(["single:path=0", "1.000"]));
     assert!(best && text.contains("\nBeside plain TCP\n"), "{text}");
 }
+
+/// Recordings are not part of the project, so that a plan that needs them is left out where they are not.
+#[test]
+fn the_arena_leaves_out_recordings_that_are_not_there() {
+    let folder = folder("recordings");
+    let plan = "format = 1\nname = \"tiny\"\nscenarios = [\"cp-symmetric\"]\nset = { duration = \"1s\", measure_from = \"0s\" }\n\
+                seeds = 1\nbaselines = false\nschedulers = [\"single:path=0\"]\n";
+    fs::create_dir(folder.join("plans")).expect("the folder is new");
+    let recorded = plan.replace("tiny", "recorded").replace("1s", "2s");
+    fs::write(folder.join("plans/recorded-tuning.toml"), recorded).expect("the plan can be written");
+    let arena = || pathweave(&folder, &["arena", "minrtt", "--from", "plans", "--out", "out"]);
+    let output = arena();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no recordings of cellular links in plans/recordings"), "{}", stderr(&output));
+    fs::write(folder.join("plans/tiny.toml"), plan).expect("the plan can be written");
+    let output = arena();
+    assert!(output.status.success() && stderr(&output).starts_with("Left out: plans that begin with recorded; "));
+    assert!(read(folder.join("out/arena.txt")).starts_with("1 schedulers · 1 comparisons"));
+    fs::create_dir(folder.join("plans/recordings")).expect("the folder is new");
+    fs::write(folder.join("plans/recordings/lte.down"), "1\n2\n").expect("it can be written");
+    let output = arena();
+    assert!(output.status.success() && !stderr(&output).contains("Left out"), "{}", stderr(&output));
+    assert!(read(folder.join("out/arena.txt")).starts_with("1 schedulers · 2 comparisons"));
+}
