@@ -165,7 +165,9 @@ mod tests {
         );
         let table = markdown(&text).expect("all is there");
         let lines: Vec<&str> = table.lines().collect();
-        assert!(lines[0].starts_with("| | data ahead") && lines[2].starts_with("| **all** | +1.0 % (-0.1 to +2.0): 3, 1 |"));
+        assert!(
+            lines[0].starts_with("| | data ahead") && lines[2].starts_with("| **all** | +1.0 % (-0.1 to +2.0): 3, 1 |")
+        );
         assert_eq!(lines[3], format!("| bulk bulk (40) |{}", " +0.5 (2) |".repeat(RULES.len())));
     }
 }
