@@ -3,6 +3,7 @@
 
 use super::lanes::Lanes;
 use super::{Decision, Reason, Rule, Weave};
+use core::ops::Range;
 use pathweave_proto::scheduler::View;
 use pathweave_proto::{DataSeq, SubflowSet};
 
@@ -16,6 +17,12 @@ const LOSSLESS: f64 = 0.001;
 const LOOKED_AT: usize = 16;
 
 impl Weave {
+    /// The part of `span` that no path has acknowledged.
+    fn outstanding(&self, span: Range<DataSeq>) -> Option<Range<DataSeq>> {
+        let span = self.paths.iter().fold(span, |span, path| path.outstanding(span));
+        (span.start < span.end).then_some(span)
+    }
+
     /// When the byte at `at` arrives by the first of those who carry it, s from now; negative: it should have arrived.
     fn due(&self, view: &View<'_>, at: DataSeq) -> f64 {
         let due = self.paths.iter().filter_map(|p| p.due(at)).min().unwrap_or(view.now);
@@ -35,6 +42,9 @@ impl Weave {
             if owners.union(open) == owners {
                 continue;
             }
+            // A head that was acknowledged on its path alone has not arrived: a middlebox acknowledged it.
+            let outstanding = if span.start == head { Some(span) } else { self.outstanding(span) };
+            let Some(span) = outstanding else { continue };
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
             let due = self.due(view, span.start);
@@ -43,7 +53,9 @@ impl Weave {
                 // It has the time that it needs.
                 continue;
             }
-            let arrives = lost.map_or(due.max(0.0), |l| l.arrival);
+            let late = holder.map_or(0.0, |l| self.paths[l.id.index()].late_behind(span.start, view.now, l.rtt));
+            // Sent again where it was, it is behind nothing that is owed.
+            let arrives = lost.map_or((due + late).max(0.0), |l| l.arrival - l.owes);
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.
             let all = span.start == head || lost.is_some() || ends;
             // What lies further behind is due later.
@@ -72,6 +84,7 @@ impl Weave {
             if lanes.used().iter().any(|l| owners.contains(l.id)) || self.burst.holds(span.start) {
                 continue;
             }
+            let Some(span) = self.outstanding(span) else { continue };
             let due = self.due(view, span.start);
             if due <= f64::max(lanes.horizon, lane.arrival) {
                 continue;
@@ -96,6 +109,7 @@ impl Weave {
                 if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;
                 }
+                let Some(span) = self.outstanding(span) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
                 let loses = view.subflow(holder.id).is_some_and(|s| s.delivery.loss > LOSSLESS);
                 let repair = if loses { holder.rtt } else { 0.0 };

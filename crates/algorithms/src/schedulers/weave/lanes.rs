@@ -37,6 +37,8 @@ pub(super) struct Lane {
     careful: bool,
     /// When a byte arrives that is given now, s from now.
     pub(super) arrival: f64,
+    /// What of that is there because it has owed an acknowledgement for so long, s.
+    pub(super) owes: f64,
     /// Full segments that its windows take, whatever the horizon; without pacing too.
     pub(super) space: u32,
     unpaced: u32,
@@ -148,6 +150,7 @@ impl Weave {
         let there = (rtt + transmission) / 2.0;
         let behind = if unknown { 0.0 } else { s.queue.bytes as f64 - rate * rtt };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
+        let owes = path.owes(view.now, rtt);
         let burst = f64::from(INITIAL_WINDOW) * mss;
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
         let starts = slow_start || (!path.lost && !without.leaves_out(Rule::AfterStart));
@@ -174,7 +177,8 @@ impl Weave {
             burst_rate: if busy { rate } else { link },
             doubles: slow_start && !queues,
             careful: slow_start && paced,
-            arrival: there + queued.max(behind) / rate,
+            arrival: there + queued.max(behind) / rate + owes,
+            owes,
             space: room,
             unpaced,
             window: f64::from(s.window.cwnd) * mss,

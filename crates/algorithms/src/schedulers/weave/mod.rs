@@ -48,6 +48,8 @@
 
 mod bursts;
 mod copies;
+#[cfg(test)]
+mod copies_tests;
 mod lanes;
 mod path;
 #[cfg(test)]

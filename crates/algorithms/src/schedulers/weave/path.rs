@@ -65,6 +65,10 @@ pub(super) struct Path {
     waiting_at: Instant,
     /// What it was given and when that should arrive, in the order of the stream; what was given out of that order is left out.
     sent: VecDeque<Sent>,
+    /// Where the last of what it acknowledged ends, when that was given, and when its last acknowledgement came.
+    acknowledged: DataSeq,
+    acknowledged_given: Option<Instant>,
+    acknowledged_at: Option<Instant>,
     /// It has lost something, so its congestion window is what it took before.
     pub(super) lost: bool,
     /// When it last carried anything.
@@ -141,7 +145,10 @@ impl Path {
             }
             self.train = Some(Train { first: now, last: now, given, bytes: 0.0 });
         }
-        let acked = mappings.iter().map(|m| m.end).max().unwrap_or_default().min(first_unacked);
+        let end = mappings.iter().map(|m| m.end).max().unwrap_or_default();
+        (self.acknowledged, self.acknowledged_at) = (self.acknowledged.max(end), Some(now));
+        self.acknowledged_given = self.acknowledged_given.max(given);
+        let acked = end.min(first_unacked);
         while self.sent.front().is_some_and(|s| s.range.end <= acked) {
             self.sent.pop_front();
         }
@@ -190,6 +197,32 @@ impl Path {
     /// When the byte at `at` should arrive here, if it was given to this path.
     pub(super) fn due(&self, at: DataSeq) -> Option<Instant> {
         self.sent(at).map(|sent| sent.due)
+    }
+
+    /// The part of `range` that it has not acknowledged, if it carries that. What it has acknowledged waits at the receiver for what lies
+    /// before.
+    pub(super) fn outstanding(&self, range: Range<DataSeq>) -> Range<DataSeq> {
+        let arrived = |sent: &Sent| sent.range.start < self.acknowledged && Some(sent.at) <= self.acknowledged_given;
+        if self.sent(range.start).is_some_and(arrived) { range.start.max(self.acknowledged)..range.end } else { range }
+    }
+
+    /// How late the byte at `at` is by what lies before it, s: a path delivers in order, so it is as late as the next acknowledgement.
+    pub(super) fn late_behind(&self, at: DataSeq, now: Instant, rtt: f64) -> f64 {
+        if self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged) { self.late(now, rtt) } else { 0.0 }
+    }
+
+    /// How long it has owed an acknowledgement and sent none at all, s.
+    pub(super) fn owes(&self, now: Instant, rtt: f64) -> f64 {
+        let silent = self.acknowledged_at.map_or(0.0, |at| now.since(at).as_secs_f64());
+        self.late(now, rtt).min(silent)
+    }
+
+    /// How long the next acknowledgement is overdue, a round trip included, s. A single segment's may wait for the receiver's timer, so
+    /// the second one counts.
+    fn late(&self, now: Instant, rtt: f64) -> f64 {
+        let next = self.sent.partition_point(|s| s.range.end <= self.acknowledged);
+        let due = self.sent.get(next + 1).map(|second| second.due).filter(|due| *due < now);
+        due.map_or(0.0, |due| (now.since(due).as_secs_f64() - rtt).max(0.0))
     }
 
     /// Where the last of what it was given ends.

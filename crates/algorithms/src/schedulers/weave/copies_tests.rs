@@ -1,0 +1,97 @@
+//! What is repeated, and when.
+
+use super::tests::{answer, held_by_the_slow_path, held_up};
+use super::{Objective, Weave};
+use pathweave_proto::scheduler::testing::{Bench, seg, sub};
+use pathweave_proto::scheduler::{Decision, Event};
+use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_units::Duration;
+
+#[test]
+fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
+    let (mut weave, mut bench) = held_up(2);
+    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
+    bench.now += Duration::from_millis(101);
+    assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+    assert_eq!(bench.step(&mut weave), Some((0, 1..2)));
+    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "once");
+}
+
+#[test]
+fn what_a_wrong_path_holds_up_costs_one_copy_a_round_trip_after_it_was_due() {
+    for held in [1, 4, 8] {
+        let (mut weave, mut bench) = held_up(held);
+        bench.now += Duration::from_millis(101);
+        for n in 0..held {
+            assert_eq!(bench.step(&mut weave), Some((0, n..n + 1)), "of {held}");
+        }
+        assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "{held}: once");
+    }
+}
+
+/// As [`held_up`], but what the slow path holds was to arrive one segment each 150 ms.
+fn held_up_in_turn(held: u64) -> (Weave, Bench) {
+    let (mut weave, bench) = held_by_the_slow_path(held);
+    for n in 0..held {
+        let due = bench.now + Duration::from_millis(150 * n);
+        weave.path(SubflowId(1)).given(bench.now, seg(n)..seg(n + 1), due);
+    }
+    (weave, bench)
+}
+
+#[test]
+fn what_lies_behind_an_overdue_byte_is_as_late_and_is_not_waited_for() {
+    // Beyond a round trip of 100 ms the second segment is 51 ms late, and so is the third one, which was due just now: more than the 30 ms
+    // of a copy over the other path and its round trip.
+    let (mut weave, mut bench) = held_up_in_turn(5);
+    bench.now += Duration::from_millis(301);
+    let repeated: Vec<_> = std::iter::from_fn(|| bench.step(&mut weave)).collect();
+    assert_eq!(repeated, (0..5).map(|n| (0, n..n + 1)).collect::<Vec<_>>(), "all at once");
+}
+
+#[test]
+fn what_a_path_has_acknowledged_waits_for_the_head_and_is_not_repeated() {
+    // A slow path holds the head. What lies behind it came over another slow one, but for the last segment, which is overdue too.
+    let slow = |id| sub(id).rtt(100).cwnd(50);
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), slow(1), slow(2)]).write(4);
+    let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
+    for (range, id) in [(0..0, 0), (0..1, 1), (1..4, 2)] {
+        let range = seg(range.start)..seg(range.end);
+        bench.map.assign(range.clone(), SubflowId(id));
+        weave.path(SubflowId(id)).given(bench.now, range, bench.now);
+    }
+    let acked =
+        Event::Acked { subflow: SubflowId(2), mappings: &[seg(1)..seg(3)], data_ack: DataSeq(0), has_sack: false };
+    bench.now += Duration::from_millis(301);
+    bench.event(&mut weave, &acked);
+    let repeated: Vec<_> = std::iter::from_fn(|| bench.step(&mut weave)).collect();
+    assert_eq!(repeated, [(0, 0..1), (0, 3..4)]);
+}
+
+#[test]
+fn what_is_lost_on_a_silent_path_goes_out_elsewhere_only_if_it_arrives_sooner_than_if_that_answers() {
+    let repeated = |other_rtt| {
+        let mut bench = Bench::new([sub(0).rtt(100).cwnd(50), sub(1).rtt(other_rtt).cwnd(50)]).write(3);
+        let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
+        bench.event(&mut weave, &answer(0));
+        weave.path(SubflowId(1)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+        bench.map.assign(seg(0)..seg(3), SubflowId(0));
+        (0..3).for_each(|n| weave.path(SubflowId(0)).given(bench.now, seg(n)..seg(n + 1), bench.now));
+        bench.now += Duration::from_millis(500);
+        bench.step(&mut weave)
+    };
+    assert_eq!(repeated(80), Some((1, 0..1)));
+    assert_eq!(repeated(200), None);
+}
+
+#[test]
+fn a_head_that_only_a_middlebox_has_acknowledged_is_repeated() {
+    let (mut weave, mut bench) = held_up(2);
+    let acked = [seg(0)..seg(2)];
+    bench.event(
+        &mut weave,
+        &Event::Acked { subflow: SubflowId(1), mappings: &acked, data_ack: DataSeq(0), has_sack: false },
+    );
+    bench.now += Duration::from_millis(101);
+    assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+}
