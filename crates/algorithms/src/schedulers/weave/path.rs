@@ -69,6 +69,8 @@ pub(super) struct Path {
     acknowledged: DataSeq,
     acknowledged_given: Option<Instant>,
     acknowledged_at: Option<Instant>,
+    /// How many pieces of `sent` end before what it acknowledges next.
+    answered: usize,
     /// It has lost something, so its congestion window is what it took before.
     pub(super) lost: bool,
     /// When it last carried anything.
@@ -152,6 +154,7 @@ impl Path {
         while self.sent.front().is_some_and(|s| s.range.end <= acked) {
             self.sent.pop_front();
         }
+        self.answered = self.sent.partition_point(|s| s.range.end <= self.acknowledged);
         if queues && self.covers_several() {
             self.queued_at = Some(now);
             self.rate += (s.delivery.rate - self.rate) / 8.0;
@@ -184,12 +187,14 @@ impl Path {
         self.used_at = Some(now);
         if self.sent.len() >= MOST_SENT {
             self.sent.pop_front();
+            self.answered = self.answered.saturating_sub(1);
         }
         let place = match self.sent.back() {
             Some(last) if range.start < last.range.end => self.sent.partition_point(|s| s.range.end <= range.start),
             _ => self.sent.len(),
         };
         if self.sent.get(place).is_none_or(|next| range.end <= next.range.start) {
+            self.answered += usize::from(range.end <= self.acknowledged);
             self.sent.insert(place, Sent { range, at: now, due });
         }
     }
@@ -213,16 +218,19 @@ impl Path {
 
     /// How long it has owed an acknowledgement and sent none at all, s.
     pub(super) fn owes(&self, now: Instant, rtt: f64) -> f64 {
-        let silent = self.acknowledged_at.map_or(0.0, |at| now.since(at).as_secs_f64());
-        self.late(now, rtt).min(silent)
+        match (self.late(now, rtt), self.acknowledged_at) {
+            (late, Some(at)) if late > 0.0 => late.min(now.since(at).as_secs_f64()),
+            _ => 0.0,
+        }
     }
 
     /// How long the next acknowledgement is overdue, a round trip included, s. A single segment's may wait for the receiver's timer, so
     /// the second one counts.
     fn late(&self, now: Instant, rtt: f64) -> f64 {
-        let next = self.sent.partition_point(|s| s.range.end <= self.acknowledged);
-        let due = self.sent.get(next + 1).map(|second| second.due).filter(|due| *due < now);
-        due.map_or(0.0, |due| (now.since(due).as_secs_f64() - rtt).max(0.0))
+        match self.sent.get(self.answered + 1) {
+            Some(second) if second.due < now => (now.since(second.due).as_secs_f64() - rtt).max(0.0),
+            _ => 0.0,
+        }
     }
 
     /// Where the last of what it was given ends.
