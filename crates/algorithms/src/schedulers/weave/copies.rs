@@ -2,7 +2,7 @@
 //! idle paths.
 
 use super::lanes::Lanes;
-use super::{Decision, Reason, Rule, Weave, base_round_trip};
+use super::{Decision, Reason, Rule, Weave};
 use core::ops::Range;
 use pathweave_proto::scheduler::View;
 use pathweave_proto::{DataSeq, SubflowSet};
@@ -53,9 +53,7 @@ impl Weave {
                 // It has the time that it needs.
                 continue;
             }
-            let behind = holder.and_then(|l| view.subflow(l.id));
-            let late =
-                behind.map_or(0.0, |s| self.paths[s.id.index()].late_behind(span.start, view.now, base_round_trip(s)));
+            let late = holder.map_or(0.0, |l| self.paths[l.id.index()].late_behind(span.start, view.now, l.rtt));
             // Sent again where it was, it is behind nothing that is owed.
             let arrives = lost.map_or((due + late).max(0.0), |l| l.arrival - l.owes);
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.

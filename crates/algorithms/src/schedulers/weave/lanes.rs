@@ -1,6 +1,6 @@
 //! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
 
-use super::{Objective, Rule, Weave, base_round_trip, base_rtt};
+use super::{Objective, Rule, Weave, base_rtt};
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
@@ -150,7 +150,7 @@ impl Weave {
         let there = (rtt + transmission) / 2.0;
         let behind = if unknown { 0.0 } else { s.queue.bytes as f64 - rate * rtt };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
-        let owes = path.owes(view.now, base_round_trip(s));
+        let owes = path.owes(view.now, rtt);
         let burst = f64::from(INITIAL_WINDOW) * mss;
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
         let starts = slow_start || (!path.lost && !without.leaves_out(Rule::AfterStart));

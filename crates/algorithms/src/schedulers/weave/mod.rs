@@ -299,12 +299,7 @@ fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
 /// How fast a larger window of before is forgotten, for each decision: half of it within some 700.
 const WINDOW_DECAY: f64 = 0.999;
 
-/// The smallest round trip, s.
+/// The smallest round trip, s; a second where none was measured.
 fn base_rtt(s: &SubflowView) -> f64 {
-    base_round_trip(s).as_secs_f64().max(1e-6)
-}
-
-/// The smallest round trip; a second where none was measured.
-fn base_round_trip(s: &SubflowView) -> Duration {
-    s.rtt.min.or(s.rtt.smoothed).unwrap_or(Duration::from_secs(1))
+    s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()).max(1e-6)
 }

@@ -212,12 +212,12 @@ impl Path {
     }
 
     /// How late the byte at `at` is by what lies before it, s: a path delivers in order, so it is as late as the next acknowledgement.
-    pub(super) fn late_behind(&self, at: DataSeq, now: Instant, rtt: Duration) -> f64 {
+    pub(super) fn late_behind(&self, at: DataSeq, now: Instant, rtt: f64) -> f64 {
         if self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged) { self.late(now, rtt) } else { 0.0 }
     }
 
     /// How long it has owed an acknowledgement and sent none at all, s.
-    pub(super) fn owes(&self, now: Instant, rtt: Duration) -> f64 {
+    pub(super) fn owes(&self, now: Instant, rtt: f64) -> f64 {
         match (self.late(now, rtt), self.acknowledged_at) {
             (late, Some(at)) if late > 0.0 => late.min(now.since(at).as_secs_f64()),
             _ => 0.0,
@@ -226,9 +226,9 @@ impl Path {
 
     /// How long the next acknowledgement is overdue, a round trip included, s. A single segment's may wait for the receiver's timer, so
     /// the second one counts.
-    fn late(&self, now: Instant, rtt: Duration) -> f64 {
+    fn late(&self, now: Instant, rtt: f64) -> f64 {
         match self.sent.get(self.answered + 1) {
-            Some(second) if second.due + rtt < now => now.since(second.due).as_secs_f64() - rtt.as_secs_f64(),
+            Some(second) if second.due < now => (now.since(second.due).as_secs_f64() - rtt).max(0.0),
             _ => 0.0,
         }
     }
