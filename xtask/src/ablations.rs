@@ -23,6 +23,7 @@ const RULES: [(&str, &str); 9] = [
     ("rescue", "what an unused path holds again"),
     ("copies", "copies for estimates"),
 ];
+
 /// Runs each `every`th point and prints the table. Goes on where it was stopped.
 ///
 /// # Errors

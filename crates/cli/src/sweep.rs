@@ -139,8 +139,8 @@ const RECORDED: &str = "recorded";
 
 /// Leaves out what needs recordings that are not there, and says so.
 fn with_recordings(mut plans: Vec<(String, PathBuf)>, folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
-    let files = fs::read_dir(folder.join(RECORDINGS)).into_iter().flatten().flatten();
-    if files.into_iter().any(|file| file.path().extension().is_none_or(|e| e != "md")) {
+    let mut files = fs::read_dir(folder.join(RECORDINGS)).into_iter().flatten().flatten();
+    if files.any(|file| file.path().extension().is_none_or(|e| e != "md")) {
         return Ok(plans);
     }
     let all = plans.len();

@@ -229,7 +229,7 @@ impl Place<'_> {
             if let Workload::Transfer { size } = measured.workload { Some(size) } else { None }
         });
         let half = plan.seeds / 2;
-        let lossless = self.settings().all(|(name, value)| !name.starts_with("loss") || value == "0");
+        let lossless = data.is_some_and(|data| data.links.iter().all(|link| link.settings.loss.share() == 0.0));
         let priced = self.settings().any(|(name, _)| name.starts_with("cost"));
         let formula = data.and_then(two_path_formula_mbps).filter(|_| rate);
         Point {

@@ -69,6 +69,27 @@ fn what_a_path_has_acknowledged_waits_for_the_head_and_is_not_repeated() {
 }
 
 #[test]
+fn for_low_delay_what_has_arrived_is_not_copied() {
+    let copied = |arrived: u64| {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(4);
+        let mut weave = Weave::new(Objective::Latency, 0.05, Duration::from_secs(1000));
+        weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+        bench.map.assign(seg(0)..seg(4), SubflowId(1));
+        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(4), bench.now + Duration::from_millis(500));
+        let mappings = [seg(0)..seg(arrived)];
+        let acked = Event::Acked { subflow: SubflowId(1), mappings: &mappings, data_ack: DataSeq(0), has_sack: false };
+        bench.event(&mut weave, &acked);
+        weave.window = 1e6;
+        let view = bench.view();
+        let mut lanes = super::lanes::Lanes::default();
+        weave.compare(&view, &mut lanes);
+        weave.copy_where_it_pays(&view, &lanes).is_some()
+    };
+    assert!(copied(3));
+    assert!(!copied(4));
+}
+
+#[test]
 fn what_is_lost_on_a_silent_path_goes_out_elsewhere_only_if_it_arrives_sooner_than_if_that_answers() {
     let repeated = |other_rtt| {
         let mut bench = Bench::new([sub(0).rtt(100).cwnd(50), sub(1).rtt(other_rtt).cwnd(50)]).write(3);
