@@ -1,6 +1,6 @@
 //! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
 
-use super::{Objective, Rule, Weave, base_rtt};
+use super::{Objective, Rule, Weave};
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
@@ -130,7 +130,8 @@ impl Weave {
     fn lane(&mut self, view: &View<'_>, s: &SubflowView) -> Lane {
         let without = self.without;
         let path = self.path(s.id);
-        let (rtt, mss) = (base_rtt(s), f64::from(s.mss.max(1)));
+        let mss = f64::from(s.mss.max(1));
+        let rtt = path.segment_rtt(s, mss);
         let window = f64::from(s.window.cwnd) * mss / rtt;
         let unknown = path.link_rate() == 0.0;
         let trusted = if unknown { window.min(f64::from(INITIAL_WINDOW) * mss / rtt) } else { 1.0 };
@@ -243,13 +244,23 @@ impl Weave {
             if ample {
                 (lane.room, lane.later) = (lane.unpaced, 0.0);
             }
-            let mut bytes =
-                if self.without.leaves_out(Rule::Cap) { f64::INFINITY } else { lane.rate * (horizon + lane.back()) };
+            // A segment more would wait, and with it all behind it; but a path is busy only with all that its round trip holds.
+            let holds = lane.rate * lane.rtt / mss;
+            let mut segments = if self.without.leaves_out(Rule::Cap) {
+                u32::MAX
+            } else {
+                ((lane.rate * (horizon + lane.back()) / mss) as u32).max(rounded_up(holds))
+            };
             if (lane.careful || lane.doubles) && !ample && !self.without.leaves_out(Rule::Start) {
-                bytes = bytes.min(STARTING.0 * lane.rate * lane.rtt + STARTING.1 * mss);
+                segments = segments.min(rounded_up(STARTING.0 * holds + STARTING.1));
             }
-            let left = (bytes - lane.out).max(0.0);
-            lane.room = lane.room.min(libm::ceil(left / mss) as u32);
+            lane.room = lane.room.min(segments.saturating_sub((lane.out / mss) as u32));
         }
     }
+}
+
+/// `segments`, and a whole one for a part.
+fn rounded_up(segments: f64) -> u32 {
+    let whole = segments as u32;
+    whole.saturating_add(u32::from(f64::from(whole) < segments))
 }

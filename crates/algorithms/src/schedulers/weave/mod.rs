@@ -15,7 +15,7 @@
 //! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i
 //! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o; the previous m counts 1 + h times
 //! D   = max(o_m, W/Σ r_i − min b_i)
-//! in flight on i ≤ r_i·(D + b_i)
+//! in flight on i ≤ max(⌊r_i·(D + b_i)⌋, ⌈r_i·RTT_i⌉)               whole segments
 //! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
 //! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if these lanes and B in each
 //!       o_j + min b_i + B/r_j deliver more by h; then D = o_m
@@ -23,7 +23,7 @@
 //!       over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
 //! ```
 //!
-//! * RTT_i: smallest round trip; o_i, b_i: one way there and back, s; L: bytes of a full segment; W: receive window, bytes.
+//! * RTT_i: smallest round trip of a full segment; o_i, b_i: one way there and back, s; L: bytes of a full segment; W: receive window, bytes.
 //! * c_i: the link's rate, the largest that a train of acknowledgements has shown; r_i: what i delivers when it is kept
 //!   busy, bytes/s. That is the delivery rate where a queue shows that it was busy, and c_i where none does, at most a
 //!   congestion window each RTT_i.

@@ -52,6 +52,8 @@ pub(super) struct Path {
     covered: f64,
     /// How long the last of these took, s. The first one may have waited for it at the receiver, and counts in a round trip.
     newest: Option<f64>,
+    /// The shortest that data took, s.
+    least: Option<f64>,
     /// Smallest round trips of this and the last round, s; 0: none.
     lows: [f64; 2],
     lows_until: Instant,
@@ -86,6 +88,15 @@ impl Path {
     /// The rate of its link, bytes/s; 0 where that is not known.
     pub(super) fn link_rate(&self) -> f64 {
         self.links[0].max(self.links[1])
+    }
+
+    /// The smallest round trip of a full segment of `mss` bytes, s. The smallest one of all may be a handshake's, whose packets are short.
+    pub(super) fn segment_rtt(&self, s: &SubflowView, mss: f64) -> f64 {
+        let rtt = base_rtt(s);
+        match self.least {
+            Some(least) if self.link_rate() > 0.0 => least.clamp(rtt, rtt + mss / self.link_rate()),
+            _ => rtt,
+        }
     }
 
     /// A queue was seen within the last rounds of `rtt` seconds, so the delivery rate is all that the path has.
@@ -125,6 +136,7 @@ impl Path {
         self.covered = bytes / mss;
         let given = mappings.last().and_then(|m| self.sent(m.start)).map(|sent| sent.at);
         self.newest = given.map(|at| now.since(at).as_secs_f64());
+        self.least = self.least.into_iter().chain(self.newest).reduce(f64::min);
         match &mut self.train {
             Some(train) if now.since(train.last) <= round.div(4) && self.covered <= LONGEST_STEP => {
                 (train.last, train.bytes) = (now, train.bytes + bytes);
