@@ -158,6 +158,8 @@ impl Weave {
         let limited = starts && !without.leaves_out(Rule::Start);
         let paced = limited && !unknown && !path.queues_beyond(rtt, burst);
         let mut room = if s.has_space() { s.window_space() } else { 0 };
+        // A full window takes the next byte when an acknowledgement comes.
+        let full = if room == 0 { path.next_acknowledgement(view.now, rtt - there) } else { 0.0 };
         let (unpaced, mut later) = (room, 0.0);
         if paced {
             // A longer burst would be lost where a queue is short, and the window would be halved long before the path is full.
@@ -178,7 +180,7 @@ impl Weave {
             burst_rate: if busy { rate } else { link },
             doubles: slow_start && !queues,
             careful: slow_start && paced,
-            arrival: there + queued.max(behind) / rate + owes,
+            arrival: there + full.max(queued.max(behind) / rate) + owes,
             owes,
             space: room,
             unpaced,

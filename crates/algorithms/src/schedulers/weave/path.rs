@@ -228,6 +228,12 @@ impl Path {
         if self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged) { self.late(now, rtt) } else { 0.0 }
     }
 
+    /// When the next acknowledgement should come, s from now, where it takes `back` seconds; 0: it should have come, or none is owed.
+    pub(super) fn next_acknowledgement(&self, now: Instant, back: f64) -> f64 {
+        let next = self.sent.get(self.answered).map_or(now, |next| next.due) + Duration::from_secs_f64(back);
+        if self.sent.len() > self.answered && next > now { next.since(now).as_secs_f64() } else { 0.0 }
+    }
+
     /// How long it has owed an acknowledgement and sent none at all, s.
     pub(super) fn owes(&self, now: Instant, rtt: f64) -> f64 {
         match (self.late(now, rtt), self.acknowledged_at) {

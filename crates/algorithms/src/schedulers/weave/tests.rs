@@ -343,3 +343,59 @@ fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
     assert_eq!(copies(Objective::Latency, 0.0), 0);
     assert_eq!(copies(Objective::Throughput, 0.05), 0);
 }
+
+/// The lane of subflow `id` as it compares now.
+fn lane(weave: &mut Weave, bench: &Bench, id: u8) -> super::lanes::Lane {
+    let mut lanes = super::lanes::Lanes::default();
+    weave.window = bench.view().send_window as f64;
+    weave.compare(&bench.view(), &mut lanes);
+    *lanes.all.iter().find(|l| l.id == SubflowId(id)).expect("it can be chosen")
+}
+
+#[test]
+fn a_full_segment_takes_longer_than_a_handshake_by_its_transmission_at_most() {
+    let rtt_ms = |data_took_us: u64| {
+        let mut bench = Bench::new([sub(0).rtt(20)]).write(2000);
+        let mut weave = weave(Objective::Throughput);
+        bench.now += Duration::from_secs(1);
+        // All at once, so that the acknowledgements show the link's rate: 1 ms a segment.
+        let given = bench.now;
+        bench.now += Duration::from_micros(data_took_us);
+        weave.path(SubflowId(0)).given(given, seg(0)..seg(120), given);
+        learn(&mut weave, &mut bench, 0, 8.0, 0);
+        (lane(&mut weave, &bench, 0).rtt * 1e4).round() / 10.0
+    };
+    assert_eq!(rtt_ms(20_500), 20.5);
+    assert_eq!(rtt_ms(35_000), 21.0, "the rest is a queue");
+    assert_eq!(rtt_ms(15_000), 20.0);
+}
+
+#[test]
+fn no_part_of_a_segment_waits_beyond_the_horizon() {
+    let room = |mbps, window| {
+        let (mut weave, mut bench) = pair(window, 0);
+        learn(&mut weave, &mut bench, 0, mbps, 0);
+        lane(&mut weave, &bench, 0).room
+    };
+    // Both deliver a window of 201 segments in 100.5 ms, a segment each millisecond.
+    assert_eq!((room(8.0, 200), room(8.0, 201), room(8.0, 202)), (100, 100, 101));
+    // 20.5 segments in a round trip of 20 ms: it is busy with 21.
+    assert_eq!(room(8.2, 15), 21);
+}
+
+#[test]
+fn a_full_window_takes_the_next_byte_when_an_acknowledgement_comes() {
+    let arrival = |window, out: u64| {
+        let (mut weave, mut bench) = pair(200, 0);
+        bench.sub(1).window.cwnd = window;
+        bench.sub(1).window.in_flight = out as u32;
+        bench.sub(1).queue.bytes = out * 1000;
+        let due = bench.now + Duration::from_millis(50);
+        (0..out).for_each(|n| weave.path(SubflowId(1)).given(bench.now, seg(200 + n)..seg(201 + n), due));
+        bench.now += Duration::from_millis(20);
+        (lane(&mut weave, &bench, 1).arrival * 1e3).round()
+    };
+    assert_eq!(arrival(11, 10), 50.0);
+    // The acknowledgement comes 100 ms after the first segment was given, 80 ms from now.
+    assert_eq!(arrival(10, 10), 130.0);
+}
