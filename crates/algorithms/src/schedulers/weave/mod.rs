@@ -16,7 +16,7 @@
 //! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o; the previous m counts 1 + h times
 //! D   = max(o_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ max(⌊r_i·(D + b_i)⌋, ⌈r_i·RTT_i⌉)               whole segments
-//! a_i = o_i + max(what waits at i's bottleneck, in flight − r_i·RTT_i)/r_i
+//! a_i = o_i + max(what waits at i's bottleneck/r_i, (in flight − r_i·RTT_i)/r_i, t_i)
 //! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if these lanes and B in each
 //!       o_j + min b_i + B/r_j deliver more by h; then D = o_m
 //! N_j = Σ max(r_i·(a_j − a_i), min(c_i·(a_j − a_i), what i's congestion window takes now))
@@ -27,6 +27,7 @@
 //! * c_i: the link's rate, the largest that a train of acknowledgements has shown; r_i: what i delivers when it is kept
 //!   busy, bytes/s. That is the delivery rate where a queue shows that it was busy, and c_i where none does, at most a
 //!   congestion window each RTT_i.
+//! * t_i: how long until the next acknowledgement is due, if i's windows are full; s.
 //! * h: `hysteresis`.
 //! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
 //!   Until its first loss at most 10·L wait at its bottleneck. Neither holds while what is written fills a window of more than
