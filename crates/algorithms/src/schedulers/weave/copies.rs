@@ -1,11 +1,12 @@
 //! What goes out a second time: the byte that everything waits for, copies that keep estimates fresh, and, for low delay, copies on
 //! idle paths.
 
-use super::lanes::Lanes;
+use super::lanes::{Lane, Lanes};
 use super::{Decision, Reason, Rule, Weave};
 use core::ops::Range;
-use pathweave_proto::scheduler::View;
+use pathweave_proto::scheduler::{SubflowView, View};
 use pathweave_proto::{DataSeq, SubflowSet};
+use pathweave_units::{Duration, Instant};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
 const REFRESHING: u64 = 2;
@@ -13,8 +14,42 @@ const REFRESHING: u64 = 2;
 const REFRESHED: f64 = 0.03;
 /// A path that loses no more than this needs no copies against losses.
 const LOSSLESS: f64 = 0.001;
+/// How often it is measured how much is written.
+const LOAD_MEASURED: Duration = Duration::from_secs(1);
 /// How much of what is out is looked at for copies that pay, in pieces.
 const LOOKED_AT: usize = 16;
+
+/// How much is written.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    /// When it was last measured, and what had been written.
+    since: Option<Instant>,
+    written: DataSeq,
+    /// Bytes/s; 0 until it was measured twice.
+    rate: f64,
+}
+
+impl Load {
+    fn measure(&mut self, view: &View<'_>) {
+        let (now, written) = (view.now, view.queue.written_end());
+        let time = self.since.map(|since| now.since(since));
+        if time.is_some_and(|time| time < LOAD_MEASURED) {
+            return;
+        }
+        self.rate = time.map_or(0.0, |time| written.since(self.written) as f64 / time.as_secs_f64());
+        (self.since, self.written) = (Some(now), written);
+    }
+
+    /// Whether copies on this lane take nothing away: it has no price and no quota, and could carry all twice.
+    fn leaves_free(&self, s: &SubflowView, lane: &Lane) -> bool {
+        s.path.cost == 0.0 && s.path.quota_left.is_none() && 2.0 * self.rate <= lane.rate
+    }
+}
+
+/// Whether the lane's path loses so much that copies are worth it.
+fn loses(view: &View<'_>, lane: &Lane) -> bool {
+    view.subflow(lane.id).is_some_and(|s| s.delivery.loss > LOSSLESS)
+}
 
 impl Weave {
     /// The part of `span` that no path has acknowledged.
@@ -101,26 +136,29 @@ impl Weave {
         None
     }
 
-    /// For low delay: a copy of what is out on a lane with room, where it arrives sooner, or sooner than a repair on a path that loses.
+    /// For low delay: a copy of what is out on a lane with room, where it arrives sooner. Where its path loses packets, or the copy costs
+    /// nothing, it need only arrive before a repeat would: no estimate says when a path will be late.
     pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
+        self.load.measure(view);
         for (_, lane) in lanes.open() {
             let Some(s) = view.subflow(lane.id).filter(|s| s.queue.unsent == 0) else { continue };
+            let free = self.load.leaves_free(s, lane);
             for (span, owners) in view.queue.spans_from(view.first_unacked()).take(LOOKED_AT) {
                 if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;
                 }
                 let Some(span) = self.outstanding(span) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
-                let loses = view.subflow(holder.id).is_some_and(|s| s.delivery.loss > LOSSLESS);
-                let repair = if loses { holder.rtt } else { 0.0 };
-                let instead = self.due(view, span.start).max(0.0) + repair;
+                let due = self.due(view, span.start).max(0.0);
+                // Without the copy it would be repeated here a round trip after it was due.
+                let instead = if free || loses(view, holder) { due + holder.rtt + lane.there } else { due };
                 if lane.arrival >= instead {
                     continue;
                 }
                 let piece = span.start..span.end.min(span.start + lane.mss);
                 let Some(range) = view.inside_window(s, piece) else { continue };
                 let reason = Reason::new(
-                    "a copy pays: arrives in {arrival_ms}, before {instead_ms} where it is, repairs included",
+                    "a copy pays: arrives in {arrival_ms}, before {instead_ms} without it, repeats included",
                 )
                 .with("arrival_ms", lane.arrival * 1e3)
                 .with("instead_ms", instead * 1e3);

@@ -1,6 +1,6 @@
 //! What is repeated, and when.
 
-use super::tests::{answer, held_by_the_slow_path, held_up};
+use super::tests::{answer, held_by_the_slow_path, held_up, learn};
 use super::{Objective, Weave};
 use pathweave_proto::scheduler::testing::{Bench, seg, sub};
 use pathweave_proto::scheduler::{Decision, Event};
@@ -87,6 +87,40 @@ fn for_low_delay_what_has_arrived_is_not_copied() {
     };
     assert!(copied(3));
     assert!(!copied(4));
+}
+
+/// Whether the last of so many segments that are written in four seconds is copied to the other path, where it arrives a millisecond later
+/// and what that path has owed for `owes_ms` beyond a round trip.
+fn copied_for_nothing(written: u64, owes_ms: u64, prepare: impl Fn(&mut Bench)) -> bool {
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(22).cwnd(50)]);
+    let mut weave = Weave::new(Objective::Latency, 0.05, Duration::from_secs(1000));
+    prepare(&mut bench);
+    bench.decide(&mut weave);
+    for id in [0, 1] {
+        learn(&mut weave, &mut bench, id, 8.0, 0);
+    }
+    bench.now += Duration::from_secs(2);
+    bench = bench.write(written);
+    let last = seg(written - 1)..seg(written);
+    bench.map.assign(seg(0)..last.start, SubflowId(1));
+    bench.map.assign(last.clone(), SubflowId(0));
+    weave.path(SubflowId(0)).given(bench.now, last, bench.now + Duration::from_millis(10));
+    let due = bench.now - Duration::from_millis(22 + owes_ms);
+    (5000..5002).for_each(|n| weave.path(SubflowId(1)).given(due, seg(n)..seg(n + 1), due));
+    bench.run(&mut weave).contains(&(1, written - 1..written))
+}
+
+#[test]
+fn for_low_delay_copies_that_cost_nothing_go_out_although_nothing_is_known_to_need_them() {
+    assert!(copied_for_nothing(100, 0, |_| {}));
+    assert!(!copied_for_nothing(100, 0, |bench| bench.sub(1).path.cost = 1.0), "it has a price");
+    assert!(!copied_for_nothing(100, 0, |bench| bench.sub(1).path.quota_left = Some(1_000_000)), "it has a quota");
+    // Half of 1 MB/s.
+    assert!(copied_for_nothing(1950, 0, |_| {}));
+    assert!(!copied_for_nothing(2050, 0, |_| {}), "it may be needed for what is new");
+    // A repeat would arrive 41 ms from now, after 10 ms, a round trip of 20 ms and the way of 11 ms.
+    assert!(copied_for_nothing(100, 25, |_| {}));
+    assert!(!copied_for_nothing(100, 35, |_| {}), "a repeat would be sooner");
 }
 
 #[test]

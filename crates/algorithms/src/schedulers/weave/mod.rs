@@ -34,6 +34,8 @@
 //!   6·Σ r_i·(o_m + min b_i).
 //! * Bursts only where no i ≤ m has lost anything.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
+//! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
+//!   quota and twice the rate at which data is written, it need only arrive before a repeat would: a_j < (when i's is due) + RTT_i + o_j.
 //!
 //! # Source
 //!
@@ -59,6 +61,7 @@ mod without;
 
 use super::forward::beyond;
 use bursts::Burst;
+use copies::Load;
 use core::ops::Range;
 use lanes::{Lane, Lanes};
 use path::Path;
@@ -80,7 +83,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Choice("throughput latency cost"),
             unit: "",
             default: "throughput",
-            description: "latency: also copies on idle paths where they pay off; cost: dearer paths only when needed",
+            description: "latency: also copies on idle paths where they pay off or cost nothing; cost: dearer paths only when needed",
             source: "ours",
         },
         Parameter {
@@ -150,6 +153,8 @@ pub struct Weave {
     refreshed: u64,
     /// The last burst at the window's end.
     burst: Burst,
+    /// How much is written; known only where the objective is low delay.
+    load: Load,
     /// When the data of the last decision should arrive, s after it.
     takes: f64,
 }
@@ -169,6 +174,7 @@ impl Weave {
             repeated: DataSeq(0),
             refreshed: 0,
             burst: Burst::default(),
+            load: Load::default(),
             takes: 0.0,
         }
     }

@@ -331,6 +331,8 @@ fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
     let copies = |objective, loss| {
         let mut bench = Bench::new([sub(0).rtt(40).cwnd(50), sub(1).rtt(50).cwnd(50)]).write(3);
         bench.sub(0).delivery.loss = loss;
+        // Otherwise copies cost nothing.
+        bench.sub(1).path.cost = 1.0;
         let mut weave = Weave::new(objective, 0.05, Duration::from_secs(1000));
         learn(&mut weave, &mut bench, 0, 80.0, 0);
         learn(&mut weave, &mut bench, 1, 80.0, 0);
