@@ -12,11 +12,13 @@ use std::path::Path;
 use std::process::Command;
 
 /// Values of the parameter `without`, and what is left out.
-const RULES: [(&str, &str); 9] = [
+const RULES: [(&str, &str); 11] = [
     ("ahead", "data ahead of the first unassigned byte"),
     ("cap", "the cap in flight"),
     ("start", "the limits of slow start and before the first loss"),
     ("after-start", "of these, those after slow start"),
+    ("after-loss", "the limit of bursts after a loss"),
+    ("debts", "leaving out paths that cost more than they bring"),
     ("choice", "the choice of paths, and bursts"),
     ("bursts", "bursts"),
     ("repeats", "repeats of the head"),

@@ -57,7 +57,7 @@ impl Weave {
             for (j, lane) in lanes.all.iter().enumerate().skip(m + 1) {
                 let time = lane.there + back;
                 let bytes = (self.window - rate * (round + time) / 2.0) / (1.0 + rate / (2.0 * lane.rate));
-                let mss = lane.mss as f64;
+                let mss = f64::from(lane.mss);
                 let bytes = libm::floor(bytes.min(lane.window) / mss) * mss;
                 let value = rate + f64::min(lane.rate, bytes / (time + bytes / lane.rate));
                 if bytes >= LEAST as f64 * mss && value > most {
@@ -75,7 +75,7 @@ impl Weave {
     pub(super) fn burst(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let (lane, bytes) = lanes.burst?;
         let lane = &lanes.all[lane];
-        let mss = lane.mss;
+        let mss = lane.segment();
         if self.burst.left.start != view.queue.assigned_end() {
             // Others went on where it would have.
             self.burst.left.start = self.burst.left.end;

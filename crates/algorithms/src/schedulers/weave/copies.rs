@@ -96,7 +96,7 @@ impl Weave {
             // What lies further behind is due later.
             let mut others = lanes.open().map(|(_, l)| l).filter(|l| !owners.contains(l.id));
             let lane = others.find(|l| l.arrival + if all { 0.0 } else { l.rtt } < arrives)?;
-            let piece = span.start..span.end.min(span.start + lane.mss);
+            let piece = span.start..span.end.min(span.start + lane.segment());
             let range = view.inside_window(view.subflow(lane.id)?, piece)?;
             self.repeated = range.end;
             let reason = Reason::new("all waits for it: arrives in {arrival_ms} here, in {instead_ms} where it is")
@@ -110,7 +110,7 @@ impl Weave {
     /// What lies on lanes that are not used any more and arrives only after the horizon holds up what the others deliver: it
     /// goes out again before new data.
     pub(super) fn rescue(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        if !lanes.all[lanes.used..].iter().any(|l| l.out > 0.0) || self.without.leaves_out(Rule::Rescue) {
+        if !lanes.all[lanes.used..].iter().any(|l| l.out > 0) || self.without.leaves_out(Rule::Rescue) {
             return None;
         }
         let lane = lanes.open().map(|(_, l)| l).min_by(|a, b| a.arrival.total_cmp(&b.arrival))?;
@@ -124,7 +124,7 @@ impl Weave {
             if due <= f64::max(lanes.horizon, lane.arrival) {
                 continue;
             }
-            let piece = span.start..span.end.min(span.start + lane.mss);
+            let piece = span.start..span.end.min(span.start + lane.segment());
             let range = view.inside_window(view.subflow(lane.id)?, piece)?;
             self.repeated = range.end;
             let reason =
@@ -155,7 +155,7 @@ impl Weave {
                 if lane.arrival >= instead {
                     continue;
                 }
-                let piece = span.start..span.end.min(span.start + lane.mss);
+                let piece = span.start..span.end.min(span.start + lane.segment());
                 let Some(range) = view.inside_window(s, piece) else { continue };
                 let reason = Reason::new(
                     "a copy pays: arrives in {arrival_ms}, before {instead_ms} without it, repeats included",
@@ -179,7 +179,7 @@ impl Weave {
                 continue;
             }
             let Some(s) = view.subflow(lane.id).filter(|s| s.queue.bytes == 0 && s.has_space()) else { continue };
-            let bytes = REFRESHING.min(u64::from(s.window_space())) * lane.mss;
+            let bytes = REFRESHING.min(u64::from(s.window_space())) * lane.segment();
             let end = view.queue.assigned_end();
             let start = DataSeq(end.0.saturating_sub(bytes)).max(view.first_unacked());
             let last = view.queue.span_at(start).filter(|(span, _)| span.end == end);

@@ -1,6 +1,6 @@
 //! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
 
-use super::{Objective, Rule, Weave};
+use super::{Objective, Rule, Weave, larger, smaller};
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
@@ -12,6 +12,10 @@ const STARTING: (f64, f64) = (1.0625, 4.0);
 const AMPLE: f64 = 6.0;
 /// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck before its first loss.
 const INITIAL_WINDOW: u32 = 10;
+/// After a loss a burst is at least this part of the congestion window.
+const MEASURES: f64 = 4.0;
+/// A rank behind all delays, s.
+const LAST: f64 = 1e9;
 /// Doublings beyond these count as these: more than any window holds.
 const MOST_DOUBLINGS: f64 = 16.0;
 
@@ -20,12 +24,16 @@ const MOST_DOUBLINGS: f64 = 16.0;
 pub(super) struct Lane {
     pub(super) id: SubflowId,
     /// Bytes of a full segment.
-    pub(super) mss: u64,
+    pub(super) mss: u32,
     /// Bytes that it was given and that are not acknowledged.
-    pub(super) out: f64,
+    pub(super) out: u64,
     /// Without queues: from here to the receiver, and the smallest round trip, s.
     pub(super) there: f64,
     pub(super) rtt: f64,
+    /// It has cost the others more than it has brought.
+    in_debt: bool,
+    /// By which lanes are in order: the soonest first, and those in debt last.
+    rank: f64,
     /// What it delivers when it is kept busy, and what it delivered, bytes/s.
     pub(super) rate: f64,
     delivered: f64,
@@ -51,6 +59,10 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    pub(super) fn segment(&self) -> u64 {
+        u64::from(self.mss)
+    }
+
     pub(super) fn back(&self) -> f64 {
         self.rtt - self.there
     }
@@ -58,15 +70,15 @@ impl Lane {
     /// Bytes that it delivers within `time` seconds.
     fn delivers(&self, time: f64) -> f64 {
         // What its window takes now does not wait for acknowledgements.
-        let at_once = (self.burst_rate * time).min(f64::from(self.unpaced) * self.mss as f64);
+        let at_once = smaller(self.burst_rate * time, f64::from(self.unpaced) * f64::from(self.mss));
         let steady = self.rate * time;
         if !self.doubles {
-            return steady.max(at_once);
+            return larger(steady, at_once);
         }
-        let rounds = (time / self.rtt).min(MOST_DOUBLINGS);
+        let rounds = smaller(time / self.rtt, MOST_DOUBLINGS);
         // The integral of a rate that doubles each round.
         let growing = self.delivered * self.rtt * (libm::exp2(rounds) - 1.0) / core::f64::consts::LN_2;
-        steady.min(growing).max(at_once)
+        larger(smaller(steady, growing), at_once)
     }
 }
 
@@ -96,17 +108,16 @@ impl Lanes {
     /// Bytes of the window that those in use take up while no queue delays them.
     fn holds(&self) -> f64 {
         let used = self.used();
-        let there = used.iter().map(|lane| lane.there).fold(0.0, f64::max);
-        let back = used.iter().map(Lane::back).fold(f64::INFINITY, f64::min);
+        let there = used.iter().map(|lane| lane.there).fold(0.0, larger);
+        let back = used.iter().map(Lane::back).fold(f64::INFINITY, smaller);
         used.iter().map(|lane| lane.rate).sum::<f64>() * (there + back)
     }
 
     /// Bytes that lanes which deliver sooner than the lane at `j` deliver until its next byte arrives.
     pub(super) fn ahead(&self, j: usize) -> f64 {
         let at = self.all[j].arrival;
-        let used = self.used().iter().enumerate();
-        let sooner = used.filter(|(i, lane)| *i != j && (lane.arrival, *i) < (at, j));
-        sooner.map(|(_, lane)| lane.delivers(at - lane.arrival)).sum()
+        let sooner = self.used().iter().filter(|lane| lane.arrival < at);
+        sooner.map(|lane| lane.delivers(at - lane.arrival)).sum()
     }
 }
 
@@ -114,29 +125,33 @@ impl Weave {
     /// Compares the paths.
     pub(super) fn compare(&mut self, view: &View<'_>, lanes: &mut Lanes) {
         lanes.all.clear();
+        let since = view.now.since(self.decided_at).as_secs_f64();
         for s in view.candidates() {
-            let lane = self.lane(view, s);
+            let lane = self.lane(view, s, since);
             lanes.all.push(lane);
         }
         if self.objective == Objective::Cost {
             self.keep_cheap(view, &mut lanes.all);
         }
-        lanes.all.sort_unstable_by(|a, b| a.there.total_cmp(&b.there).then(a.id.cmp(&b.id)));
+        // Mostly they are in order.
+        if !lanes.all.is_sorted_by(|a, b| (a.rank, a.id) < (b.rank, b.id)) {
+            lanes.all.sort_unstable_by(|a, b| a.rank.total_cmp(&b.rank).then(a.id.cmp(&b.id)));
+        }
         // Only what fills the window can go on while a loss is repaired.
         let fills_window = view.queue.written_end() >= view.send_window_end;
         self.weigh(lanes, fills_window);
     }
 
-    fn lane(&mut self, view: &View<'_>, s: &SubflowView) -> Lane {
+    fn lane(&mut self, view: &View<'_>, s: &SubflowView, since: f64) -> Lane {
         let without = self.without;
         let path = self.path(s.id);
         let mss = f64::from(s.mss.max(1));
         let rtt = path.segment_rtt(s, mss);
         let window = f64::from(s.window.cwnd) * mss / rtt;
         let unknown = path.link_rate() == 0.0;
-        let trusted = if unknown { window.min(f64::from(INITIAL_WINDOW) * mss / rtt) } else { 1.0 };
-        let delivered = path.rate().max(trusted);
-        let link = path.link_rate().max(delivered);
+        let trusted = if unknown { smaller(window, f64::from(INITIAL_WINDOW) * mss / rtt) } else { 1.0 };
+        let delivered = larger(path.rate(), trusted);
+        let link = larger(path.link_rate(), delivered);
         let slow_start = s.window.phase == Phase::SlowStart && s.window.cwnd < s.window.ssthresh;
         let busy = path.was_busy(view.now, rtt);
         let rate = if busy {
@@ -144,19 +159,24 @@ impl Weave {
         } else if slow_start {
             link
         } else {
-            link.min(window)
+            smaller(link, window)
         };
-        let queues = path.queues(rtt, mss);
+        let queue = path.delays(rtt) * link;
         let transmission = if unknown { 0.0 } else { mss / link };
         let there = (rtt + transmission) / 2.0;
         let behind = if unknown { 0.0 } else { s.queue.bytes as f64 - rate * rtt };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let owes = path.owes(view.now, rtt);
-        let burst = f64::from(INITIAL_WINDOW) * mss;
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
         let starts = slow_start || (!path.lost && !without.leaves_out(Rule::AfterStart));
-        let limited = starts && !without.leaves_out(Rule::Start);
-        let paced = limited && !unknown && !path.queues_beyond(rtt, burst);
+        let mut burst = f64::from(INITIAL_WINDOW) * mss;
+        if !starts {
+            // The queue that a full window makes fits, and a part of a window shows what the link's rate is now.
+            let full = f64::from(s.window.cwnd) * mss;
+            burst = larger(burst, larger(full - link * rtt, full / MEASURES));
+        }
+        let limited = !without.leaves_out(if starts { Rule::Start } else { Rule::AfterLoss });
+        let paced = limited && !unknown && queue <= burst;
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         // A full window takes the next byte when an acknowledgement comes.
         let full = if room == 0 { path.next_acknowledgement(view.now, rtt - there) } else { 0.0 };
@@ -167,20 +187,23 @@ impl Weave {
             if left < 1.0 {
                 later = (1.0 - left) * mss / link;
             }
-            room = room.min(left.max(0.0) as u32);
+            room = room.min(left as u32);
         }
+        let in_debt = path.in_debt(rate * since);
         Lane {
             id: s.id,
-            mss: u64::from(s.mss.max(1)),
-            out: s.queue.bytes as f64,
+            mss: s.mss.max(1),
+            out: s.queue.bytes,
             there,
             rtt,
+            in_debt,
+            rank: if in_debt { there + LAST } else { there },
             rate,
             delivered,
             burst_rate: if busy { rate } else { link },
-            doubles: slow_start && !queues,
+            doubles: slow_start && queue <= 2.0 * mss,
             careful: slow_start && paced,
-            arrival: there + full.max(queued.max(behind) / rate) + owes,
+            arrival: there + larger(full, larger(queued, behind) / rate) + owes,
             owes,
             space: room,
             unpaced,
@@ -221,15 +244,18 @@ impl Weave {
         let (mut rate, mut back) = (0.0, f64::INFINITY);
         let (mut most, mut used) = (0.0, 0);
         for (i, lane) in lanes.all.iter().enumerate() {
+            if lane.in_debt && i > 0 {
+                break;
+            }
             rate += lane.rate;
-            back = f64::min(back, lane.back());
+            back = smaller(back, lane.back());
             // Where the window has room for all of them, one more takes nothing from the others.
             let fits = rate <= self.window / (lane.there + back);
             let value = if fits { rate } else { self.window / (lane.there + back) };
             let value = if i + 1 == self.used && !fits { value * (1.0 + self.hysteresis) } else { value };
             if fits || value > most || self.without.leaves_out(Rule::Choice) {
                 (most, used) = (value, i + 1);
-                lanes.horizon = f64::max(lane.there, self.window / rate - back);
+                lanes.horizon = larger(lane.there, self.window / rate - back);
             }
         }
         lanes.burst = None;
@@ -242,7 +268,7 @@ impl Weave {
         let ample = fills_window && self.window > AMPLE * lanes.holds();
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
-            let mss = lane.mss as f64;
+            let mss = f64::from(lane.mss);
             if ample {
                 (lane.room, lane.later) = (lane.unpaced, 0.0);
             }
@@ -256,7 +282,7 @@ impl Weave {
             if (lane.careful || lane.doubles) && !ample && !self.without.leaves_out(Rule::Start) {
                 segments = segments.min(rounded_up(STARTING.0 * holds + STARTING.1));
             }
-            lane.room = lane.room.min(segments.saturating_sub((lane.out / mss) as u32));
+            lane.room = lane.room.min(segments.saturating_sub((lane.out / lane.segment()) as u32));
         }
     }
 }

@@ -30,8 +30,10 @@
 //! * t_i: how long until the next acknowledgement is due, if i's windows are full; s.
 //! * h: `hysteresis`.
 //! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
-//!   Until its first loss at most 10·L wait at its bottleneck. Neither holds while what is written fills a window of more than
+//!   Until its first loss at most 10·L wait at its bottleneck, and after it max(10·L, w − c_i·RTT_i, w/4) with the congestion window w. None of this holds while what is written fills a window of more than
 //!   6·Σ r_i·(o_m + min b_i).
+//! * A path that has cost more than it has brought is not used, while there is another one. It costs what the others would deliver while the window is full and a byte of it
+//!   is late by RTT_i; of what it has brought W bytes count, and it pays r_i each second.
 //! * Bursts only where no i ≤ m has lost anything.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
@@ -53,6 +55,9 @@ mod bursts;
 mod copies;
 #[cfg(test)]
 mod copies_tests;
+mod debts;
+#[cfg(test)]
+mod debts_tests;
 mod lanes;
 mod path;
 #[cfg(test)]
@@ -63,6 +68,7 @@ use super::forward::beyond;
 use bursts::Burst;
 use copies::Load;
 use core::ops::Range;
+use debts::Blame;
 use lanes::{Lane, Lanes};
 use path::Path;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -70,7 +76,7 @@ use pathweave_proto::scheduler::{
     Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
 };
 use pathweave_proto::{DataSeq, SubflowId};
-use pathweave_units::Duration;
+use pathweave_units::{Duration, Instant};
 use without::{Rule, Without};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -155,6 +161,9 @@ pub struct Weave {
     burst: Burst,
     /// How much is written; known only where the objective is low delay.
     load: Load,
+    /// When it decided last, and for which path others have waited since.
+    decided_at: Instant,
+    blame: Option<Blame>,
     /// When the data of the last decision should arrive, s after it.
     takes: f64,
 }
@@ -175,6 +184,8 @@ impl Weave {
             refreshed: 0,
             burst: Burst::default(),
             load: Load::default(),
+            decided_at: Instant::default(),
+            blame: None,
             takes: 0.0,
         }
     }
@@ -198,7 +209,7 @@ impl Weave {
             return None;
         }
         let (j, lane) = lanes.open().min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
-        let mss = lane.mss;
+        let mss = lane.segment();
         // Whole segments, or the others would be left with crumbs.
         let ahead = if self.without.leaves_out(Rule::Ahead) { 0 } else { lanes.ahead(j) as u64 / mss * mss };
         // What arrives later is further ahead: where this is beyond the window, the others are too.
@@ -238,6 +249,9 @@ impl Weave {
 
     fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let chosen = self.rescue(view, lanes).or_else(|| self.weave(view, lanes));
+        if chosen.is_none() {
+            self.blame = self.blame(view, lanes);
+        }
         let mut chosen = chosen.or_else(|| self.repeat_head(view, lanes)).or_else(|| self.burst(view, lanes));
         if self.objective == Objective::Latency {
             chosen = chosen.or_else(|| self.copy_where_it_pays(view, lanes));
@@ -249,9 +263,11 @@ impl Weave {
 impl Scheduler for Weave {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         // What the peer offers shrinks while a hole keeps the window's edge where it is.
-        self.window = (self.window * WINDOW_DECAY).max(view.send_window as f64);
+        self.window = larger(self.window * WINDOW_DECAY, view.send_window as f64);
         let mut lanes = core::mem::take(&mut self.lanes);
         self.compare(view, &mut lanes);
+        // What arose since the last decision is paid from now on.
+        self.charge(view.now);
         let decision = self.choose(view, &lanes).unwrap_or_else(|| {
             let paced = lanes.used().iter().map(|l| l.later).filter(|later| *later > 0.0);
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
@@ -265,6 +281,7 @@ impl Scheduler for Weave {
                 reason: Reason::new(rule).with("used", self.used as f64).with("horizon_ms", lanes.horizon * 1e3),
             }
         });
+        self.decided_at = view.now;
         self.lanes = lanes;
         decision
     }
@@ -306,7 +323,17 @@ fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
 /// How fast a larger window of before is forgotten, for each decision: half of it within some 700.
 const WINDOW_DECAY: f64 = 0.999;
 
+/// The larger one of two numbers. `f64::max` takes five instructions for NaN, which there is not here.
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The smaller one.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
 /// The smallest round trip, s; a second where none was measured.
 fn base_rtt(s: &SubflowView) -> f64 {
-    s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()).max(1e-6)
+    larger(s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()), 1e-6)
 }

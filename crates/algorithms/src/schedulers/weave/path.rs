@@ -1,6 +1,6 @@
 //! What is known of one path.
 
-use super::base_rtt;
+use super::{base_rtt, larger, smaller};
 use core::ops::Range;
 use pathweave_proto::DataSeq;
 use pathweave_proto::scheduler::SubflowView;
@@ -73,6 +73,8 @@ pub(super) struct Path {
     acknowledged_at: Option<Instant>,
     /// How many pieces of `sent` end before what it acknowledges next.
     answered: usize,
+    /// Bytes that it has brought, less those that others could not send while they waited for it.
+    balance: f64,
     /// It has lost something, so its congestion window is what it took before.
     pub(super) lost: bool,
     /// When it last carried anything.
@@ -87,14 +89,14 @@ impl Path {
 
     /// The rate of its link, bytes/s; 0 where that is not known.
     pub(super) fn link_rate(&self) -> f64 {
-        self.links[0].max(self.links[1])
+        larger(self.links[0], self.links[1])
     }
 
     /// The smallest round trip of a full segment of `mss` bytes, s. The smallest one of all may be a handshake's, whose packets are short.
     pub(super) fn segment_rtt(&self, s: &SubflowView, mss: f64) -> f64 {
-        let rtt = base_rtt(s);
+        let (rtt, link) = (base_rtt(s), self.link_rate());
         match self.least {
-            Some(least) if self.link_rate() > 0.0 => least.clamp(rtt, rtt + mss / self.link_rate()),
+            Some(least) if link > 0.0 => smaller(larger(least, rtt), rtt + mss / link),
             _ => rtt,
         }
     }
@@ -106,20 +108,20 @@ impl Path {
 
     /// Whether round trips are longer than the smallest one by more than jitter and delayed acknowledgements make of it.
     pub(super) fn queues(&self, rtt: f64, mss: f64) -> bool {
-        self.queues_beyond(rtt, 2.0 * mss)
+        self.delays(rtt) * larger(larger(self.link_rate(), self.rate), 1.0) > 2.0 * mss
+    }
+
+    /// By how much a queue makes round trips longer, whoever fills it, less what jitter makes of them, s; negative: there is none.
+    pub(super) fn delays(&self, rtt: f64) -> f64 {
+        self.low() - 1.125 * rtt
     }
 
     /// The smallest round trip lately, s.
     fn low(&self) -> f64 {
         match self.lows {
-            [a, b] if a > 0.0 && b > 0.0 => a.min(b),
-            [a, b] => a.max(b),
+            [a, b] if a > 0.0 && b > 0.0 => smaller(a, b),
+            [a, b] => larger(a, b),
         }
-    }
-
-    /// Whether there is a queue that `ours` bytes of us and jitter cannot make.
-    pub(super) fn queues_beyond(&self, rtt: f64, ours: f64) -> bool {
-        self.low() - rtt > rtt / 8.0 + ours / self.link_rate().max(self.rate).max(1.0)
     }
 
     /// An acknowledgement came for the data of `mappings`.
@@ -131,6 +133,7 @@ impl Path {
         first_unacked: DataSeq,
     ) {
         let bytes = mappings.iter().map(|r| r.end.since(r.start)).sum::<u64>() as f64;
+        self.balance += bytes;
         let (rtt, mss, round) = (base_rtt(s), f64::from(s.mss.max(1)), s.rtt.smoothed_or_zero());
         let queues = self.queues(rtt, mss);
         self.covered = bytes / mss;
@@ -237,7 +240,7 @@ impl Path {
     /// How long it has owed an acknowledgement and sent none at all, s.
     pub(super) fn owes(&self, now: Instant, rtt: f64) -> f64 {
         match (self.late(now, rtt), self.acknowledged_at) {
-            (late, Some(at)) if late > 0.0 => late.min(now.since(at).as_secs_f64()),
+            (late, Some(at)) if late > 0.0 => smaller(late, now.since(at).as_secs_f64()),
             _ => 0.0,
         }
     }
@@ -246,7 +249,7 @@ impl Path {
     /// the second one counts.
     fn late(&self, now: Instant, rtt: f64) -> f64 {
         match self.sent.get(self.answered + 1) {
-            Some(second) if second.due < now => (now.since(second.due).as_secs_f64() - rtt).max(0.0),
+            Some(second) if second.due < now => larger(now.since(second.due).as_secs_f64() - rtt, 0.0),
             _ => 0.0,
         }
     }
@@ -264,8 +267,21 @@ impl Path {
     /// Bytes of ours that wait at its bottleneck now, where that sends `rate` bytes/s.
     pub(super) fn waiting(&mut self, now: Instant, rate: f64) -> f64 {
         let sent = rate * now.since(self.waiting_at).as_secs_f64();
-        (self.waiting, self.waiting_at) = ((self.waiting - sent).max(0.0), now);
+        (self.waiting, self.waiting_at) = (larger(self.waiting - sent, 0.0), now);
         self.waiting
+    }
+
+    /// Others could not send `bytes` while they waited for it. Of what it has brought `most` bytes count.
+    pub(super) fn charge(&mut self, bytes: f64, most: f64) {
+        self.balance = smaller(self.balance, most) - bytes;
+    }
+
+    /// Whether it owes others more than it has brought. It pays `paid` bytes of that.
+    pub(super) fn in_debt(&mut self, paid: f64) -> bool {
+        if self.balance < 0.0 {
+            self.balance += paid;
+        }
+        self.balance < 0.0
     }
 
     /// Whether it carried nothing for `time`.

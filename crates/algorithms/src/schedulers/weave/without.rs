@@ -8,7 +8,7 @@ use pathweave_proto::parameter::{Kind, Parameter};
 /// The parameter.
 pub(super) const PARAMETER: Parameter<'_> = Parameter {
     name: "without",
-    kind: Kind::Choice("nothing ahead cap start after-start choice bursts repeats rescue copies"),
+    kind: Kind::Choice("nothing ahead cap start after-start after-loss debts choice bursts repeats rescue copies"),
     unit: "",
     default: "nothing",
     description: "the rule that is left out, to measure what it is worth",
@@ -26,6 +26,10 @@ pub(super) enum Rule {
     Start,
     /// Of these, those after slow start.
     AfterStart,
+    /// The limit of bursts after a loss.
+    AfterLoss,
+    /// Paths that cost more than they bring are not used.
+    Debts,
     /// The choice of paths, and bursts, which are for those that are not chosen.
     Choice,
     /// Bursts alone.
@@ -50,6 +54,8 @@ impl Without {
             "cap" => Some(Rule::Cap),
             "start" => Some(Rule::Start),
             "after-start" => Some(Rule::AfterStart),
+            "after-loss" => Some(Rule::AfterLoss),
+            "debts" => Some(Rule::Debts),
             "choice" => Some(Rule::Choice),
             "bursts" => Some(Rule::Bursts),
             "repeats" => Some(Rule::Repeats),
@@ -67,9 +73,11 @@ impl Without {
 
 #[cfg(test)]
 mod tests {
+    use super::super::debts_tests::left_out;
     use super::super::tests::{burst_pair, held_up, left_behind, not_lost_yet, pair};
     use super::super::{ENTRY, Weave};
     use super::{Kind, PARAMETER, Without};
+    use pathweave_proto::SubflowId;
     use pathweave_proto::scheduler::testing::Bench;
     use pathweave_units::Duration;
 
@@ -119,6 +127,23 @@ mod tests {
         let [with, start, after] =
             ["nothing", "start", "after-start"].map(|name| segments(&given(name, not_lost_yet()), 0));
         assert!(with == 10 && start > 10 && after > 10, "{with} {start} {after}");
+    }
+
+    #[test]
+    fn without_debts_a_path_that_costs_more_than_it_brings_is_used() {
+        assert_eq!(["nothing", "debts"].map(|name| left_out(300, 199, name)), [true, false]);
+    }
+
+    #[test]
+    fn without_the_limit_after_a_loss_bursts_are_longer() {
+        let lost = || {
+            let (mut weave, mut bench) = not_lost_yet();
+            bench.sub(0).window.cwnd = 40;
+            weave.path(SubflowId(0)).lost = true;
+            (weave, bench)
+        };
+        let [with, without] = ["nothing", "after-loss"].map(|name| segments(&given(name, lost()), 0));
+        assert!(with == 20 && without == 40, "{with} {without}");
     }
 
     #[test]

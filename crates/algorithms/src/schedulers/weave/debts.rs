@@ -1,0 +1,50 @@
+//! Paths that cost more than they bring.
+//!
+//! What lies behind a late byte can be sent only until the window is full. While it is, and the byte where the stream stands is late by a
+//! round trip, the others lose what they would deliver: the path that was to bring it owes that many bytes. It pays with what it
+//! brings. A path that owes more than it has brought carries nothing new until the debt is paid at its own rate. So on a path that comes
+//! late again and again no more is lost than a window, and what it would bring.
+
+use super::lanes::Lanes;
+use super::{Rule, Weave};
+use pathweave_proto::SubflowId;
+use pathweave_proto::scheduler::View;
+use pathweave_units::{Duration, Instant};
+
+/// A path for which others wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blame {
+    id: SubflowId,
+    /// From when on they wait: since the last decision, but not before its byte is late.
+    from: Instant,
+    /// What they would deliver, bytes/s.
+    rate: f64,
+}
+
+impl Weave {
+    /// Charges what others could not send since the last decision to the path for which they waited.
+    pub(super) fn charge(&mut self, now: Instant) {
+        if let Some(blame) = self.blame.take()
+            && now > blame.from
+        {
+            let window = self.window;
+            self.path(blame.id).charge(blame.rate * now.since(blame.from).as_secs_f64(), window);
+        }
+    }
+
+    /// Who is to blame where nothing new can go out although others have room: the path that was to bring the first byte that is missing,
+    /// once that is late by a round trip.
+    pub(super) fn blame(&self, view: &View<'_>, lanes: &Lanes) -> Option<Blame> {
+        let waits = lanes.open().next().is_some() && view.queue.unassigned_bytes() > 0;
+        if !waits || self.without.leaves_out(Rule::Debts) {
+            return None;
+        }
+        let head = view.first_unacked();
+        let due = |id: SubflowId| self.paths[id.index()].due(head);
+        let (due, holder) = lanes.all.iter().filter_map(|l| Some((due(l.id)?, l))).min_by_key(|(due, _)| *due)?;
+        let others = lanes.used().iter().filter(|l| l.id != holder.id && l.room > 0);
+        let rate = others.map(|l| l.rate).sum::<f64>();
+        let from = view.now.max(due + Duration::from_secs_f64(holder.rtt));
+        (rate > 0.0).then_some(Blame { id: holder.id, from, rate })
+    }
+}

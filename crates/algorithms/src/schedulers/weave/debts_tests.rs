@@ -1,0 +1,95 @@
+//! Who owes what, and bursts after a loss.
+
+use super::Weave;
+use super::lanes::Lanes;
+use super::tests::{learn, pair};
+use super::without::Without;
+use pathweave_proto::SubflowId;
+use pathweave_proto::scheduler::testing::{Bench, seg};
+use pathweave_units::Duration;
+
+/// How the paths compare.
+fn lanes(weave: &mut Weave, bench: &Bench) -> Lanes {
+    let mut lanes = Lanes::default();
+    weave.compare(&bench.view(), &mut lanes);
+    lanes
+}
+
+fn uses_the_slow_one(weave: &mut Weave, bench: &Bench) -> bool {
+    lanes(weave, bench).used().iter().any(|lane| lane.id == SubflowId(1))
+}
+
+/// Two paths of 1 MB/s, of which the slow one has brought 120 segments, and a window of 200. The first segment in it was due on the slow path
+/// so long ago, and so many more have been given.
+fn kept_waiting(late_ms: u64, given: u64, without: &str) -> (Weave, Bench) {
+    let (mut weave, mut bench) = pair(200, 0);
+    weave.without = Without::named(without);
+    bench.map.assign(seg(0)..seg(1), SubflowId(1));
+    bench.map.assign(seg(1)..seg(1 + given), SubflowId(0));
+    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(1), bench.now);
+    bench.decide(&mut weave);
+    bench.now += Duration::from_millis(late_ms);
+    bench.decide(&mut weave);
+    (weave, bench)
+}
+
+/// Whether the slow path is left out then.
+pub(super) fn left_out(late_ms: u64, given: u64, without: &str) -> bool {
+    let (mut weave, bench) = kept_waiting(late_ms, given, without);
+    !uses_the_slow_one(&mut weave, &bench)
+}
+
+#[test]
+fn a_path_that_costs_the_others_more_than_it_has_brought_is_left_out_until_it_has_paid() {
+    assert!(!left_out(210, 199, ""), "110 segments after a round trip of 100 ms are less than 120");
+    assert!(left_out(230, 199, ""), "130 are more");
+    assert!(!left_out(230, 100, ""), "nobody waits while the window has room");
+    let (mut weave, mut bench) = kept_waiting(720, 199, "");
+    bench.send_window *= 2;
+    let mut used_after = |ms: u64| {
+        bench.now += Duration::from_millis(ms);
+        let used = uses_the_slow_one(&mut weave, &bench);
+        weave.decided_at = bench.now;
+        used
+    };
+    assert!(!used_after(490), "it owes 500 segments and pays 1 MB/s");
+    assert!(used_after(20));
+}
+
+#[test]
+fn what_a_path_has_brought_counts_up_to_a_window() {
+    let (mut weave, mut bench) = pair(200, 0);
+    (0..4).for_each(|_| learn(&mut weave, &mut bench, 1, 8.0, 0));
+    bench.decide(&mut weave);
+    assert!(uses_the_slow_one(&mut weave, &bench));
+    weave.path(SubflowId(1)).charge(190_000.0, 200_000.0);
+    assert!(uses_the_slow_one(&mut weave, &bench));
+    weave.path(SubflowId(1)).charge(20_000.0, 200_000.0);
+    assert!(!uses_the_slow_one(&mut weave, &bench));
+}
+
+#[test]
+fn where_all_are_in_debt_the_soonest_is_used() {
+    let (mut weave, bench) = pair(200, 0);
+    bench.decide(&mut weave);
+    [0, 1].iter().for_each(|id| weave.path(SubflowId(*id)).charge(1e6, 200_000.0));
+    let used: Vec<_> = lanes(&mut weave, &bench).used().iter().map(|lane| lane.id.0).collect();
+    assert_eq!(used, [0]);
+}
+
+#[test]
+fn after_a_loss_a_burst_makes_no_longer_queue_than_a_full_window_does() {
+    let room = |id: u8, cwnd: u32| {
+        let (mut weave, mut bench) = pair(200, 0);
+        for id in [0, 1] {
+            // The link's rate is known once what was given as a burst is acknowledged.
+            weave.path(SubflowId(id)).given(bench.now, seg(0)..seg(120), bench.now);
+            learn(&mut weave, &mut bench, id, 8.0, 0);
+        }
+        bench.sub(id).window.cwnd = cwnd;
+        lanes(&mut weave, &bench).all.iter().find(|lane| lane.id.0 == id).map(|lane| lane.room)
+    };
+    assert_eq!(room(0, 40), Some(20), "half of it is under way on 1 MB/s and 20 ms");
+    assert_eq!(room(0, 25), Some(10), "an initial window");
+    assert_eq!(room(1, 120), Some(30), "a quarter shows the link's rate");
+}
