@@ -40,8 +40,10 @@ impl Weave {
             return None;
         }
         let head = view.first_unacked();
-        let due = |id: SubflowId| self.paths[id.index()].due(head);
-        let (due, holder) = lanes.all.iter().filter_map(|l| Some((due(l.id)?, l))).min_by_key(|(due, _)| *due)?;
+        let (_, owners) = view.queue.spans_from(head).next()?;
+        let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
+        let due = holders.filter_map(|l| Some((self.paths[l.id.index()].due(head)?, l)));
+        let (due, holder) = due.min_by_key(|(due, _)| *due)?;
         let others = lanes.used().iter().filter(|l| l.id != holder.id && l.room > 0);
         let rate = others.map(|l| l.rate).sum::<f64>();
         let from = view.now.max(due + Duration::from_secs_f64(holder.rtt));
