@@ -2,11 +2,10 @@
 //! idle paths.
 
 use super::lanes::{Lane, Lanes};
-use super::path::Path;
 use super::{Decision, Reason, Rule, Weave};
 use core::ops::Range;
 use pathweave_proto::scheduler::{SubflowView, View};
-use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
+use pathweave_proto::{DataSeq, SubflowSet};
 use pathweave_units::{Duration, Instant};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
@@ -53,21 +52,15 @@ fn loses(view: &View<'_>, lane: &Lane) -> bool {
 }
 
 impl Weave {
-    /// What is known of those who carry something.
-    fn carriers(&self, owners: SubflowSet) -> impl Iterator<Item = &Path> {
-        let paths = (0..).map(SubflowId).zip(&self.paths);
-        paths.filter(move |(id, _)| owners.contains(*id)).map(|(_, path)| path)
-    }
-
     /// The part of `span` that no path has acknowledged.
-    fn outstanding(&self, span: Range<DataSeq>, owners: SubflowSet) -> Option<Range<DataSeq>> {
-        let span = self.carriers(owners).fold(span, |span, path| path.outstanding(span));
+    fn outstanding(&self, span: Range<DataSeq>) -> Option<Range<DataSeq>> {
+        let span = self.paths.iter().fold(span, |span, path| path.outstanding(span));
         (span.start < span.end).then_some(span)
     }
 
     /// When the byte at `at` arrives by the first of those who carry it, s from now; negative: it should have arrived.
-    fn due(&self, view: &View<'_>, at: DataSeq, owners: SubflowSet) -> f64 {
-        let due = self.carriers(owners).filter_map(|p| p.due(at)).min().unwrap_or(view.now);
+    fn due(&self, view: &View<'_>, at: DataSeq) -> f64 {
+        let due = self.paths.iter().filter_map(|p| p.due(at)).min().unwrap_or(view.now);
         if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
     }
 
@@ -85,11 +78,11 @@ impl Weave {
                 continue;
             }
             // A head that was acknowledged on its path alone has not arrived: a middlebox acknowledged it.
-            let outstanding = if span.start == head { Some(span) } else { self.outstanding(span, owners) };
+            let outstanding = if span.start == head { Some(span) } else { self.outstanding(span) };
             let Some(span) = outstanding else { continue };
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
-            let due = self.due(view, span.start, owners);
+            let due = self.due(view, span.start);
             let lost = holder.filter(|l| -due > l.rtt);
             if span.start != head && lost.is_none() && self.burst.holds(span.start) {
                 // It has the time that it needs.
@@ -126,8 +119,8 @@ impl Weave {
             if lanes.used().iter().any(|l| owners.contains(l.id)) || self.burst.holds(span.start) {
                 continue;
             }
-            let Some(span) = self.outstanding(span, owners) else { continue };
-            let due = self.due(view, span.start, owners);
+            let Some(span) = self.outstanding(span) else { continue };
+            let due = self.due(view, span.start);
             if due <= f64::max(lanes.horizon, lane.arrival) {
                 continue;
             }
@@ -154,9 +147,9 @@ impl Weave {
                 if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;
                 }
-                let Some(span) = self.outstanding(span, owners) else { continue };
+                let Some(span) = self.outstanding(span) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
-                let due = self.due(view, span.start, owners).max(0.0);
+                let due = self.due(view, span.start).max(0.0);
                 // Without the copy it would be repeated here a round trip after it was due.
                 let instead = if free || loses(view, holder) { due + holder.rtt + lane.there } else { due };
                 if lane.arrival >= instead {
