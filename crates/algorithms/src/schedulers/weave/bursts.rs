@@ -46,6 +46,9 @@ impl Weave {
         let (mut most, mut chosen) = (most * (1.0 + self.hysteresis), used);
         for m in 0..lanes.all.len() {
             let first = lanes.all[m];
+            if first.in_debt && m > 0 {
+                break;
+            }
             rate += first.rate;
             back = f64::min(back, first.back());
             let round = first.there + back;
@@ -54,7 +57,7 @@ impl Weave {
                 // for the next.
                 break;
             }
-            for (j, lane) in lanes.all.iter().enumerate().skip(m + 1) {
+            for (j, lane) in lanes.all.iter().enumerate().skip(m + 1).filter(|(_, lane)| !lane.in_debt) {
                 let time = lane.there + back;
                 let bytes = (self.window - rate * (round + time) / 2.0) / (1.0 + rate / (2.0 * lane.rate));
                 let mss = f64::from(lane.mss);

@@ -1,20 +1,22 @@
 //! Paths that cost more than they bring.
 //!
-//! What lies behind a late byte can be sent only until the window is full. While it is, and the byte where the stream stands is late by a
-//! round trip, the others lose what they would deliver: the path that was to bring it owes that many bytes. It pays with what it
-//! brings. A path that owes more than it has brought carries nothing new until the debt is paid at its own rate. So on a path that comes
-//! late again and again no more is lost than a window, and what it would bring.
+//! What lies behind a late byte can be sent only until the window is full. While nothing new can go out although others have room, and the
+//! byte where the stream stands is late by a round trip, the others lose what they would deliver: the path that was to bring it owes that
+//! many bytes. It pays with what it brings, of which a window counts. A path that owes more than it has brought carries nothing new until
+//! the debt is paid at the rate that it is believed to have. Where costs decide, a cheap path is used whatever it costs in time.
 
 use super::lanes::Lanes;
-use super::{Rule, Weave};
-use pathweave_proto::SubflowId;
+use super::{Objective, Rule, Weave};
 use pathweave_proto::scheduler::View;
+use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 
 /// A path for which others wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blame {
     id: SubflowId,
+    /// The byte for which they wait.
+    head: DataSeq,
     /// From when on they wait: since the last decision, but not before its byte is late.
     from: Instant,
     /// What they would deliver, bytes/s.
@@ -32,11 +34,21 @@ impl Weave {
         }
     }
 
+    /// The wait ends when its byte is acknowledged, and with its path.
+    pub(super) fn end_wait(&mut self, now: Instant, first_unacked: DataSeq, down: Option<SubflowId>) {
+        if self.blame.is_some_and(|blame| blame.head < first_unacked) {
+            self.charge(now);
+        }
+        if self.blame.is_some_and(|blame| Some(blame.id) == down) {
+            self.blame = None;
+        }
+    }
+
     /// Who is to blame where nothing new can go out although others have room: the path that was to bring the first byte that is missing,
     /// once that is late by a round trip.
     pub(super) fn blame(&self, view: &View<'_>, lanes: &Lanes) -> Option<Blame> {
         let waits = lanes.open().next().is_some() && view.queue.unassigned_bytes() > 0;
-        if !waits || self.without.leaves_out(Rule::Debts) {
+        if !waits || self.objective == Objective::Cost || self.without.leaves_out(Rule::Debts) {
             return None;
         }
         let head = view.first_unacked();
@@ -47,6 +59,6 @@ impl Weave {
         let others = lanes.used().iter().filter(|l| l.id != holder.id && l.room > 0);
         let rate = others.map(|l| l.rate).sum::<f64>();
         let from = view.now.max(due + Duration::from_secs_f64(holder.rtt));
-        (rate > 0.0).then_some(Blame { id: holder.id, from, rate })
+        (rate > 0.0).then_some(Blame { id: holder.id, head, from, rate })
     }
 }

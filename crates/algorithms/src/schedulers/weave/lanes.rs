@@ -12,7 +12,7 @@ const STARTING: (f64, f64) = (1.0625, 4.0);
 const AMPLE: f64 = 6.0;
 /// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck before its first loss.
 const INITIAL_WINDOW: u32 = 10;
-/// After a loss a burst is at least this part of the congestion window.
+/// After a loss a burst may be the congestion window divided by this.
 const MEASURES: f64 = 4.0;
 /// A rank behind all delays, s.
 const LAST: f64 = 1e9;
@@ -31,7 +31,7 @@ pub(super) struct Lane {
     pub(super) there: f64,
     pub(super) rtt: f64,
     /// It has cost the others more than it has brought.
-    in_debt: bool,
+    pub(super) in_debt: bool,
     /// By which lanes are in order: the soonest first, and those in debt last.
     rank: f64,
     /// What it delivers when it is kept busy, and what it delivered, bytes/s.
@@ -168,15 +168,18 @@ impl Weave {
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let owes = path.owes(view.now, rtt);
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
-        let starts = slow_start || (!path.lost && !without.leaves_out(Rule::AfterStart));
         let mut burst = f64::from(INITIAL_WINDOW) * mss;
-        if !starts {
+        let left_out = if slow_start {
+            without.leaves_out(Rule::Start)
+        } else if !path.lost {
+            without.leaves_out(Rule::Start) || without.leaves_out(Rule::AfterStart)
+        } else {
             // The queue that a full window makes fits, and a part of a window shows what the link's rate is now.
             let full = f64::from(s.window.cwnd) * mss;
             burst = larger(burst, larger(full - link * rtt, full / MEASURES));
-        }
-        let limited = !without.leaves_out(if starts { Rule::Start } else { Rule::AfterLoss });
-        let paced = limited && !unknown && queue <= burst;
+            without.leaves_out(Rule::AfterLoss)
+        };
+        let paced = !left_out && !unknown && queue <= burst;
         let mut room = if s.has_space() { s.window_space() } else { 0 };
         // A full window takes the next byte when an acknowledgement comes.
         let full = if room == 0 { path.next_acknowledgement(view.now, rtt - there) } else { 0.0 };

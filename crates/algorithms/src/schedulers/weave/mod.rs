@@ -273,7 +273,7 @@ impl Scheduler for Weave {
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
             let rule = match later {
                 None => "the {used} paths in use have all that the horizon of {horizon_ms} takes",
-                Some(_) => "a bottleneck that has lost nothing yet gets no longer bursts",
+                Some(_) => "a longer burst could overflow the bottleneck's queue",
             };
             Decision::Wait {
                 until: later.map(|s| view.now + Duration::from_secs_f64(s).max(Duration::from_micros(1))),
@@ -287,6 +287,8 @@ impl Scheduler for Weave {
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        let down = if let Event::SubflowDown(id) = event { Some(*id) } else { None };
+        self.end_wait(view.now, view.first_unacked(), down);
         match event {
             Event::Acked { subflow, mappings, .. } => {
                 let Some(s) = view.subflow(*subflow) else { return };
