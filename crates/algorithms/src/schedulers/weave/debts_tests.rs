@@ -1,11 +1,12 @@
 //! Who owes what, and bursts after a loss.
 
-use super::Weave;
 use super::lanes::Lanes;
-use super::tests::{learn, pair};
+use super::tests::{answer, learn, pair};
 use super::without::Without;
+use super::{Objective, Weave};
 use pathweave_proto::SubflowId;
-use pathweave_proto::scheduler::testing::{Bench, seg};
+use pathweave_proto::scheduler::Event;
+use pathweave_proto::scheduler::testing::{Bench, seg, sub};
 use pathweave_units::Duration;
 
 /// How the paths compare.
@@ -22,7 +23,12 @@ fn uses_the_slow_one(weave: &mut Weave, bench: &Bench) -> bool {
 /// Two paths of 1 MB/s, of which the slow one has brought 120 segments, and a window of 200. The first segment in it was due on the slow path
 /// so long ago, and so many more have been given.
 fn kept_waiting(late_ms: u64, given: u64, without: &str) -> (Weave, Bench) {
+    kept_waiting_for(Objective::Throughput, late_ms, given, without)
+}
+
+fn kept_waiting_for(objective: Objective, late_ms: u64, given: u64, without: &str) -> (Weave, Bench) {
     let (mut weave, mut bench) = pair(200, 0);
+    weave.objective = objective;
     weave.without = Without::named(without);
     bench.map.assign(seg(0)..seg(1), SubflowId(1));
     bench.map.assign(seg(1)..seg(1 + given), SubflowId(0));
@@ -54,6 +60,46 @@ fn a_path_that_costs_the_others_more_than_it_has_brought_is_left_out_until_it_ha
     };
     assert!(!used_after(490), "it owes 500 segments and pays 1 MB/s");
     assert!(used_after(20));
+}
+
+#[test]
+fn a_wait_ends_when_its_byte_is_acknowledged_and_with_its_path() {
+    let (mut weave, mut bench) = kept_waiting(110, 199, "");
+    bench.map.acknowledge(seg(200));
+    bench.event(&mut weave, &answer(0));
+    bench.now += Duration::from_secs(5);
+    bench.decide(&mut weave);
+    assert!(uses_the_slow_one(&mut weave, &bench), "nobody waited for five seconds");
+    let (mut weave, mut bench) = kept_waiting(110, 199, "");
+    bench.event(&mut weave, &Event::SubflowDown(SubflowId(1)));
+    bench.now += Duration::from_secs(5);
+    bench.decide(&mut weave);
+    assert!(uses_the_slow_one(&mut weave, &bench), "another one has that name now");
+}
+
+#[test]
+fn where_costs_decide_nothing_is_charged() {
+    let (mut weave, bench) = kept_waiting_for(Objective::Cost, 300, 199, "");
+    assert!(uses_the_slow_one(&mut weave, &bench));
+}
+
+#[test]
+fn a_path_in_debt_gets_no_bursts() {
+    let burst = |charged: f64| {
+        let slow = |id, rtt| sub(id).rtt(rtt).cwnd(200);
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(200), slow(1, 100), slow(2, 1000)]).write(2000).send_window(60);
+        let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1));
+        for id in [0, 1, 2] {
+            learn(&mut weave, &mut bench, id, 8.0, 0);
+            weave.path(SubflowId(id)).given(bench.now, seg(0)..seg(0), bench.now);
+        }
+        weave.window = 60_000.0;
+        weave.decided_at = bench.now;
+        weave.path(SubflowId(1)).charge(charged, 0.0);
+        lanes(&mut weave, &bench).burst.map(|(lane, _)| lane)
+    };
+    assert_eq!(burst(0.0), Some(1));
+    assert_eq!(burst(1e6), None, "and it is not the one of a second either, for which there is no room");
 }
 
 #[test]
