@@ -30,10 +30,11 @@
 //! * t_i: how long until the next acknowledgement is due, if i's windows are full; s.
 //! * h: `hysteresis`.
 //! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
-//!   Until its first loss at most 10·L wait at its bottleneck, and after it max(10·L, w − c_i·RTT_i, w/4) with the congestion window w. None of this holds while what is written fills a window of more than
-//!   6·Σ r_i·(o_m + min b_i).
-//! * A path that has cost more than it has brought is not used, while there is another one. It costs what the others would deliver while the window is full and a byte of it
-//!   is late by RTT_i; of what it has brought W bytes count, and it pays r_i each second.
+//!   Until its first loss at most 10·L wait at its bottleneck, and after it max(10·L, w − c_i·RTT_i, w/4), with the congestion window w.
+//!   These limits do not hold while what is written fills a window of more than 6·Σ r_i·(o_m + min b_i).
+//! * A path that has cost more than it has brought is not used while there is another one. It costs what the others would deliver while
+//!   nothing new can go out although they have room, because a byte of it is late by RTT_i. Of what it has brought W bytes count, and in
+//!   debt it pays r_i each second.
 //! * Bursts only where no i ≤ m has lost anything.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
@@ -325,7 +326,7 @@ fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
 /// How fast a larger window of before is forgotten, for each decision: half of it within some 700.
 const WINDOW_DECAY: f64 = 0.999;
 
-/// The larger one of two numbers. `f64::max` takes five instructions for NaN, which there is not here.
+/// The larger one of two numbers. `f64::max` needs five more instructions to handle NaN, which does not occur here.
 fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
