@@ -68,6 +68,7 @@ impl Weave {
                     lanes.burst = Some((j, bytes));
                     // No more than keeps them busy: the rest of the window is the bursts'.
                     lanes.horizon = first.there + BUSY * mss / rate;
+                    lanes.holds = rate * round;
                 }
             }
         }

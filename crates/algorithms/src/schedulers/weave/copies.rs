@@ -2,7 +2,7 @@
 //! idle paths.
 
 use super::lanes::{Lane, Lanes};
-use super::{Decision, Reason, Rule, Weave};
+use super::{Decision, Reason, Rule, Weave, larger};
 use core::ops::Range;
 use pathweave_proto::scheduler::{SubflowView, View};
 use pathweave_proto::{DataSeq, SubflowSet};
@@ -64,8 +64,15 @@ impl Weave {
         if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
     }
 
+    /// By how much all that `lane` carries is late at least, s. A path that has acknowledged nothing yet may be as bad as the worst other one.
+    fn least_late(&self, lanes: &Lanes, lane: &Lane) -> Option<f64> {
+        let known = |l: &Lane| self.paths[l.id.index()].least_late();
+        known(lane).or_else(|| lanes.all.iter().filter_map(known).reduce(larger))
+    }
+
     /// Where nothing new can go out: the first byte that is not acknowledged, on a lane where it arrives sooner than where it is. What is
-    /// overdue by a round trip counts as lost and goes again where it was, and what is lost behind it goes out with it. Where nothing is
+    /// overdue by a round trip, beyond what is late there anyway, counts as lost and goes again where it was, and what is lost behind it goes
+    /// out with it. Until something was acknowledged nothing counts as lost: it may be in a long queue of others. Where nothing is
     /// left to be given, the stream's end waits for all that is out, not only for the head.
     pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let open = lanes.open().fold(SubflowSet::EMPTY, |open, (_, lane)| open.with(lane.id));
@@ -83,19 +90,26 @@ impl Weave {
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
             let due = self.due(view, span.start);
-            let lost = holder.filter(|l| -due > l.rtt);
+            let lost = holder.filter(|l| self.least_late(lanes, l).is_some_and(|late| -due > l.rtt + late));
             if span.start != head && lost.is_none() && self.burst.holds(span.start) {
                 // It has the time that it needs.
                 continue;
             }
-            let late = holder.map_or(0.0, |l| self.paths[l.id.index()].late_behind(span.start, view.now, l.rtt));
-            // Sent again where it was, it is behind nothing that is owed.
-            let arrives = lost.map_or((due + late).max(0.0), |l| l.arrival - l.owes);
+            let arrives = if let Some(l) = lost {
+                // Sent again where it was, it is behind nothing that is owed.
+                l.arrival - l.owes
+            } else {
+                let late = holder.map_or(0.0, |l| self.paths[l.id.index()].late_behind(span.start, view.now, l.rtt));
+                larger(due + late, 0.0)
+            };
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.
             let all = span.start == head || lost.is_some() || ends;
             // What lies further behind is due later.
             let mut others = lanes.open().map(|(_, l)| l).filter(|l| !owners.contains(l.id));
-            let lane = others.find(|l| l.arrival + if all { 0.0 } else { l.rtt } < arrives)?;
+            let lane = others.find(|l| {
+                let arrival = l.arrival + self.paths[l.id.index()].least_late().unwrap_or(0.0);
+                arrival + if all { 0.0 } else { l.rtt } < arrives
+            })?;
             let piece = span.start..span.end.min(span.start + lane.segment());
             let range = view.inside_window(view.subflow(lane.id)?, piece)?;
             self.repeated = range.end;

@@ -59,6 +59,7 @@ fn what_a_path_has_acknowledged_waits_for_the_head_and_is_not_repeated() {
         let range = seg(range.start)..seg(range.end);
         bench.map.assign(range.clone(), SubflowId(id));
         weave.path(SubflowId(id)).given(bench.now, range, bench.now);
+        weave.path(SubflowId(id)).lates[0] = Some(0.0);
     }
     let acked =
         Event::Acked { subflow: SubflowId(2), mappings: &[seg(1)..seg(3)], data_ack: DataSeq(0), has_sack: false };
@@ -129,6 +130,7 @@ fn what_is_lost_on_a_silent_path_goes_out_elsewhere_only_if_it_arrives_sooner_th
         let mut bench = Bench::new([sub(0).rtt(100).cwnd(50), sub(1).rtt(other_rtt).cwnd(50)]).write(3);
         let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
         bench.event(&mut weave, &answer(0));
+        weave.path(SubflowId(0)).lates[0] = Some(0.0);
         weave.path(SubflowId(1)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
         bench.map.assign(seg(0)..seg(3), SubflowId(0));
         (0..3).for_each(|n| weave.path(SubflowId(0)).given(bench.now, seg(n)..seg(n + 1), bench.now));
@@ -149,4 +151,50 @@ fn a_head_that_only_a_middlebox_has_acknowledged_is_repeated() {
     );
     bench.now += Duration::from_millis(101);
     assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+}
+
+#[test]
+fn what_is_as_late_as_all_on_its_path_is_not_lost() {
+    let repeated = |holder: Option<f64>, other: Option<f64>, ms: u64| {
+        let (mut weave, mut bench) = held_up(2);
+        weave.path(SubflowId(1)).lates = [holder, None];
+        weave.path(SubflowId(0)).lates = [other, None];
+        bench.now += Duration::from_millis(ms);
+        bench.step(&mut weave)
+    };
+    // A round trip of 100 ms, and 40 ms that all waits there.
+    assert_eq!(repeated(Some(0.04), None, 139), None);
+    assert_eq!(repeated(Some(0.04), None, 141), Some((0, 0..1)));
+    assert_eq!(repeated(None, None, 10_000), None, "it may be in a long queue");
+    assert_eq!(repeated(None, Some(0.03), 129), None, "as long as the other path's");
+    assert_eq!(repeated(None, Some(0.03), 131), Some((0, 0..1)));
+    // Here it arrives after 10 ms and what all waits here, where it was after 50 ms.
+    assert_eq!(repeated(Some(0.0), Some(0.039), 101), Some((0, 0..1)));
+    assert_eq!(repeated(Some(0.0), Some(0.041), 101), None);
+}
+
+#[test]
+fn how_late_all_is_at_least_is_learnt_from_acknowledgements_and_forgotten_again() {
+    let mut bench = Bench::new([sub(0).rtt(100).cwnd(50), sub(1).rtt(20).cwnd(50)]).write(40);
+    let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
+    let (id, mut next) = (SubflowId(0), 0);
+    // So many segments are given, should arrive after 50 ms, and are acknowledged `late_ms` after that should be here.
+    let mut acknowledged = |segments: u64, late_ms: u64| {
+        let mappings = [seg(next)..seg(next + segments)];
+        next += segments;
+        weave.path(id).given(bench.now, mappings[0].clone(), bench.now + Duration::from_millis(50));
+        bench.now += Duration::from_millis(100 + late_ms);
+        bench.event(
+            &mut weave,
+            &Event::Acked { subflow: id, mappings: &mappings, data_ack: DataSeq(0), has_sack: false },
+        );
+        bench.event(&mut weave, &Event::RttSample { subflow: id, rtt: Duration::from_millis(100 + late_ms) });
+        weave.path(id).least_late().map(|late| (late * 1e3).round())
+    };
+    assert_eq!(acknowledged(1, 40), None, "a single segment's acknowledgement waits for the receiver's timer");
+    assert_eq!(acknowledged(2, 40), Some(40.0));
+    assert_eq!(acknowledged(2, 30), Some(30.0));
+    assert_eq!(acknowledged(2, 60), Some(30.0));
+    let later: Vec<_> = (0..10).map(|_| acknowledged(2, 60)).collect();
+    assert_eq!((later[0], later[9]), (Some(30.0), Some(60.0)), "{later:?}");
 }

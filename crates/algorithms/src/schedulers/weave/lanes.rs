@@ -90,6 +90,8 @@ pub(super) struct Lanes {
     pub(super) used: usize,
     /// The longest delay of data that is given now, s.
     pub(super) horizon: f64,
+    /// Bytes of the window that those in use take up while no queue delays them.
+    pub(super) holds: f64,
     /// The lane that has bursts at the window's end, and their bytes.
     pub(super) burst: Option<(usize, f64)>,
 }
@@ -103,14 +105,6 @@ impl Lanes {
     /// Those in use that take something now, with their places.
     pub(super) fn open(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.used().iter().enumerate().filter(|(_, lane)| lane.room > 0)
-    }
-
-    /// Bytes of the window that those in use take up while no queue delays them.
-    fn holds(&self) -> f64 {
-        let used = self.used();
-        let there = used.iter().map(|lane| lane.there).fold(0.0, larger);
-        let back = used.iter().map(Lane::back).fold(f64::INFINITY, smaller);
-        used.iter().map(|lane| lane.rate).sum::<f64>() * (there + back)
     }
 
     /// Bytes that lanes which deliver sooner than the lane at `j` deliver until its next byte arrives.
@@ -253,12 +247,15 @@ impl Weave {
             rate += lane.rate;
             back = smaller(back, lane.back());
             // Where the window has room for all of them, one more takes nothing from the others.
-            let fits = rate <= self.window / (lane.there + back);
-            let value = if fits { rate } else { self.window / (lane.there + back) };
+            let delay = lane.there + back;
+            let most_of_window = self.window / delay;
+            let fits = rate <= most_of_window;
+            let value = if fits { rate } else { most_of_window };
             let value = if i + 1 == self.used && !fits { value * (1.0 + self.hysteresis) } else { value };
             if fits || value > most || self.without.leaves_out(Rule::Choice) {
                 (most, used) = (value, i + 1);
                 lanes.horizon = larger(lane.there, self.window / rate - back);
+                lanes.holds = rate * delay;
             }
         }
         lanes.burst = None;
@@ -268,7 +265,7 @@ impl Weave {
             used = self.weigh_bursts(lanes, most, used);
         }
         (self.used, lanes.used) = (used, used);
-        let ample = fills_window && self.window > AMPLE * lanes.holds();
+        let ample = fills_window && self.window > AMPLE * lanes.holds;
         let horizon = lanes.horizon;
         for lane in &mut lanes.all[..used] {
             let mss = f64::from(lane.mss);

@@ -36,6 +36,9 @@
 //!   nothing new can go out although they have room, because a byte of it is late by RTT_i. Of what it has brought W bytes count, and in
 //!   debt it pays r_i each second.
 //! * Bursts only where no i ≤ m has lost anything.
+//! * What is overdue by RTT_i + q_i counts as lost, where all that i has acknowledged in the last four round trips or more was late by q_i at
+//!   least: it waits behind the data of others. Before i has acknowledged anything the largest q of the other paths counts, and nothing is
+//!   lost before any has. A copy on j arrives after a_j + q_j.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
 //!   quota and twice the rate at which data is written, it need only arrive before a repeat would: a_j < (when i's is due) + RTT_i + o_j.
@@ -249,15 +252,17 @@ impl Weave {
     }
 
     fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let chosen = self.rescue(view, lanes).or_else(|| self.weave(view, lanes));
-        if chosen.is_none() {
-            self.blame = self.blame(view, lanes);
+        let new = self.rescue(view, lanes).or_else(|| self.weave(view, lanes));
+        if new.is_some() {
+            return new;
         }
-        let mut chosen = chosen.or_else(|| self.repeat_head(view, lanes)).or_else(|| self.burst(view, lanes));
-        if self.objective == Objective::Latency {
-            chosen = chosen.or_else(|| self.copy_where_it_pays(view, lanes));
+        self.blame = self.blame(view, lanes);
+        let again = self.repeat_head(view, lanes).or_else(|| self.burst(view, lanes));
+        if again.is_some() {
+            return again;
         }
-        chosen.or_else(|| self.refresh(view, lanes)).or_else(|| self.go_on(view, lanes))
+        let copy = if self.objective == Objective::Latency { self.copy_where_it_pays(view, lanes) } else { None };
+        copy.or_else(|| self.refresh(view, lanes)).or_else(|| self.go_on(view, lanes))
     }
 }
 

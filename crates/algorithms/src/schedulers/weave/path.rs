@@ -18,6 +18,8 @@ const MOST_SENT: usize = 4096;
 const LONGEST_STEP: f64 = 8.0;
 /// How long the largest rate of a link is remembered once there are queues.
 const LINK_MEMORY: Duration = Duration::from_secs(2);
+/// Round trips for which the least delay beyond what was expected is remembered.
+const LATE_ROUNDS: u64 = 4;
 /// Round trips for which a queue tells that its path was busy.
 const BUSY_ROUNDS: f64 = 8.0;
 
@@ -57,6 +59,9 @@ pub(super) struct Path {
     /// Smallest round trips of this and the last round, s; 0: none.
     lows: [f64; 2],
     lows_until: Instant,
+    /// By how much data was late at least in this and the last time, s.
+    pub(super) lates: [Option<f64>; 2],
+    lates_until: Instant,
     /// Largest rates of trains of acknowledgements in this and the last time, bytes/s.
     links: [f64; 2],
     links_until: Instant,
@@ -101,6 +106,19 @@ impl Path {
         }
     }
 
+    /// By how much all that it acknowledged lately was late at least, s: it may wait behind the data of others. None until it has
+    /// acknowledged something.
+    pub(super) fn least_late(&self) -> Option<f64> {
+        least(self.lates[0], self.lates[1])
+    }
+
+    /// The way back of an acknowledgement, s: what is left of the smallest round trip.
+    fn back(&self, s: &SubflowView, mss: f64) -> f64 {
+        let link = self.link_rate();
+        let transmission = if link == 0.0 { 0.0 } else { mss / larger(link, self.rate) };
+        (self.segment_rtt(s, mss) - transmission) / 2.0
+    }
+
     /// A queue was seen within the last rounds of `rtt` seconds, so the delivery rate is all that the path has.
     pub(super) fn was_busy(&self, now: Instant, rtt: f64) -> bool {
         self.queued_at.is_some_and(|at| now.since(at).as_secs_f64() < BUSY_ROUNDS * rtt)
@@ -137,9 +155,15 @@ impl Path {
         let (rtt, mss, round) = (base_rtt(s), f64::from(s.mss.max(1)), s.rtt.smoothed_or_zero());
         let queues = self.queues(rtt, mss);
         self.covered = bytes / mss;
-        let given = mappings.last().and_then(|m| self.sent(m.start)).map(|sent| sent.at);
+        let last = mappings.last().and_then(|m| self.sent(m.start));
+        let (given, due) = (last.map(|sent| sent.at), last.map(|sent| sent.due));
         self.newest = given.map(|at| now.since(at).as_secs_f64());
-        self.least = self.least.into_iter().chain(self.newest).reduce(f64::min);
+        self.least = least(self.least, self.newest);
+        if self.covers_several() {
+            let back = Duration::from_secs_f64(self.back(s, mss));
+            let late = due.map(|due| now.max(due + back).since(due + back).as_secs_f64());
+            self.lates[0] = least(self.lates[0], late);
+        }
         match &mut self.train {
             Some(train) if now.since(train.last) <= round.div(4) && self.covered <= LONGEST_STEP => {
                 (train.last, train.bytes) = (now, train.bytes + bytes);
@@ -168,8 +192,11 @@ impl Path {
         let acked = end.min(first_unacked);
         while self.sent.front().is_some_and(|s| s.range.end <= acked) {
             self.sent.pop_front();
+            self.answered = self.answered.saturating_sub(1);
         }
-        self.answered = self.sent.partition_point(|s| s.range.end <= self.acknowledged);
+        while self.sent.get(self.answered).is_some_and(|s| s.range.end <= self.acknowledged) {
+            self.answered += 1;
+        }
         if queues && self.covers_several() {
             self.queued_at = Some(now);
             self.rate += (s.delivery.rate - self.rate) / 8.0;
@@ -186,6 +213,10 @@ impl Path {
     /// A round trip of `rtt` seconds was measured; `round` is how long they are.
     pub(super) fn round_trip(&mut self, now: Instant, rtt: f64, round: Duration) {
         let rtt = self.newest.map_or(rtt, |newest| newest.min(rtt));
+        if now >= self.lates_until && self.lates[0].is_some() {
+            self.lates = [None, self.lates[0]];
+            self.lates_until = now + round.saturating_mul(LATE_ROUNDS);
+        }
         if now >= self.lows_until {
             self.lows = [0.0, self.lows[0]];
             self.lows_until = now + round;
@@ -222,6 +253,9 @@ impl Path {
     /// The part of `range` that it has not acknowledged, if it carries that. What it has acknowledged waits at the receiver for what lies
     /// before.
     pub(super) fn outstanding(&self, range: Range<DataSeq>) -> Range<DataSeq> {
+        if range.start >= self.acknowledged {
+            return range;
+        }
         let arrived = |sent: &Sent| sent.range.start < self.acknowledged && Some(sent.at) <= self.acknowledged_given;
         if self.sent(range.start).is_some_and(arrived) { range.start.max(self.acknowledged)..range.end } else { range }
     }
@@ -260,7 +294,13 @@ impl Path {
     }
 
     fn sent(&self, at: DataSeq) -> Option<&Sent> {
-        let sent = self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?;
+        // Mostly that is the first piece.
+        let first = self.sent.front()?;
+        let sent = if at < first.range.end {
+            first
+        } else {
+            self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?
+        };
         (sent.range.start <= at).then_some(sent)
     }
 
@@ -287,5 +327,13 @@ impl Path {
     /// Whether it carried nothing for `time`.
     pub(super) fn idle(&self, now: Instant, time: Duration) -> bool {
         self.used_at.is_none_or(|at| now.since(at) >= time)
+    }
+}
+
+/// The smaller one, or the one that there is.
+fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(smaller(a, b)),
+        _ => a.or(b),
     }
 }

@@ -263,6 +263,7 @@ pub(super) fn held_by_the_slow_path(held: u64) -> (Weave, Bench) {
     bench.sub(1).queue.bytes = held * 1000;
     let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
     weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+    weave.path(SubflowId(1)).lates[0] = Some(0.0);
     (weave, bench)
 }
 
