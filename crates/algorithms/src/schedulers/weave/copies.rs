@@ -64,15 +64,15 @@ impl Weave {
         if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
     }
 
-    /// By how much all that `lane` carries is late at least, s. A path that has acknowledged nothing yet may be as bad as the worst other one.
+    /// The least lateness that acknowledgements on `lane` showed lately, s. A path that has shown none yet may be as late as the latest other one.
     fn least_late(&self, lanes: &Lanes, lane: &Lane) -> Option<f64> {
         let known = |l: &Lane| self.paths[l.id.index()].least_late();
         known(lane).or_else(|| lanes.all.iter().filter_map(known).reduce(larger))
     }
 
     /// Where nothing new can go out: the first byte that is not acknowledged, on a lane where it arrives sooner than where it is. What is
-    /// overdue by a round trip, beyond what is late there anyway, counts as lost and goes again where it was, and what is lost behind it goes
-    /// out with it. Until something was acknowledged nothing counts as lost: it may be in a long queue of others. Where nothing is
+    /// overdue by a round trip and the least lateness there counts as lost and goes again where it was, and what is lost behind it goes out with
+    /// it. Until something was acknowledged nothing counts as lost: it may be in a long queue of others. Where nothing is
     /// left to be given, the stream's end waits for all that is out, not only for the head.
     pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let open = lanes.open().fold(SubflowSet::EMPTY, |open, (_, lane)| open.with(lane.id));
@@ -96,7 +96,8 @@ impl Weave {
                 continue;
             }
             let arrives = if let Some(l) = lost {
-                // Sent again where it was, it is behind nothing that is owed.
+                // Sent again where it was, it is behind nothing that is owed. A queue of others is left out there: where both paths have
+                // one, a copy would only lengthen it.
                 l.arrival - l.owes
             } else {
                 let late = holder.map_or(0.0, |l| self.paths[l.id.index()].late_behind(span.start, view.now, l.rtt));
@@ -106,15 +107,15 @@ impl Weave {
             let all = span.start == head || lost.is_some() || ends;
             // What lies further behind is due later.
             let mut others = lanes.open().map(|(_, l)| l).filter(|l| !owners.contains(l.id));
-            let lane = others.find(|l| {
+            let (lane, arrival) = others.find_map(|l| {
                 let arrival = l.arrival + self.paths[l.id.index()].least_late().unwrap_or(0.0);
-                arrival + if all { 0.0 } else { l.rtt } < arrives
+                (arrival + if all { 0.0 } else { l.rtt } < arrives).then_some((l, arrival))
             })?;
             let piece = span.start..span.end.min(span.start + lane.segment());
             let range = view.inside_window(view.subflow(lane.id)?, piece)?;
             self.repeated = range.end;
             let reason = Reason::new("all waits for it: arrives in {arrival_ms} here, in {instead_ms} where it is")
-                .with("arrival_ms", lane.arrival * 1e3)
+                .with("arrival_ms", arrival * 1e3)
                 .with("instead_ms", arrives * 1e3);
             return Some(self.assign(lane, range, reason));
         }

@@ -162,13 +162,13 @@ fn what_is_as_late_as_all_on_its_path_is_not_lost() {
         bench.now += Duration::from_millis(ms);
         bench.step(&mut weave)
     };
-    // A round trip of 100 ms, and 40 ms that all waits there.
+    // A round trip of 100 ms, and everything waits 40 ms there.
     assert_eq!(repeated(Some(0.04), None, 139), None);
     assert_eq!(repeated(Some(0.04), None, 141), Some((0, 0..1)));
     assert_eq!(repeated(None, None, 10_000), None, "it may be in a long queue");
     assert_eq!(repeated(None, Some(0.03), 129), None, "as long as the other path's");
     assert_eq!(repeated(None, Some(0.03), 131), Some((0, 0..1)));
-    // Here it arrives after 10 ms and what all waits here, where it was after 50 ms.
+    // Here it arrives after 10 ms and what everything waits here, where it was after 50 ms.
     assert_eq!(repeated(Some(0.0), Some(0.039), 101), Some((0, 0..1)));
     assert_eq!(repeated(Some(0.0), Some(0.041), 101), None);
 }
@@ -192,6 +192,7 @@ fn how_late_all_is_at_least_is_learnt_from_acknowledgements_and_forgotten_again(
         weave.path(id).least_late().map(|late| (late * 1e3).round())
     };
     assert_eq!(acknowledged(1, 40), None, "a single segment's acknowledgement waits for the receiver's timer");
+    assert_eq!(acknowledged(1, 50), Some(50.0), "nothing else is there to learn from");
     assert_eq!(acknowledged(2, 40), Some(40.0));
     assert_eq!(acknowledged(2, 30), Some(30.0));
     assert_eq!(acknowledged(2, 60), Some(30.0));

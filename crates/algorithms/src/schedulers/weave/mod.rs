@@ -36,9 +36,10 @@
 //!   nothing new can go out although they have room, because a byte of it is late by RTT_i. Of what it has brought W bytes count, and in
 //!   debt it pays r_i each second.
 //! * Bursts only where no i ≤ m has lost anything.
-//! * What is overdue by RTT_i + q_i counts as lost, where all that i has acknowledged in the last four round trips or more was late by q_i at
-//!   least: it waits behind the data of others. Before i has acknowledged anything the largest q of the other paths counts, and nothing is
-//!   lost before any has. A copy on j arrives after a_j + q_j.
+//! * q_i: the least lateness that acknowledgements on i showed in its last four to eight round trips with traffic, as data waits behind that of
+//!   others. Data counts as lost when it is overdue by RTT_i + q_i. Before i has shown any, the largest q of the other paths counts, and
+//!   before any path has, nothing counts as lost. What holds the stream up arrives elsewhere after a_j + q_j, and if it goes again where it
+//!   was, after a_i.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
 //!   quota and twice the rate at which data is written, it need only arrive before a repeat would: a_j < (when i's is due) + RTT_i + o_j.

@@ -62,6 +62,8 @@ pub(super) struct Path {
     /// By how much data was late at least in this and the last time, s.
     pub(super) lates: [Option<f64>; 2],
     lates_until: Instant,
+    /// What was acknowledged last was a single segment, and all that was out.
+    alone: bool,
     /// Largest rates of trains of acknowledgements in this and the last time, bytes/s.
     links: [f64; 2],
     links_until: Instant,
@@ -106,8 +108,8 @@ impl Path {
         }
     }
 
-    /// By how much all that it acknowledged lately was late at least, s: it may wait behind the data of others. None until it has
-    /// acknowledged something.
+    /// The least lateness that its acknowledgements showed lately, s: its data may wait behind the data of others. None until it has
+    /// acknowledged two segments at once, or one alone twice.
     pub(super) fn least_late(&self) -> Option<f64> {
         least(self.lates[0], self.lates[1])
     }
@@ -159,11 +161,13 @@ impl Path {
         let (given, due) = (last.map(|sent| sent.at), last.map(|sent| sent.due));
         self.newest = given.map(|at| now.since(at).as_secs_f64());
         self.least = least(self.least, self.newest);
-        if self.covers_several() {
+        // Where single segments are all that it gets, their wait for the receiver's timer counts too.
+        let alone = !self.covers_several() && s.queue.bytes == 0;
+        if self.covers_several() || (alone && self.alone) {
             let back = Duration::from_secs_f64(self.back(s, mss));
-            let late = due.map(|due| now.max(due + back).since(due + back).as_secs_f64());
-            self.lates[0] = least(self.lates[0], late);
+            self.lates[0] = least(self.lates[0], due.map(|due| now.since(due + back).as_secs_f64()));
         }
+        self.alone = alone;
         match &mut self.train {
             Some(train) if now.since(train.last) <= round.div(4) && self.covered <= LONGEST_STEP => {
                 (train.last, train.bytes) = (now, train.bytes + bytes);
