@@ -20,7 +20,8 @@ struct Point {
 }
 
 const POINTS: [Point; 4] = [
-    // Megabytes wait for the slow path here, and count when it is there: the interval has to be long beside that.
+    // Megabytes wait for the slow path here, and count when its data is there: the interval has to be long beside that, and to begin with
+    // the connection, or it counts what waited before.
     Point { name: "cp-asymmetric", congestion: "reno", window_kib: (128, 6144), plan: LONG, at_once: 5 },
     Point { name: "cp-symmetric", congestion: "reno", window_kib: (128, 6144), plan: FULL, at_once: 3 },
     Point { name: "wlan-3g", congestion: "reno", window_kib: (256, 256), plan: FULL, at_once: 3 },

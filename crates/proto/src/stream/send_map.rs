@@ -111,10 +111,10 @@ impl SendMap {
 
     /// Index of the first span that ends after `at`.
     fn index_after(&self, at: DataSeq) -> usize {
-        // Mostly it is the first one or behind all.
+        // Mostly it is behind all, or the first one.
         match (self.spans.front(), self.spans.back()) {
-            (Some(first), _) if at < first.end => 0,
             (_, Some(last)) if last.end <= at => self.spans.len(),
+            (Some(first), _) if at < first.end => 0,
             _ => self.spans.partition_point(|s| s.end <= at),
         }
     }

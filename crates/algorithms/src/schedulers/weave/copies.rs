@@ -105,7 +105,7 @@ impl Weave {
             };
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.
             let all = span.start == head || lost.is_some() || ends;
-            // What lies further behind is due later.
+            // What lies further behind is due later. Mostly nothing arrives sooner, whatever its lateness.
             let mut others = lanes.open().map(|(_, l)| l).filter(|l| l.arrival < arrives && !owners.contains(l.id));
             let (lane, arrival) = others.find_map(|l| {
                 let arrival = l.arrival + self.paths[l.id.index()].least_late().unwrap_or(0.0);

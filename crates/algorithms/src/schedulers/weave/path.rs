@@ -18,7 +18,7 @@ const MOST_SENT: usize = 4096;
 const LONGEST_STEP: f64 = 8.0;
 /// How long the largest rate of a link is remembered once there are queues.
 const LINK_MEMORY: Duration = Duration::from_secs(2);
-/// Round trips for which the least delay beyond what was expected is remembered.
+/// Round trips for which the least lateness is measured anew; it counts for as many more.
 const LATE_ROUNDS: u64 = 4;
 /// Round trips for which a queue tells that its path was busy.
 const BUSY_ROUNDS: f64 = 8.0;
@@ -186,7 +186,7 @@ impl Path {
                     self.links = [0.0, self.links[0]];
                     self.links_until = now + LINK_MEMORY.max(round.saturating_mul(10));
                 }
-                self.links[0] = self.links[0].max(rate);
+                self.links[0] = larger(self.links[0], rate);
             }
             self.train = Some(Train { first: now, last: now, given, bytes: 0.0 });
         }
@@ -205,7 +205,7 @@ impl Path {
             self.queued_at = Some(now);
             self.rate += (s.delivery.rate - self.rate) / 8.0;
         } else {
-            self.rate = self.rate.max(s.delivery.rate);
+            self.rate = larger(self.rate, s.delivery.rate);
         }
     }
 
@@ -216,7 +216,7 @@ impl Path {
 
     /// A round trip of `rtt` seconds was measured; `round` is how long they are.
     pub(super) fn round_trip(&mut self, now: Instant, rtt: f64, round: Duration) {
-        let rtt = self.newest.map_or(rtt, |newest| newest.min(rtt));
+        let rtt = self.newest.map_or(rtt, |newest| smaller(newest, rtt));
         if now >= self.lates_until && self.lates[0].is_some() {
             self.lates = [None, self.lates[0]];
             self.lates_until = now + round.saturating_mul(LATE_ROUNDS);
