@@ -26,20 +26,22 @@ pub(super) struct Blame {
 impl Weave {
     /// Charges what others could not send since the last decision to the path for which they waited.
     pub(super) fn charge(&mut self, now: Instant) {
-        if let Some(blame) = self.blame.take()
-            && now > blame.from
-        {
+        // Mostly nobody waits.
+        let Some(blame) = &self.blame else { return };
+        if now > blame.from {
+            let (id, bytes) = (blame.id, blame.rate * now.since(blame.from).as_secs_f64());
             let window = self.window;
-            self.path(blame.id).charge(blame.rate * now.since(blame.from).as_secs_f64(), window);
+            self.path(id).charge(bytes, window);
         }
+        self.blame = None;
     }
 
     /// The wait ends when its byte is acknowledged, and with its path.
     pub(super) fn end_wait(&mut self, now: Instant, first_unacked: DataSeq, down: Option<SubflowId>) {
-        if self.blame.is_some_and(|blame| blame.head < first_unacked) {
+        let Some(blame) = &self.blame else { return };
+        if blame.head < first_unacked {
             self.charge(now);
-        }
-        if self.blame.is_some_and(|blame| Some(blame.id) == down) {
+        } else if Some(blame.id) == down {
             self.blame = None;
         }
     }
