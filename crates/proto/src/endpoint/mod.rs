@@ -415,12 +415,17 @@ impl Endpoint {
         let has_news = connection.has_news();
         // Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed
         // timer.
-        if let Some(next) = connection.poll_timeout()
-            && slot.timer.is_none_or(|t| next < t)
-        {
-            slot.timer = Some(next);
-            self.timers.push(Reverse((next, index)));
-            self.compact_timers();
+        if let Some(next) = connection.poll_timeout() {
+            if slot.timer == Some(now) && next > now && self.timers.peek() == Some(&Reverse((now, index))) {
+                // What waited for the end of this instant has left.
+                self.timers.pop();
+                slot.timer = None;
+            }
+            if slot.timer.is_none_or(|t| next < t) {
+                slot.timer = Some(next);
+                self.timers.push(Reverse((next, index)));
+                self.compact_timers();
+            }
         }
         if has_news {
             self.collect(index);

@@ -71,14 +71,14 @@ impl AckHost {
         }
     }
 
-    /// Whether the acknowledgement of a second full segment waits for the reader, because it would offer a smaller window than
-    /// the last one did.
+    /// Whether an acknowledgement that waits for the reader waits only for one that reads at once, and leaves at this instant's end at the latest.
+    /// A kernel's waits as long as that of a lone segment.
     #[inline]
-    pub(crate) fn waits_for_reader(&self, smaller: bool, taken: bool) -> bool {
+    pub(crate) fn waits_an_instant(&self) -> bool {
         match self {
-            AckHost::Rfc => false,
+            AckHost::Rfc => true,
             #[cfg(feature = "host-linux")]
-            AckHost::Linux(_) => smaller && !taken,
+            AckHost::Linux(_) => false,
         }
     }
 
@@ -87,7 +87,7 @@ impl AckHost {
     #[inline]
     pub(crate) fn answers_reading(&self, full: bool, over: bool) -> bool {
         match self {
-            AckHost::Rfc => false,
+            AckHost::Rfc => full,
             #[cfg(feature = "host-linux")]
             AckHost::Linux(_) => full || over,
         }

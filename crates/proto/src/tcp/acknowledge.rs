@@ -161,14 +161,15 @@ impl Receiver {
         {
             self.renew_quick(window, config);
         }
-        let unacked = self.next - self.acks.acked_next;
+        let second = self.next - self.acks.acked_next > u64::from(self.full_segment);
+        // Once all is read, the window is as large as it was (RFC 1122 §4.2.3.2).
+        let waits_for_reader = second && window < self.acks.offered && !around.taken;
         let at_once = fin
             || (received == Received::Duplicate && self.held.is_empty())
             || self.filled_hole
             || self.acks.quick > 0
             || !config.delayed_ack
-            || (unacked > u64::from(self.full_segment)
-                && !self.acks.host.waits_for_reader(window < self.acks.offered, around.taken));
+            || (second && !waits_for_reader);
         self.filled_hole = false;
         if at_once {
             self.acks.host.answers_at_once();
@@ -179,6 +180,8 @@ impl Receiver {
             if !self.acks.host.waits_beyond_hole(now, self.next, around) {
                 self.acks.due = AckDue::Now;
             }
+        } else if waits_for_reader && self.acks.host.waits_an_instant() {
+            self.ack_by(Some(now));
         } else if self.acks.due == AckDue::No {
             self.acks.due = AckDue::At(host.expiry(now, self.acks.host.delay(config.delayed_ack_timeout)));
         }

@@ -1,6 +1,7 @@
 //! Delayed acknowledgements (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
 use crate::pair::*;
+use crate::zero_window::with_buffer;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 
 fn delayed(quick_acks: u32) -> ConnectionConfig {
@@ -35,6 +36,30 @@ fn every_second_full_segment_is_acknowledged() {
     let (data, acks) = (pair.data(Client).count(), pair.sent(Server).filter(|p| p.is_pure_ack()).count());
     assert!(acks >= data / 2 - 1, "RFC 5681 §4.2: at least every second one: {acks} for {data}");
     assert!(acks <= data * 6 / 10, "{acks} acknowledgements of {data} segments");
+}
+
+/// A second segment's acknowledgement would offer what the reader has not read yet. It waits for one that reads at once, and only for the
+/// rest of that instant.
+#[test]
+fn a_second_segment_is_acknowledged_in_the_same_instant_with_what_the_reader_has_freed() {
+    for (mptcp, len) in [(false, 1448), (true, 1424)] {
+        let tcp = delayed(0).tcp;
+        let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..with_buffer(20 * len, mptcp) });
+        pair.connect();
+        pair.write(Client, 40 * len);
+        pair.run_until_received(Server, 40 * len, secs(5));
+        pair.clear_log();
+        for reads in [true, false] {
+            pair.driver.applications.apps[1].reads = reads;
+            let sent = pair.now;
+            pair.write(Client, 2 * len);
+            pair.run_for(secs(1));
+            let answer = pair.sent(Server).next_back().expect("acknowledged");
+            let offered = u64::from(answer.segment.window);
+            let expected = if reads { 20 * len } else { 18 * len };
+            assert_eq!((answer.at, offered), (sent + ms(10), expected), "{reads}: {}", pair.describe());
+        }
+    }
 }
 
 #[test]
