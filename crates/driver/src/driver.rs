@@ -32,9 +32,9 @@ pub trait Applications {
 ///
 /// One round ([`Driver::step`]) does these things, always in this order:
 ///
-/// 1. Packets, in the order of their arrival. What an endpoint sends in answer leaves at once. The applications of a
-///    host act when all packets of this time have arrived, as behind a kernel's interrupt; the host that was the last
-///    to get its first packet comes first.
+/// 1. Packets, in the order of their arrival. What an endpoint sends in answer leaves at once, but for
+///    acknowledgements that wait for a reader. The applications of a host act when all packets of this time have arrived,
+///    as behind a kernel's interrupt; the host that was the last to get its first packet comes first.
 /// 2. The timers of each endpoint, in the order of [`Driver::endpoints`].
 /// 3. Applications that want to do something by themselves, in their own order.
 ///

@@ -326,7 +326,7 @@ impl Endpoint {
     /// What is kept of the data shares the memory of its bytes.
     ///
     /// Joined segments are what they were one by one, with one mapping or several, but for acknowledgements: as in a kernel with
-    /// receive offload there is one decision for all, which is an immediate acknowledgement where there are more bytes than one full segment's, and
+    /// receive offload there is one decision for all, which is an acknowledgement where there are more bytes than one full segment's, and
     /// the length of a full segment is that of a part.
     //= RFC 9293 §3.10.7.4 (MUST-58): "In general, the processing of received segments MUST be implemented to aggregate ACK segments
     //= whenever possible"
@@ -415,17 +415,18 @@ impl Endpoint {
         let has_news = connection.has_news();
         // Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed
         // timer.
-        if let Some(next) = connection.poll_timeout() {
-            if slot.timer == Some(now) && next > now && self.timers.peek() == Some(&Reverse((now, index))) {
-                // What waited for the end of this instant has left.
-                self.timers.pop();
-                slot.timer = None;
-            }
-            if slot.timer.is_none_or(|t| next < t) {
-                slot.timer = Some(next);
-                self.timers.push(Reverse((next, index)));
-                self.compact_timers();
-            }
+        let next = connection.poll_timeout();
+        if slot.timer == Some(now) && next != Some(now) && self.timers.peek() == Some(&Reverse((now, index))) {
+            // What waited for the end of this instant has left.
+            self.timers.pop();
+            slot.timer = None;
+        }
+        if let Some(next) = next
+            && slot.timer.is_none_or(|t| next < t)
+        {
+            slot.timer = Some(next);
+            self.timers.push(Reverse((next, index)));
+            self.compact_timers();
         }
         if has_news {
             self.collect(index);

@@ -18,6 +18,8 @@ pub(crate) struct Surroundings {
     pub(crate) sack: bool,
     /// What arrived waits for other subflows' data, not for the reader.
     pub(crate) taken: bool,
+    /// There is data that a reader could read.
+    pub(crate) readable: bool,
 }
 
 /// A host's rules for one subflow's acknowledgements.
@@ -71,8 +73,19 @@ impl AckHost {
         }
     }
 
-    /// Whether an acknowledgement that waits for the reader waits only for one that reads at once, and leaves at this instant's end at the latest.
-    /// A kernel's waits as long as that of a lone segment.
+    /// Whether the acknowledgement of a second full segment waits for the reader, who makes the window larger. A kernel's does where it would
+    /// offer a smaller one than the last did (`smaller`).
+    #[inline]
+    pub(crate) fn waits_for_reader(&self, smaller: bool, many: bool, around: &Surroundings) -> bool {
+        match self {
+            AckHost::Rfc => around.readable && !many,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => smaller && !around.taken,
+        }
+    }
+
+    /// Whether it waits only for a reader that reads at once, and leaves at this instant's end at the latest. A kernel's waits as long as that of a
+    /// lone segment.
     #[inline]
     pub(crate) fn waits_an_instant(&self) -> bool {
         match self {

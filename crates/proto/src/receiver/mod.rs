@@ -233,7 +233,8 @@ impl Receiver {
         let held = tcp.held_bytes();
         let occupied = self.occupied(held, mptcp);
         // Data that waits for other subflows' needs no reader of this one's.
-        let taken = mptcp && self.ready_bytes() == 0 && self.held_bytes() > 0;
+        let readable = self.ready_bytes() > 0;
+        let taken = mptcp && !readable && self.held_bytes() > 0;
         if let Some((len, out_of_order)) = tcp.noted_data() {
             let arrived = Arrived { len, out_of_order, held, saw_full: tcp.saw_full_segment(), mptcp };
             let opened = self.window.opened(own.limit, own.clamp, &arrived, occupied);
@@ -243,7 +244,7 @@ impl Receiver {
             }
         }
         let window = self.window.possible(self.queue.next(), occupied, &Says::of(tcp, own));
-        tcp.decide_ack(now, window, taken);
+        tcp.decide_ack(now, window, taken, readable);
     }
 
     /// From now on the window is zero: there is no memory for what it has room for. The edge stays where it is, and what comes before it

@@ -5,6 +5,10 @@ use crate::config::TcpConfig;
 use crate::host::{AckHost, Host, SubflowHost, Surroundings};
 use pathweave_units::{Duration, Instant};
 
+/// Full segments of one instant of which one acknowledgement can wait for a reader that reads at once. More would keep a sender back that grows its
+/// window by so much for each acknowledgement (RFC 9406 §4.2).
+const MOST_AT_ONCE: u64 = 4;
+
 /// When an acknowledgement is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckDue {
@@ -161,9 +165,11 @@ impl Receiver {
         {
             self.renew_quick(window, config);
         }
-        let second = self.next - self.acks.acked_next > u64::from(self.full_segment);
-        // Once all is read, the window is as large as it was (RFC 1122 §4.2.3.2).
-        let waits_for_reader = second && window < self.acks.offered && !around.taken;
+        let (unacked, full) = (self.next - self.acks.acked_next, u64::from(self.full_segment));
+        let second = unacked > full;
+        // What is read makes the window larger (RFC 1122 §4.2.3.2).
+        let waits_for_reader = second
+            && self.acks.host.waits_for_reader(window < self.acks.offered, unacked > MOST_AT_ONCE * full, around);
         let at_once = fin
             || (received == Received::Duplicate && self.held.is_empty())
             || self.filled_hole

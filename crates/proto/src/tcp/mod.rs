@@ -357,8 +357,9 @@ impl Tcp {
         Timestamps { value: ack::timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }
     }
 
-    /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader.
-    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool) {
+    /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader; `readable`:
+    /// there is data that a reader could read.
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool, readable: bool) {
         if self.state == State::Closed {
             // A signal of the same segment has ended the subflow.
             return;
@@ -369,6 +370,7 @@ impl Tcp {
             receiver_rtt: self.receiver.rtt(),
             sack: self.agreed.sack,
             taken,
+            readable,
         };
         self.receiver.decide_ack(now, window, &around, &self.config, &self.host);
     }
