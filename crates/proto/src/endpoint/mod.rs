@@ -413,21 +413,7 @@ impl Endpoint {
         let Some(connection) = slot.connection.as_deref_mut() else { return };
         // Sending may have made room in the send buffer.
         let has_news = connection.has_news();
-        // Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed
-        // timer.
-        let next = connection.poll_timeout();
-        if slot.timer == Some(now) && next != Some(now) && self.timers.peek() == Some(&Reverse((now, index))) {
-            // What waited for the end of this instant has left.
-            self.timers.pop();
-            slot.timer = None;
-        }
-        if let Some(next) = next
-            && slot.timer.is_none_or(|t| next < t)
-        {
-            slot.timer = Some(next);
-            self.timers.push(Reverse((next, index)));
-            self.compact_timers();
-        }
+        self.update_timer(now, index);
         if has_news {
             self.collect(index);
         }

@@ -64,6 +64,24 @@ impl Endpoint {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
+    /// Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed timer.
+    pub(super) fn update_timer(&mut self, now: Instant, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let next = slot.connection.as_deref().and_then(Connection::poll_timeout);
+        if slot.timer == Some(now) && next != Some(now) && self.timers.peek() == Some(&Reverse((now, index))) {
+            // What waited for the end of this instant has left.
+            self.timers.pop();
+            slot.timer = None;
+        }
+        if let Some(next) = next
+            && slot.timer.is_none_or(|t| next < t)
+        {
+            slot.timer = Some(next);
+            self.timers.push(Reverse((next, index)));
+            self.compact_timers();
+        }
+    }
+
     pub(super) fn update_check(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         if slot.check.is_none()
