@@ -100,7 +100,7 @@ pub(super) fn all() -> Vec<Event> {
             "an announced address goes and comes back",
             true,
             vec![waits(), signal(&server)],
-            // If the engine has joined there in between, the kernel has an implicit endpoint with that identifier; only one without takes its place.
+            // The identifier is not free each time: once the kernel answered EBUSY, probably for an implicit endpoint of its own.
             vec![(1.5, remove), (1.0, format!("ip mptcp endpoint add {server} signal"))],
             &[("RmAddrTx", 1), ("EchoAdd", 2), ("MPJoinAckRx", 2)],
         ),

@@ -3,6 +3,7 @@
 use crate::pair::*;
 use crate::zero_window::with_buffer;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
+use pathweave_wire::Ecn;
 
 fn delayed(quick_acks: u32) -> ConnectionConfig {
     ConnectionConfig { tcp: TcpConfig { quick_acks, ..TcpConfig::default() }, ..tcp_config() }
@@ -60,6 +61,23 @@ fn a_second_segment_is_acknowledged_in_the_same_instant_with_what_the_reader_has
             assert_eq!((answer.at, offered), (sent + ms(10), expected), "{reads}: {}", pair.describe());
         }
     }
+}
+
+/// A device may hand out many segments at one instant, before the reader can read.
+#[test]
+fn of_one_instant_four_segments_wait_for_the_reader() {
+    let mut pair = Pair::new(&[10], delayed(0));
+    pair.connect();
+    pair.clear_log();
+    pair.script(|p| if p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 1448 * 5);
+    let segments: Vec<_> = pair.data(Client).map(|p| p.segment.clone()).collect();
+    let (now, server) = (pair.now, &mut pair.driver.endpoints[1]);
+    let answers = segments.iter().map(|segment| {
+        server.handle_segment(now, Ecn::NotEct, segment);
+        server.poll_transmit(now, 1).is_some()
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [false, false, false, false, true]);
 }
 
 #[test]
