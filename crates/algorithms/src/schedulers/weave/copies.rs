@@ -90,7 +90,8 @@ impl Weave {
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
             let due = self.due(view, span.start);
-            let lost = holder.filter(|l| self.least_late(lanes, l).is_some_and(|late| -due > l.rtt + late));
+            let is_lost = |l: &&Lane| -due > l.rtt && self.least_late(lanes, l).is_some_and(|late| -due > l.rtt + late);
+            let lost = holder.filter(is_lost);
             if span.start != head && lost.is_none() && self.burst.holds(span.start) {
                 // It has the time that it needs.
                 continue;

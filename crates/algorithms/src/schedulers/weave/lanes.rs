@@ -142,12 +142,13 @@ impl Weave {
         let mss = f64::from(s.mss.max(1));
         let rtt = path.segment_rtt(s, mss);
         let window = f64::from(s.window.cwnd) * mss / rtt;
-        let unknown = path.link_rate() == 0.0;
+        let busy = path.was_busy(view.now, rtt);
+        // A queue shows that the delivery rate is all that the path has.
+        let unknown = path.link_rate() == 0.0 && !busy;
         let trusted = if unknown { smaller(window, f64::from(INITIAL_WINDOW) * mss / rtt) } else { 1.0 };
         let delivered = larger(path.rate(), trusted);
         let link = larger(path.link_rate(), delivered);
         let slow_start = s.window.phase == Phase::SlowStart && s.window.cwnd < s.window.ssthresh;
-        let busy = path.was_busy(view.now, rtt);
         let rate = if busy {
             delivered
         } else if slow_start {

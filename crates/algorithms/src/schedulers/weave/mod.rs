@@ -53,7 +53,8 @@
 //!
 //! None, as it has no other source. Two choices beyond the formula:
 //!
-//! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried.
+//! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried. It is known when a burst has
+//!   shown its link's rate, and as long as a queue shows that its delivery rate is all that it has.
 //! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
 
 mod bursts;

@@ -266,7 +266,10 @@ impl Path {
 
     /// How late the byte at `at` is by what lies before it, s: a path delivers in order, so it is as late as the next acknowledgement.
     pub(super) fn late_behind(&self, at: DataSeq, now: Instant, rtt: f64) -> f64 {
-        if self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged) { self.late(now, rtt) } else { 0.0 }
+        let late = self.late(now, rtt);
+        // Mostly nothing is late, and nothing is searched.
+        let is_behind = late > 0.0 && self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged);
+        if is_behind { late } else { 0.0 }
     }
 
     /// When the next acknowledgement should come, s from now, where it takes `back` seconds; 0: it should have come, or none is owed.

@@ -402,3 +402,18 @@ fn a_full_window_takes_the_next_byte_when_an_acknowledgement_comes() {
     // The acknowledgement comes 100 ms after the first segment was given, 80 ms from now.
     assert_eq!(arrival(10, 10), 130.0);
 }
+
+#[test]
+fn a_path_that_has_shown_no_burst_counts_with_an_initial_window_unless_it_queues() {
+    let rate = |queue_ms, after_ms| {
+        let mut bench = Bench::new([sub(0).rtt(10)]).write(2000);
+        let (mut weave, start) = (weave(Objective::Throughput), bench.now);
+        // The last acknowledgement comes after 472 ms.
+        learn(&mut weave, &mut bench, 0, 2.0, queue_ms);
+        bench.now = start + Duration::from_millis(after_ms);
+        lane(&mut weave, &bench, 0).rate.round()
+    };
+    // Ten segments in 10 ms, and 2 Mbit/s.
+    assert_eq!((rate(0, 480), rate(40, 480)), (1e6, 250e3));
+    assert_eq!(rate(40, 1000), 1e6, "the queue may be gone");
+}
