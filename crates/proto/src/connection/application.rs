@@ -177,12 +177,18 @@ impl Connection {
             tuned = true;
         }
         let occupied = self.occupied(0);
-        let at = self.receiver.window.reading_takes().map(|time| now + time);
+        let takes = self.receiver.window.reading_takes();
+        let at = if self.receiver.window.waits_for_rest() && self.receiver.ready_bytes() > 0 {
+            // A reader that has not read all goes on in this instant.
+            Some(now)
+        } else {
+            takes.map(|time| now + time)
+        };
         let has_news = tuned || self.receiver.has_news(occupied, mptcp);
         for subflow in self.subflows.established_mut() {
             // A host whose readers take time looks at each subflow with its buffer, which holds only what waits for a hole of
             // its own.
-            let empty = occupied == 0 || (tuned && at.is_some() && subflow.tcp.held_bytes() == 0);
+            let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
             if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_by(at);

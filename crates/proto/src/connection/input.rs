@@ -288,6 +288,8 @@ impl Connection {
             subflow.first_bytes += first;
             if self.receiver.next().since(before) > first {
                 subflow.tcp.fills_hole_of_stream();
+                // At this instant's end: a reader makes the window larger.
+                self.acknowledge_sooner(now, id, Some(now));
             }
         }
         if first > 0 {

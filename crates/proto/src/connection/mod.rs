@@ -17,6 +17,7 @@ mod acknowledgement;
 mod addresses;
 mod application;
 mod close;
+mod data_acks;
 mod errors;
 mod fallback;
 mod handshake;

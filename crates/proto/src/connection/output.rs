@@ -100,7 +100,13 @@ impl Connection {
             }
             if mptcp {
                 subflow.tcp.set_offered(offered);
+                if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
+                    subflow.told = self.receiver.next();
+                }
             }
+        }
+        if mptcp && *out == Outgoing::Ack {
+            self.acknowledge_sooner(now, id, None);
         }
         Some(ecn)
     }

@@ -116,6 +116,16 @@ impl AckHost {
         }
     }
 
+    /// Whether another subflow acknowledges the connection's data too, where its DATA_ACK is back sooner. A kernel's does not.
+    #[inline]
+    pub(crate) fn shares_data_acks(&self) -> bool {
+        match self {
+            AckHost::Rfc => true,
+            #[cfg(feature = "host-linux")]
+            AckHost::Linux(_) => false,
+        }
+    }
+
     /// Whether they are where something came again that had been received.
     pub(crate) fn starts_again_after_duplicate(&self) -> bool {
         match self {

@@ -241,6 +241,12 @@ impl WindowHost {
         }
     }
 
+    /// Whether the acknowledgement that a reader causes waits until it has read all that it can at once.
+    #[inline]
+    pub(crate) fn waits_for_rest(&self) -> bool {
+        matches!(self, WindowHost::Rfc)
+    }
+
     /// How long a reader takes until the acknowledgement that it causes leaves.
     #[inline]
     pub(crate) fn reading_takes(&self) -> Option<Duration> {

@@ -5,7 +5,7 @@ use super::health::{Health, Silence};
 use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
-use crate::seq::SubflowId;
+use crate::seq::{DataSeq, SubflowId};
 use crate::subflow_state::{Delivery, PathHealth, PathTerms, QueueState, RoundTrip, WindowState};
 use crate::tcp::{Counters, Tcp, TcpInfo};
 use core::net::SocketAddr;
@@ -67,6 +67,8 @@ pub(crate) struct Subflow {
     pub(crate) answered_plainly: bool,
     pub(crate) mappings: Mappings,
     pub(crate) window: SubflowWindow,
+    /// The last DATA_ACK that left here, without a DATA_FIN's octet.
+    pub(crate) told: DataSeq,
 }
 
 impl Subflow {
@@ -92,6 +94,7 @@ impl Subflow {
             answered_plainly: false,
             mappings: Mappings::default(),
             window: SubflowWindow::default(),
+            told: DataSeq(0),
         }
     }
 

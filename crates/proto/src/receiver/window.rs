@@ -6,6 +6,9 @@ use crate::seq::DataSeq;
 use crate::tcp::Tcp;
 use pathweave_units::{Duration, Instant};
 
+/// The part of the buffer that must be gained for a segment of its own.
+const WORTH_A_SEGMENT: f64 = 1.0 / 32.0;
+
 /// What a subflow's own acknowledgements may offer of the connection's window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubflowWindow {
@@ -59,6 +62,9 @@ pub(crate) struct ReceiveWindow {
     round: Option<Duration>,
     /// What was read in the last one that counted.
     space: u64,
+    /// How fast was read in the last measured round trip, bytes/s; 0 before the first, and where no timestamps measure one. A pause counts in
+    /// the round trip in which it ends.
+    rate: f64,
     /// Data bytes of a full segment of plain TCP.
     full_segment: u64,
     host: WindowHost,
@@ -89,6 +95,7 @@ impl ReceiveWindow {
             measured_position: DataSeq(0),
             round: None,
             space: buffer.min(host.first_space(&setting)),
+            rate: 0.0,
             full_segment,
             host,
         }
@@ -207,10 +214,21 @@ impl ReceiveWindow {
         self.edge.since(next)
     }
 
+    /// Whether a DATA_ACK that is back sooner by `gain` saves so much of the window that it is worth a segment of its own.
+    pub(crate) fn is_worth_a_segment(&self, gain: Duration) -> bool {
+        self.rate * gain.as_secs_f64() >= WORTH_A_SEGMENT * self.buffer as f64
+    }
+
     /// Whether a subflow on which no full segment has come yet makes the window smaller.
     #[inline]
     pub(crate) fn distrusts_new_subflows(&self) -> bool {
         self.host.distrusts_new_subflows()
+    }
+
+    /// See [`WindowHost::waits_for_rest`].
+    #[inline]
+    pub(crate) fn waits_for_rest(&self) -> bool {
+        self.host.waits_for_rest()
     }
 
     /// How long a reader takes until the acknowledgement that it causes leaves; without, it leaves at once.
@@ -241,6 +259,7 @@ impl ReceiveWindow {
         }
         let mut opened = None;
         let copied = read.since(self.measured_position);
+        self.rate = copied as f64 / elapsed.as_secs_f64();
         if self.grows && copied > self.space {
             let wanted = 2 * copied + 16 * self.full_segment;
             let growth = wanted.saturating_mul(copied - self.space) / self.space.max(1);

@@ -241,6 +241,9 @@ impl Receiver {
     pub(crate) fn ack_is_due(&self) -> bool {
         self.acks.due == AckDue::Now
     }
+    pub(crate) fn shares_data_acks(&self) -> bool {
+        self.acks.host.shares_data_acks()
+    }
     pub(crate) fn end_quick_acks(&mut self) {
         self.acks.quick = 0;
     }

@@ -386,6 +386,18 @@ impl Tcp {
     pub(crate) fn end_quick_acks(&mut self) {
         self.receiver.end_quick_acks();
     }
+    /// When data came last.
+    pub(crate) fn last_data(&self) -> Option<Instant> {
+        self.receiver.last_data()
+    }
+    /// Selective acknowledgements are in use.
+    pub(crate) fn sack(&self) -> bool {
+        self.agreed.sack
+    }
+    /// See [`AckHost::shares_data_acks`](crate::host::AckHost::shares_data_acks).
+    pub(crate) fn shares_data_acks(&self) -> bool {
+        self.receiver.shares_data_acks()
+    }
     /// Something in order has arrived since the last acknowledgement.
     pub(crate) fn owes_ack(&self) -> bool {
         self.receiver.owes_ack()

@@ -3,7 +3,7 @@
 use crate::pair::*;
 use crate::zero_window::with_buffer;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
-use pathweave_wire::Ecn;
+use pathweave_wire::{Ecn, Segment};
 
 fn delayed(quick_acks: u32) -> ConnectionConfig {
     ConnectionConfig { tcp: TcpConfig { quick_acks, ..TcpConfig::default() }, ..tcp_config() }
@@ -78,6 +78,35 @@ fn of_one_instant_four_segments_wait_for_the_reader() {
         server.poll_transmit(now, 1).is_some()
     });
     assert_eq!(answers.collect::<Vec<_>>(), [false, false, false, false, true]);
+}
+
+/// An acknowledgement after the first piece would say that the window is small.
+#[test]
+fn a_reader_that_reads_in_pieces_is_waited_for_until_it_has_all() {
+    let tcp = delayed(0).tcp;
+    let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..with_buffer(20 * 1448, false) });
+    pair.connect();
+    pair.clear_log();
+    pair.script(|p| if p.is_data() { Fate::Drop } else { Fate::Pass });
+    pair.write(Client, 1448 * 2);
+    let segments: Vec<_> = pair.data(Client).map(|p| p.segment.clone()).collect();
+    let (now, reader) = (pair.now, pair.driver.applications.apps[1].handle.expect("connected"));
+    let server = &mut pair.driver.endpoints[1];
+    segments.iter().for_each(|segment| server.handle_segment(now, Ecn::NotEct, segment));
+    for (piece, offered) in [(1448, None), (1000, None), (448, Some(20 * 1448))] {
+        server.read(now, reader, piece).expect("there is data");
+        assert_eq!(server.poll_transmit(now, 1).map(|t| u64::from(t.segment.window)), offered);
+    }
+    // It does not come back in this instant.
+    segments.iter().for_each(|segment| {
+        let seq = segment.seq.wrapping_add(2 * 1448);
+        server.handle_segment(now, Ecn::NotEct, &Segment { seq, ..segment.clone() });
+    });
+    server.read(now, reader, 1448).expect("there is data");
+    assert!(server.poll_transmit(now, 1).is_none());
+    assert_eq!(server.poll_timeout(), Some(now));
+    server.handle_timeout(now);
+    assert_eq!(server.poll_transmit(now, 1).map(|t| u64::from(t.segment.window)), Some(19 * 1448));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 use pathweave_proto::host::Host;
 #[cfg(feature = "host-linux")]
 use pathweave_proto::host::linux::LinuxHost;
-use pathweave_wire::mptcp::MptcpOption;
+use pathweave_wire::mptcp::{DataNumber, Dss, MptcpOption};
 use pathweave_wire::{SackBlock, Timestamps};
 use std::collections::BTreeMap;
 
@@ -392,18 +392,31 @@ fn a_repeated_segment_measures_no_round_trip() {
 /// (RFC 8684 §3), where only their number tells of a loss.
 #[test]
 fn repeated_acknowledgements_with_signals_are_no_sign_of_congestion() {
-    for signals in [false, true] {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum With {
+        Nothing,
+        Priority,
+        // The window counts from it, so it is another one.
+        OtherDataAcks,
+    }
+    for with in [With::Nothing, With::Priority, With::OtherDataAcks] {
         let mut pair = open(ConnectionConfig { mptcp: true, ..with_recovery(NewReno) });
         pair.write(Client, 10 * SEGMENT);
         pair.run_for(secs(1));
         pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
         pair.write(Client, 8 * SEGMENT);
         let mut repeated = pair.forge(Server, 0);
-        if signals {
+        if with == With::Priority {
             repeated.options.mptcp.push(MptcpOption::Priority { backup: false });
         }
-        (0..5).for_each(|_| pair.inject(Client, repeated.clone()));
-        assert_eq!(pair.subflow(Client, 0).counters.recoveries, u64::from(!signals));
+        for n in 1..=5 {
+            if with == With::OtherDataAcks {
+                let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, (10 + n) * SEGMENT)));
+                repeated.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+            }
+            pair.inject(Client, repeated.clone());
+        }
+        assert_eq!(pair.subflow(Client, 0).counters.recoveries, u64::from(with == With::Nothing));
         pair.no_script();
         pair.run_until_received(Server, 18 * SEGMENT, secs(3));
     }

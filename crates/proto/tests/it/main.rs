@@ -11,6 +11,7 @@ mod checksums;
 mod chunks;
 mod close;
 mod congestion;
+mod data_acks;
 mod delayed_ack;
 mod dss;
 mod ecn;
