@@ -111,10 +111,12 @@ impl SendMap {
 
     /// Index of the first span that ends after `at`.
     fn index_after(&self, at: DataSeq) -> usize {
-        // Mostly it is behind all, or the first one.
-        match (self.spans.front(), self.spans.back()) {
-            (_, Some(last)) if last.end <= at => self.spans.len(),
-            (Some(first), _) if at < first.end => 0,
+        // Mostly it is the first one, or behind all.
+        if self.spans.front().is_some_and(|first| at < first.end) {
+            return 0;
+        }
+        match self.spans.back() {
+            Some(last) if last.end <= at => self.spans.len(),
             _ => self.spans.partition_point(|s| s.end <= at),
         }
     }

@@ -51,6 +51,12 @@ fn loses(view: &View<'_>, lane: &Lane) -> bool {
     view.subflow(lane.id).is_some_and(|s| s.delivery.loss > LOSSLESS)
 }
 
+/// How far `due` lies ahead, s; negative: it is over.
+fn from_now(view: &View<'_>, due: Option<Instant>) -> f64 {
+    let due = due.unwrap_or(view.now);
+    if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
+}
+
 impl Weave {
     /// The part of `span` that no path has acknowledged.
     fn outstanding(&self, span: Range<DataSeq>) -> Option<Range<DataSeq>> {
@@ -58,10 +64,10 @@ impl Weave {
         (span.start < span.end).then_some(span)
     }
 
-    /// When the byte at `at` arrives by the first of those who carry it, s from now; negative: it should have arrived.
-    fn due(&self, view: &View<'_>, at: DataSeq) -> f64 {
-        let due = self.paths.iter().filter_map(|p| p.due(at)).min().unwrap_or(view.now);
-        if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
+    /// Which of the `owners` brings the byte at `at` first, and when.
+    pub(super) fn bringer<'a>(&self, lanes: &'a Lanes, owners: SubflowSet, at: DataSeq) -> Option<(Instant, &'a Lane)> {
+        let owners = lanes.all.iter().filter(|l| owners.contains(l.id));
+        owners.filter_map(|l| Some((self.paths[l.id.index()].due(at)?, l))).min_by_key(|(due, _)| *due)
     }
 
     /// The least lateness that acknowledgements on `lane` showed lately, s. A path that has shown none yet may be as late as the latest other one.
@@ -74,14 +80,19 @@ impl Weave {
     /// overdue by a round trip and the least lateness there counts as lost and goes again where it was, and what is lost behind it goes out with
     /// it. Until something was acknowledged nothing counts as lost: it may be in a long queue of others. Where nothing is
     /// left to be given, the stream's end waits for all that is out, not only for the head.
-    pub(super) fn repeat_head(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let open = lanes.open().fold(SubflowSet::EMPTY, |open, (_, lane)| open.with(lane.id));
-        if lanes.all.len() < 2 || open.is_empty() || self.without.leaves_out(Rule::Repeats) {
+    pub(super) fn repeat_head(
+        &mut self,
+        view: &View<'_>,
+        lanes: &Lanes,
+        head_brought: Option<Instant>,
+    ) -> Option<Decision> {
+        let takers = lanes.takers;
+        if lanes.all.len() < 2 || takers.is_empty() || self.without.leaves_out(Rule::Repeats) {
             return None;
         }
         let (head, ends) = (view.first_unacked(), view.queue.unassigned_bytes() == 0);
         for (span, owners) in view.queue.spans_from(self.repeated.max(head)).take(LOOKED_AT) {
-            if owners.union(open) == owners {
+            if owners.union(takers) == owners {
                 continue;
             }
             // A head that was acknowledged on its path alone has not arrived: a middlebox acknowledged it.
@@ -89,7 +100,12 @@ impl Weave {
             let Some(span) = outstanding else { continue };
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
-            let due = self.due(view, span.start);
+            let brought = if span.start == head {
+                head_brought
+            } else {
+                self.bringer(lanes, owners, span.start).map(|(due, _)| due)
+            };
+            let due = from_now(view, brought);
             let is_lost = |l: &&Lane| -due > l.rtt && self.least_late(lanes, l).is_some_and(|late| -due > l.rtt + late);
             let lost = holder.filter(is_lost);
             if span.start != head && lost.is_none() && self.burst.holds(span.start) {
@@ -136,7 +152,7 @@ impl Weave {
                 continue;
             }
             let Some(span) = self.outstanding(span) else { continue };
-            let due = self.due(view, span.start);
+            let due = from_now(view, self.bringer(lanes, owners, span.start).map(|(due, _)| due));
             if due <= f64::max(lanes.horizon, lane.arrival) {
                 continue;
             }
@@ -165,7 +181,7 @@ impl Weave {
                 }
                 let Some(span) = self.outstanding(span) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
-                let due = self.due(view, span.start).max(0.0);
+                let due = from_now(view, self.bringer(lanes, owners, span.start).map(|(due, _)| due)).max(0.0);
                 // Without the copy it would be repeated here a round trip after it was due.
                 let instead = if free || loses(view, holder) { due + holder.rtt + lane.there } else { due };
                 if lane.arrival >= instead {

@@ -1,9 +1,9 @@
 //! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
 
 use super::{Objective, Rule, Weave, larger, smaller};
-use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
+use pathweave_proto::{SubflowId, SubflowSet};
 
 /// In slow start a path has at most so many times its delay in flight, and these segments more.
 const STARTING: (f64, f64) = (1.0625, 4.0);
@@ -88,6 +88,8 @@ pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
     /// How many of them are used: the first ones.
     pub(super) used: usize,
+    /// Those in use that take something now.
+    pub(super) takers: SubflowSet,
     /// The longest delay of data that is given now, s.
     pub(super) horizon: f64,
     /// Bytes of the window that those in use take up while no queue delays them.
@@ -268,6 +270,7 @@ impl Weave {
         (self.used, lanes.used) = (used, used);
         let ample = fills_window && self.window > AMPLE * lanes.holds;
         let horizon = lanes.horizon;
+        lanes.takers = SubflowSet::EMPTY;
         for lane in &mut lanes.all[..used] {
             let mss = f64::from(lane.mss);
             if ample {
@@ -284,6 +287,9 @@ impl Weave {
                 segments = segments.min(rounded_up(STARTING.0 * holds + STARTING.1));
             }
             lane.room = lane.room.min(segments.saturating_sub((lane.out / lane.segment()) as u32));
+            if lane.room > 0 {
+                lanes.takers = lanes.takers.with(lane.id);
+            }
         }
     }
 }

@@ -258,8 +258,11 @@ impl Weave {
         if new.is_some() {
             return new;
         }
-        self.blame = self.blame(view, lanes);
-        let again = self.repeat_head(view, lanes).or_else(|| self.burst(view, lanes));
+        let head = view.first_unacked();
+        let owners = if lanes.takers.is_empty() { None } else { view.queue.span_at(head) };
+        let brings = owners.and_then(|(_, owners)| self.bringer(lanes, owners, head));
+        self.blame = self.blame(view, lanes, brings);
+        let again = self.repeat_head(view, lanes, brings.map(|(due, _)| due)).or_else(|| self.burst(view, lanes));
         if again.is_some() {
             return again;
         }
