@@ -93,6 +93,11 @@ impl SubflowSet {
     }
     /// Members, lowest first.
     pub fn iter(self) -> impl Iterator<Item = SubflowId> {
-        (0..32u8).filter(move |i| self.0 >> i & 1 == 1).map(SubflowId)
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let next = (left != 0).then(|| SubflowId(left.trailing_zeros() as u8))?;
+            left &= left - 1;
+            Some(next)
+        })
     }
 }

@@ -85,8 +85,8 @@ pub(super) struct PeerWindow {
     /// Segment that the last update was taken from (RFC 9293 §3.10.7.4: SND.WL1). What it acknowledged (SND.WL2) is never more than the
     /// last acknowledgement.
     pub(super) seq: u64,
-    /// The DATA_ACK from which the connection's window counts.
-    pub(super) data_ack: Option<DataNumber>,
+    /// The last DATA_ACK that came here, its low 32 bits.
+    pub(super) data_ack: Option<u32>,
 }
 
 /// Round trips that one acknowledgement measured.
@@ -167,7 +167,7 @@ impl Tcp {
             (false, true) => Told::Sacked,
             (false, false) => Told::Nothing,
         };
-        // RFC 5681 §2: a duplicate acknowledgement. The window changes with the DATA_ACK too, from which it counts.
+        // RFC 5681 §2: a duplicate acknowledgement.
         //= RFC 8684 §3: "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a
         //= signal of congestion"
         //= tests: loss_recovery::repeated_acknowledgements_with_signals_are_no_sign_of_congestion
@@ -255,12 +255,18 @@ impl Tcp {
         //= like negative windows and TCP will not work"
         //= tests: zero_window::scaled_windows_are_rounded_but_kept
         let window = u64::from(segment.window) << shift;
-        let data_ack = segment.options.dss.and_then(|dss| dss.data_ack);
-        let changed = window != self.peer_window.bytes || data_ack != self.peer_window.data_ack;
+        let mut changed = window != self.peer_window.bytes;
         self.peer_window.bytes = window;
-        self.peer_window.data_ack = data_ack;
         self.peer_window.largest = self.peer_window.largest.max(window);
         self.peer_window.seq = seq;
+        if let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) {
+            let low = match data_ack {
+                DataNumber::Short(low) => low,
+                DataNumber::Long(number) => number as u32,
+            };
+            // The window counts from it. Without SACK the duplicates that a loss brings have to be counted, whatever else they say.
+            changed |= self.peer_window.data_ack.replace(low) != Some(low) && self.sack_recovery();
+        }
         changed
     }
 

@@ -4,6 +4,7 @@ use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, Sack};
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 use pathweave_proto::congestion::{Phase, Window};
+use pathweave_wire::mptcp::{DataNumber, Dss};
 
 const SEGMENT: u64 = 1448;
 
@@ -144,6 +145,33 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
     assert_eq!((counters.loss_probes, counters.timeouts), (1, 0));
     let window = pair.subflow(Client, 0).window;
     assert_eq!((window.cwnd, window.ssthresh), (5, 5));
+}
+
+/// The receiver says on this subflow what has arrived on others. That is no second answer to the probe.
+#[test]
+fn an_acknowledgement_with_another_data_ack_does_not_say_that_a_probe_was_needless() {
+    for other in [false, true] {
+        let mut pair = Pair::new(&[50], ConnectionConfig { mptcp: true, ..tcp_config() });
+        pair.connect();
+        let mut seen = 0;
+        pair.script(move |p| {
+            seen += u32::from(p.is_data());
+            if p.is_data() && seen == 5 { Fate::Drop } else { Fate::Pass }
+        });
+        let segment = u64::from(pair.subflow(Client, 0).mss);
+        pair.write(Client, 5 * segment);
+        pair.run_for(secs(1));
+        pair.write(Client, segment);
+        let mut answer = pair.forge(Server, 0);
+        let said = pair.wire_dsn(Client, (5 + u64::from(other)) * segment);
+        answer.options.dss = Some(Dss { data_ack: Some(DataNumber::Long(said)), mapping: None, data_fin: false });
+        pair.inject(Client, answer);
+        pair.run_for(secs(1));
+        let counters = pair.subflow(Client, 0).counters;
+        assert_eq!((counters.loss_probes, counters.timeouts), (1, 0), "{}", pair.describe());
+        let reduced = pair.subflow(Client, 0).window.ssthresh != Window::NO_THRESHOLD;
+        assert_eq!(reduced, other, "{}", pair.describe());
+    }
 }
 
 #[test]
