@@ -5,7 +5,7 @@ use super::lanes::{Lane, Lanes};
 use super::{Decision, Reason, Rule, Weave, larger};
 use core::ops::Range;
 use pathweave_proto::scheduler::{SubflowView, View};
-use pathweave_proto::{DataSeq, SubflowSet};
+use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
@@ -64,10 +64,9 @@ impl Weave {
         (span.start < span.end).then_some(span)
     }
 
-    /// Which of the `owners` brings the byte at `at` first, and when.
-    pub(super) fn bringer<'a>(&self, lanes: &'a Lanes, owners: SubflowSet, at: DataSeq) -> Option<(Instant, &'a Lane)> {
-        let owners = lanes.all.iter().filter(|l| owners.contains(l.id));
-        owners.filter_map(|l| Some((self.paths[l.id.index()].due(at)?, l))).min_by_key(|(due, _)| *due)
+    /// When the byte at `at` arrives by the first of its `owners`, and which of them that is.
+    pub(super) fn arrival_of(&self, at: DataSeq, owners: SubflowSet) -> Option<(Instant, SubflowId)> {
+        owners.iter().filter_map(|id| Some((self.paths.get(id.index())?.due(at)?, id))).min_by_key(|(due, _)| *due)
     }
 
     /// The least lateness that acknowledgements on `lane` showed lately, s. A path that has shown none yet may be as late as the latest other one.
@@ -84,7 +83,7 @@ impl Weave {
         &mut self,
         view: &View<'_>,
         lanes: &Lanes,
-        head_brought: Option<Instant>,
+        head_arrives: Option<Instant>,
     ) -> Option<Decision> {
         let takers = lanes.takers;
         if lanes.all.len() < 2 || takers.is_empty() || self.without.leaves_out(Rule::Repeats) {
@@ -100,12 +99,9 @@ impl Weave {
             let Some(span) = outstanding else { continue };
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
-            let brought = if span.start == head {
-                head_brought
-            } else {
-                self.bringer(lanes, owners, span.start).map(|(due, _)| due)
-            };
-            let due = from_now(view, brought);
+            let due =
+                if span.start == head { head_arrives } else { self.arrival_of(span.start, owners).map(|(due, _)| due) };
+            let due = from_now(view, due);
             let is_lost = |l: &&Lane| -due > l.rtt && self.least_late(lanes, l).is_some_and(|late| -due > l.rtt + late);
             let lost = holder.filter(is_lost);
             if span.start != head && lost.is_none() && self.burst.holds(span.start) {
@@ -152,7 +148,7 @@ impl Weave {
                 continue;
             }
             let Some(span) = self.outstanding(span) else { continue };
-            let due = from_now(view, self.bringer(lanes, owners, span.start).map(|(due, _)| due));
+            let due = from_now(view, self.arrival_of(span.start, owners).map(|(due, _)| due));
             if due <= f64::max(lanes.horizon, lane.arrival) {
                 continue;
             }
@@ -181,7 +177,7 @@ impl Weave {
                 }
                 let Some(span) = self.outstanding(span) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
-                let due = from_now(view, self.bringer(lanes, owners, span.start).map(|(due, _)| due)).max(0.0);
+                let due = from_now(view, self.arrival_of(span.start, owners).map(|(due, _)| due)).max(0.0);
                 // Without the copy it would be repeated here a round trip after it was due.
                 let instead = if free || loses(view, holder) { due + holder.rtt + lane.there } else { due };
                 if lane.arrival >= instead {

@@ -5,7 +5,7 @@
 //! many bytes. It pays with what it brings, of which a window counts. A path that owes more than it has brought carries nothing new until
 //! the debt is paid at the rate that it is believed to have. Where costs decide, a cheap path is used whatever it costs in time.
 
-use super::lanes::{Lane, Lanes};
+use super::lanes::Lanes;
 use super::{Objective, Rule, Weave};
 use pathweave_proto::scheduler::View;
 use pathweave_proto::{DataSeq, SubflowId};
@@ -48,12 +48,18 @@ impl Weave {
 
     /// Who is to blame where nothing new can go out although others have room: the path that was to bring the first byte that is missing,
     /// once that is late by a round trip.
-    pub(super) fn blame(&self, view: &View<'_>, lanes: &Lanes, brings: Option<(Instant, &Lane)>) -> Option<Blame> {
+    pub(super) fn blame(
+        &self,
+        view: &View<'_>,
+        lanes: &Lanes,
+        head_arrives: Option<(Instant, SubflowId)>,
+    ) -> Option<Blame> {
         let waits = !lanes.takers.is_empty() && view.queue.unassigned_bytes() > 0;
         if !waits || self.objective == Objective::Cost || self.without.leaves_out(Rule::Debts) {
             return None;
         }
-        let (due, holder) = brings?;
+        let (due, holder) = head_arrives?;
+        let holder = lanes.all.iter().find(|l| l.id == holder)?;
         let others = lanes.used().iter().filter(|l| l.id != holder.id && l.room > 0);
         let rate = others.map(|l| l.rate).sum::<f64>();
         let from = view.now.max(due + Duration::from_secs_f64(holder.rtt));

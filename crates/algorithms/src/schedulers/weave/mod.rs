@@ -53,8 +53,8 @@
 //!
 //! None, as it has no other source. Two choices beyond the formula:
 //!
-//! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried. It is known when a burst has
-//!   shown its link's rate, and as long as a queue shows that its delivery rate is all that it has.
+//! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried. A path is known once a burst has
+//!   shown its link's rate, or while a queue shows that it delivers all that it can.
 //! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
 
 mod bursts;
@@ -260,9 +260,9 @@ impl Weave {
         }
         let head = view.first_unacked();
         let owners = if lanes.takers.is_empty() { None } else { view.queue.span_at(head) };
-        let brings = owners.and_then(|(_, owners)| self.bringer(lanes, owners, head));
-        self.blame = self.blame(view, lanes, brings);
-        let again = self.repeat_head(view, lanes, brings.map(|(due, _)| due)).or_else(|| self.burst(view, lanes));
+        let arrives = owners.and_then(|(_, owners)| self.arrival_of(head, owners));
+        self.blame = self.blame(view, lanes, arrives);
+        let again = self.repeat_head(view, lanes, arrives.map(|(due, _)| due)).or_else(|| self.burst(view, lanes));
         if again.is_some() {
             return again;
         }
