@@ -9,7 +9,6 @@ use arrayvec::ArrayVec;
 use core::cell::Cell;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::{Flags, Segment};
 
 /// The congestion window, and whether it is what limits sending.
@@ -260,11 +259,8 @@ impl Tcp {
         self.peer_window.largest = self.peer_window.largest.max(window);
         self.peer_window.seq = seq;
         if let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) {
-            let low = match data_ack {
-                DataNumber::Short(low) => low,
-                DataNumber::Long(number) => number as u32,
-            };
-            // The window counts from it. Without SACK the duplicates that a loss brings have to be counted, whatever else they say.
+            let low = data_ack.expand(0) as u32;
+            // The window counts from it. Without SACK the duplicates that a loss brings have to be counted, also while it advances.
             changed |= self.peer_window.data_ack.replace(low) != Some(low) && self.sack_recovery();
         }
         changed
