@@ -241,6 +241,9 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
     /// The peer may remove addresses (REMOVE_ADDR, RFC 8684 §3.4.2), for which it needs no key. Off: they are joined, and count among
     /// the `accepted_addresses`, as before.
     pub accept_removals: bool,
+    /// A DATA_ACK also leaves on the subflow that brings it back soonest, where the window is small enough for that to count. Kernels
+    /// acknowledge where the data came, so their hosts never do it.
+    pub share_data_acks: bool,
 }
 
 impl<S, C> ConnectionConfig<S, C> {
@@ -269,6 +272,7 @@ impl<S, C> ConnectionConfig<S, C> {
             accepted_addresses: 8,
             accept_priorities: true,
             accept_removals: true,
+            share_data_acks: true,
         }
     }
 
@@ -296,6 +300,7 @@ impl<S, C> ConnectionConfig<S, C> {
             accepted_addresses: self.accepted_addresses,
             accept_priorities: self.accept_priorities,
             accept_removals: self.accept_removals,
+            share_data_acks: self.share_data_acks,
         }
     }
 }

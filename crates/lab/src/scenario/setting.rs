@@ -205,6 +205,8 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Whole<0, 31, u8>, engine.accepted_addresses as "accepted_addresses", "How many addresses that the peer announces are used at once";
     Bool, engine.accept_priorities as "accept_priorities", "Whether the peer may make a subflow a backup, or no backup, while it lives (MP_PRIO)";
     Bool, engine.accept_removals as "accept_removals", "Whether the peer may remove addresses (REMOVE_ADDR)";
+    Bool, engine.share_data_acks as "share_data_acks",
+        "Whether a DATA_ACK also leaves on the subflow that brings it back soonest, with a small window and the host rfc; other hosts acknowledge where the data came";
     Bool, engine.checksum as "checksum", "Whether DSS checksums are used";
     Time, engine.keep_alive as "keep_alive", "A subflow on which nothing has arrived for this long is probed (0s: never)";
     PositiveTime, engine.close_timeout as "close_timeout", "How long the connection lives without a working subflow, and how long a close may take";

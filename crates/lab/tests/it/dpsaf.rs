@@ -27,6 +27,7 @@ direction = "upload"
 congestion = "reno"
 send_buffer = "16MiB"
 receive_buffer = "64KiB"
+share_data_acks = false
 "#;
 
 /// Median of ten seeds, Mbit/s.
@@ -41,14 +42,12 @@ fn goodput(scheduler: &str, loss: &str) -> f64 {
     (all[4] + all[5]) / 2.0
 }
 
-/// Fig. 9. With 0.5 % of loss, `fpdps` and `fps` are a tie here. With 2 % round robin (1.05) is ahead of `fps` (1.01) since DATA_ACKs also
-/// leave on the path that brings them back sooner.
+/// Fig. 9. With 0.5 % of loss, `fpdps` and `fps` are a tie here.
 #[test]
 fn prediction_with_losses_beats_prediction_without_and_that_beats_round_robin() {
     for loss in ["0.01", "0.02"] {
         let [fpdps, fps, rr] = ["fpdps", "fps", "roundrobin:num_segments=window"].map(|s| goodput(s, loss));
-        let last = if loss == "0.01" { fps > rr } else { fpdps > rr && rr > fps };
-        assert!(fpdps > fps && last, "at a loss of {loss}: fpdps {fpdps}, fps {fps}, round robin {rr}");
+        assert!(fpdps > fps && fps > rr, "at a loss of {loss}: fpdps {fpdps}, fps {fps}, round robin {rr}");
     }
 }
 

@@ -14,7 +14,8 @@ impl Connection {
     /// once, where its DATA_ACK is back sooner by enough to be worth a segment.
     #[inline]
     pub(super) fn acknowledge_sooner(&mut self, now: Instant, id: SubflowId, at: Option<Instant>) {
-        if self.subflows.get(id).is_some_and(|s| s.tcp.shares_data_acks())
+        if self.config.share_data_acks
+            && self.subflows.get(id).is_some_and(|s| s.tcp.shares_data_acks())
             && let Some(sooner) = self.sooner_back(now, id)
             && let Some(subflow) = self.subflows.get_mut(sooner)
         {

@@ -54,6 +54,12 @@ fn in_a_small_window_the_subflow_with_the_shorter_way_back_says_the_same() {
     }
 }
 
+#[test]
+fn where_the_setting_is_off_each_subflow_acknowledges_its_own_data() {
+    let pair = transfer(60_000, ConnectionConfig { share_data_acks: false, ..config() });
+    assert_ne!(said_later(&pair), 0, "{}", pair.describe());
+}
+
 /// It would wake a radio, or cost money, where the peer decided not to.
 #[test]
 fn a_subflow_that_carries_nothing_says_nothing() {

@@ -157,7 +157,7 @@ fn every_setting_of_the_engine_can_be_written() {
         scheduler = \"single:path=1\"\ncongestion = \"cubic\"\nsend_buffer = \"1MB\"\n\
         receive_buffer = \"auto 1KB..2KB\"\n\
         pr = true\nhost = \"linux\"\n\
-        failure_detection = \"linux\"\npath_manager = \"ndiffports:n=2\"\npath_mode = \"backup\"\nmax_subflows = 3\naccepted_addresses = 2\naccept_priorities = false\naccept_removals = false\n\
+        failure_detection = \"linux\"\npath_manager = \"ndiffports:n=2\"\npath_mode = \"backup\"\nmax_subflows = 3\naccepted_addresses = 2\naccept_priorities = false\naccept_removals = false\nshare_data_acks = false\n\
         checksum = true\nclose_timeout = \"5s\"\nmtu = 1400\ninitial_window = 4\nmin_rto = \"1s\"\nmax_rto = \"60s\"\n\
         timestamps = false\nwindow_scaling = false
 least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntimer_tick = \"4ms\"\n\
@@ -194,6 +194,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         accepted_addresses,
         accept_priorities,
         accept_removals,
+        share_data_acks,
     } = c.config(&Registry::builtin()).expect("the registry is the same");
     assert!(!mptcp && !nagle && !single_path && pr && join_initial_address && protect_initial_address && checksum);
     assert_eq!(
@@ -203,7 +204,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
     assert_eq!((send_buffer, receive_buffer), (1_000_000, ReceiveBuffer::Auto { initial: 1000, max: 2000 }));
     assert_eq!((failure_detection, path_manager), (FailureDetection::Linux, PathManager::NDiffPorts(2)));
     assert_eq!((close_timeout, max_subflows, accepted_addresses), (Duration::from_secs(5), 3, 2));
-    assert!(!accept_priorities && !accept_removals);
+    assert!(!accept_priorities && !accept_removals && !share_data_acks);
     assert_eq!(keep_alive, Duration::from_secs(30));
     let linux = LinuxHost { other_habits: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
     assert_eq!(host, Host::Linux(linux));

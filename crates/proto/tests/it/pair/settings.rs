@@ -36,6 +36,7 @@ pub(crate) fn config() -> ConnectionConfig {
         accepted_addresses: 8,
         accept_priorities: true,
         accept_removals: true,
+        share_data_acks: true,
     }
 }
 
