@@ -72,6 +72,12 @@ class Most:
         return Assign(free[0], 1, reason="the first of {free}", terms={"free": len(free)})
 
 
+class Forty(Most):
+    """The same with other defaults."""
+
+    parameters = (Parameter("most", 40, min=1, max=100, unit="segments"), Parameter("word", "b", choices=("a", "b")))
+
+
 class Twice:
     """Everything on every subflow."""
 
@@ -186,13 +192,14 @@ def test_a_decision_that_is_not_possible_is_replaced():
 
 
 def test_parameters_are_arguments():
-    results = pathweave.compare("wifi-lte", schedulers={"most": Most}, seeds=1, **SHORT)
-    few = rows(results, "most")[0]["goodput_mbps"]
+    results = pathweave.compare("wifi-lte", schedulers={"most": Most, "forty": Forty}, seeds=1, **SHORT)
+    few, many = (rows(results, name)[0]["goodput_mbps"] for name in ("most", "forty"))
+    assert few < many
     pathweave.register(Most, "most")
     try:
         results = pathweave.compare("wifi-lte", schedulers="most,most:most=40:word=b", seeds=1, **SHORT)
         assert rows(results, "most")[0]["goodput_mbps"] == few
-        assert rows(results, "most:most=40:word=b")[0]["goodput_mbps"] > 1.5 * few
+        assert rows(results, "most:most=40:word=b")[0]["goodput_mbps"] == many
         for wrong, allowed in (("most:most=0", "a whole number from 1 to 100"), ("most:word=c", "one of a, b")):
             with pytest.raises(pathweave.ScenarioError) as error:
                 pathweave.compare("wifi-lte", schedulers=wrong, seeds=1)
