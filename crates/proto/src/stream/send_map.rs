@@ -251,6 +251,11 @@ impl SendMap {
         (span.start <= at).then_some((at..span.end, span.owners))
     }
 
+    /// The last assigned span, and its owners.
+    pub fn last_span(&self) -> Option<(Range<DataSeq>, SubflowSet)> {
+        self.spans.back().map(|span| (span.start..span.end, span.owners))
+    }
+
     /// Assigned spans from `from` on, in order, with their owners.
     pub fn spans_from(&self, from: DataSeq) -> impl Iterator<Item = (Range<DataSeq>, SubflowSet)> + '_ {
         self.spans.iter().skip(self.index_after(from)).map(move |s| (s.start.max(from)..s.end, s.owners))
@@ -398,6 +403,8 @@ mod tests {
                 }
                 prop_assert_eq!(map.first_unacked().0 as usize, acked);
                 prop_assert_eq!(map.written_end().0 as usize, bytes.len());
+                let assigned: Vec<_> = map.spans_from(DataSeq(acked as u64)).collect();
+                prop_assert_eq!(map.last_span(), assigned.last().cloned());
                 let unassigned = bytes[acked..].iter().filter(|b| b.is_none()).count() as u64;
                 prop_assert_eq!(map.unassigned_bytes(), unassigned);
                 prop_assert_eq!(map.unassigned().map(|r| r.end.since(r.start)).sum::<u64>(), unassigned);

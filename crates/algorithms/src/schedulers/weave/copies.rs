@@ -58,9 +58,10 @@ fn from_now(view: &View<'_>, due: Option<Instant>) -> f64 {
 }
 
 impl Weave {
-    /// The part of `span` that no path has acknowledged.
-    fn outstanding(&self, span: Range<DataSeq>) -> Option<Range<DataSeq>> {
-        let span = self.paths.iter().fold(span, |span, path| path.outstanding(span));
+    /// The part of `span` that none of its `owners` has acknowledged.
+    fn outstanding(&self, span: Range<DataSeq>, owners: SubflowSet) -> Option<Range<DataSeq>> {
+        let paths = owners.iter().filter_map(|id| self.paths.get(id.index()));
+        let span = paths.fold(span, |span, path| path.outstanding(span));
         (span.start < span.end).then_some(span)
     }
 
@@ -95,7 +96,7 @@ impl Weave {
                 continue;
             }
             // A head that was acknowledged on its path alone has not arrived: a middlebox acknowledged it.
-            let outstanding = if span.start == head { Some(span) } else { self.outstanding(span) };
+            let outstanding = if span.start == head { Some(span) } else { self.outstanding(span, owners) };
             let Some(span) = outstanding else { continue };
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
             let holder = holders.min_by(|a, b| a.arrival.total_cmp(&b.arrival));
@@ -113,8 +114,11 @@ impl Weave {
                 // one, a copy would only lengthen it.
                 l.arrival - l.owes
             } else {
-                let late = holder.map_or(0.0, |l| self.paths[l.id.index()].late_behind(span.start, view.now, l.rtt));
-                larger(due + late, 0.0)
+                // Mostly nothing is late, or nothing arrives sooner than what is, and nothing is searched.
+                let sooner = |late: f64| lanes.open().any(|(_, other)| other.arrival < due + late);
+                let is_behind = |l: &&Lane| self.paths[l.id.index()].is_behind(span.start);
+                let late = holder.filter(|l| l.late > 0.0 && sooner(l.late)).filter(is_behind);
+                larger(due + late.map_or(0.0, |l| l.late), 0.0)
             };
             // Behind the head only where a round trip is gained, or what is in time would go out again and again.
             let all = span.start == head || lost.is_some() || ends;
@@ -147,7 +151,7 @@ impl Weave {
             if lanes.used().iter().any(|l| owners.contains(l.id)) || self.burst.holds(span.start) {
                 continue;
             }
-            let Some(span) = self.outstanding(span) else { continue };
+            let Some(span) = self.outstanding(span, owners) else { continue };
             let due = from_now(view, self.arrival_of(span.start, owners).map(|(due, _)| due));
             if due <= f64::max(lanes.horizon, lane.arrival) {
                 continue;
@@ -175,7 +179,7 @@ impl Weave {
                 if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;
                 }
-                let Some(span) = self.outstanding(span) else { continue };
+                let Some(span) = self.outstanding(span, owners) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
                 let due = from_now(view, self.arrival_of(span.start, owners).map(|(due, _)| due)).max(0.0);
                 // Without the copy it would be repeated here a round trip after it was due.
@@ -202,17 +206,14 @@ impl Weave {
             return None;
         }
         for lane in &lanes.all {
-            let patience = self.patience;
-            if !self.path(lane.id).idle(view.now, patience) {
+            if !self.paths[lane.id.index()].idle(view.now, self.patience) {
                 continue;
             }
             let Some(s) = view.subflow(lane.id).filter(|s| s.queue.bytes == 0 && s.has_space()) else { continue };
             let bytes = REFRESHING.min(u64::from(s.window_space())) * lane.segment();
             let end = view.queue.assigned_end();
             let start = DataSeq(end.0.saturating_sub(bytes)).max(view.first_unacked());
-            let last = view.queue.span_at(start).filter(|(span, _)| span.end == end);
-            // The last span is shorter than a copy: it has to be looked for.
-            let (last, owners) = last.or_else(|| view.queue.spans_from(start).last())?;
+            let (last, owners) = view.queue.last_span()?;
             if owners.contains(lane.id) {
                 continue;
             }

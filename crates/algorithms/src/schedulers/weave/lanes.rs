@@ -45,7 +45,9 @@ pub(super) struct Lane {
     careful: bool,
     /// When a byte arrives that is given now, s from now.
     pub(super) arrival: f64,
-    /// What of that is there because it has owed an acknowledgement for so long, s.
+    /// By how much its next acknowledgement is overdue, s.
+    pub(super) late: f64,
+    /// What of `arrival` is there because it has owed an acknowledgement for so long, s.
     pub(super) owes: f64,
     /// Full segments that its windows take, whatever the horizon; without pacing too.
     pub(super) space: u32,
@@ -130,7 +132,7 @@ impl Weave {
             self.keep_cheap(view, &mut lanes.all);
         }
         // Mostly they are in order.
-        if !lanes.all.is_sorted_by(|a, b| (a.rank, a.id) < (b.rank, b.id)) {
+        if !lanes.all.is_sorted_by(|a, b| a.rank < b.rank || (a.rank == b.rank && a.id < b.id)) {
             lanes.all.sort_unstable_by(|a, b| a.rank.total_cmp(&b.rank).then(a.id.cmp(&b.id)));
         }
         // Only what fills the window can go on while a loss is repaired.
@@ -163,7 +165,8 @@ impl Weave {
         let there = (rtt + transmission) / 2.0;
         let behind = if unknown { 0.0 } else { s.queue.bytes as f64 - rate * rtt };
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
-        let owes = path.owes(view.now, rtt);
+        let late = path.late(view.now, rtt);
+        let owes = path.owes(view.now, late);
         // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
         let mut burst = f64::from(INITIAL_WINDOW) * mss;
         let left_out = if slow_start {
@@ -204,6 +207,7 @@ impl Weave {
             doubles: slow_start && queue <= 2.0 * mss,
             careful: slow_start && paced,
             arrival: there + larger(full, larger(queued, behind) / rate) + owes,
+            late,
             owes,
             space: room,
             unpaced,

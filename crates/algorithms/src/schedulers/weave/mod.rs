@@ -157,8 +157,8 @@ pub struct Weave {
     used: usize,
     /// The receive window, bytes: the largest one lately.
     window: f64,
-    /// Kept for their memory.
-    lanes: Lanes,
+    /// The lanes of the last decision; kept for their memory.
+    lanes: Vec<Lane>,
     /// Everything before this was sent again where it held the stream up.
     repeated: DataSeq,
     /// Bytes of all copies for estimates.
@@ -185,7 +185,7 @@ impl Weave {
             paths: Vec::new(),
             used: 0,
             window: 0.0,
-            lanes: Lanes::default(),
+            lanes: Vec::new(),
             repeated: DataSeq(0),
             refreshed: 0,
             burst: Burst::default(),
@@ -275,7 +275,7 @@ impl Scheduler for Weave {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         // What the peer offers shrinks while a hole keeps the window's edge where it is.
         self.window = larger(self.window * WINDOW_DECAY, view.send_window as f64);
-        let mut lanes = core::mem::take(&mut self.lanes);
+        let mut lanes = Lanes { all: core::mem::take(&mut self.lanes), ..Lanes::default() };
         self.compare(view, &mut lanes);
         // What arose since the last decision is paid from now on.
         self.charge(view.now);
@@ -293,7 +293,7 @@ impl Scheduler for Weave {
             }
         });
         self.decided_at = view.now;
-        self.lanes = lanes;
+        self.lanes = lanes.all;
         decision
     }
 

@@ -264,12 +264,9 @@ impl Path {
         if self.sent(range.start).is_some_and(arrived) { range.start.max(self.acknowledged)..range.end } else { range }
     }
 
-    /// How late the byte at `at` is by what lies before it, s: a path delivers in order, so it is as late as the next acknowledgement.
-    pub(super) fn late_behind(&self, at: DataSeq, now: Instant, rtt: f64) -> f64 {
-        let late = self.late(now, rtt);
-        // Mostly nothing is late, and nothing is searched.
-        let is_behind = late > 0.0 && self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged);
-        if is_behind { late } else { 0.0 }
+    /// Whether the byte at `at` lies behind what it acknowledges next: a path delivers in order, so it is as late as that.
+    pub(super) fn is_behind(&self, at: DataSeq) -> bool {
+        at >= self.acknowledged && self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged)
     }
 
     /// When the next acknowledgement should come, s from now, where it takes `back` seconds; 0: it should have come, or none is owed.
@@ -278,19 +275,19 @@ impl Path {
         if self.sent.len() > self.answered && next > now { next.since(now).as_secs_f64() } else { 0.0 }
     }
 
-    /// How long it has owed an acknowledgement and sent none at all, s.
-    pub(super) fn owes(&self, now: Instant, rtt: f64) -> f64 {
-        match (self.late(now, rtt), self.acknowledged_at) {
-            (late, Some(at)) if late > 0.0 => smaller(late, now.since(at).as_secs_f64()),
+    /// How long the next acknowledgement is overdue, a round trip included, s; 0: it is not. A single segment's may wait for the receiver's
+    /// timer, so the second one counts.
+    pub(super) fn late(&self, now: Instant, rtt: f64) -> f64 {
+        match self.sent.get(self.answered + 1) {
+            Some(second) if second.due < now => larger(now.since(second.due).as_secs_f64() - rtt, 0.0),
             _ => 0.0,
         }
     }
 
-    /// How long the next acknowledgement is overdue, a round trip included, s. A single segment's may wait for the receiver's timer, so
-    /// the second one counts.
-    fn late(&self, now: Instant, rtt: f64) -> f64 {
-        match self.sent.get(self.answered + 1) {
-            Some(second) if second.due < now => larger(now.since(second.due).as_secs_f64() - rtt, 0.0),
+    /// How much of the time by which it is `late` it has sent no acknowledgement at all, s.
+    pub(super) fn owes(&self, now: Instant, late: f64) -> f64 {
+        match self.acknowledged_at {
+            Some(at) if late > 0.0 => smaller(late, now.since(at).as_secs_f64()),
             _ => 0.0,
         }
     }
