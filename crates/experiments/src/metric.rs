@@ -8,8 +8,9 @@ use pathweave_lab::scenario::{Direction, Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
 use std::collections::BTreeMap;
 
-/// How many paths have metrics of their own.
+/// How many paths have metrics of their own, and how many competitors.
 const PATHS: usize = 4;
+const COMPETITORS: usize = 4;
 
 /// A metric: name, unit, what it is.
 type About = (&'static str, &'static str, &'static str);
@@ -88,6 +89,9 @@ const BY_PATH: &[About] = &[
     ("guard_s", "s", "mean guard time of its subflow (CP eq. 8)"),
 ];
 
+/// The metrics of competitor N, after `competitorN_`.
+const BY_COMPETITOR: &[About] = &[("mbps", "Mbit/s", "goodput of the N-th connection that is not measured")];
+
 /// The unit of a metric, empty for a plain number; `None`: there is no such metric.
 pub fn unit(name: &str) -> Option<&'static str> {
     about(name).map(|(_, unit, _)| unit)
@@ -99,19 +103,21 @@ pub fn meaning(name: &str) -> Option<&'static str> {
 }
 
 fn about(name: &str) -> Option<About> {
-    let of_path = || {
-        let (path, rest) = name.strip_prefix("path")?.split_once('_')?;
-        path.parse::<usize>().ok().filter(|p| *p < PATHS)?;
-        BY_PATH.iter().find(|(n, ..)| *n == rest)
+    let of_one = |whose: &str, count: usize, metrics: &'static [About]| {
+        let (one, rest) = name.strip_prefix(whose)?.split_once('_')?;
+        one.parse::<usize>().ok().filter(|one| *one < count)?;
+        metrics.iter().find(|(n, ..)| *n == rest)
     };
-    METRICS.iter().find(|(n, ..)| *n == name).or_else(of_path).copied()
+    let found = METRICS.iter().find(|(n, ..)| *n == name).or_else(|| of_one("path", PATHS, BY_PATH));
+    found.or_else(|| of_one("competitor", COMPETITORS, BY_COMPETITOR)).copied()
 }
 
 /// All names, for errors.
 pub(crate) fn allowed() -> String {
     let plain = METRICS.iter().map(|(name, ..)| (*name).to_owned());
     let by_path = BY_PATH.iter().map(|(name, ..)| format!("path0_{name}"));
-    plain.chain(by_path).collect::<Vec<_>>().join(", ")
+    let by_competitor = BY_COMPETITOR.iter().map(|(name, ..)| format!("competitor0_{name}"));
+    plain.chain(by_path).chain(by_competitor).collect::<Vec<_>>().join(", ")
 }
 
 /// Every metric of a run that it has; `aggregation_benefit` needs other runs and comes later.
@@ -142,6 +148,9 @@ pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64>
     put("bound_share", bound.filter(|b| *b > 0.0).map(|b| m.goodput_mbps / b));
     let others: Vec<f64> = run.connections.iter().filter(|c| !c.measured).map(|c| c.goodput_mbps).collect();
     put("competitors_mbps", mean(others.iter().copied()));
+    for (i, mbps) in others.iter().enumerate().take(COMPETITORS) {
+        put(&format!("competitor{i}_mbps"), Some(*mbps));
+    }
     let (flows, competitors) = (flow_completion(run, true), flow_completion(run, false));
     put("flow_completion_s", flows);
     put("competitors_completion_s", competitors);
@@ -248,22 +257,25 @@ fn rate(rate: &Rate) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BY_PATH, METRICS, unit};
+    use super::{BY_COMPETITOR, BY_PATH, METRICS, unit};
 
     #[test]
     fn each_is_documented_as_it_is_here() {
         let document = include_str!("../../../docs/experiments.md");
         let plain = METRICS.iter().map(|(name, unit, about)| (name.to_string(), unit, about));
         let by_path = BY_PATH.iter().map(|(name, unit, about)| (format!("pathP_{name}"), unit, about));
-        for (name, unit, about) in plain.chain(by_path) {
+        let by_competitor =
+            BY_COMPETITOR.iter().map(|(name, unit, about)| (format!("competitorN_{name}"), unit, about));
+        for (name, unit, about) in plain.chain(by_path).chain(by_competitor) {
             let line = format!("| `{name}` | {unit} | {about} |");
             assert!(document.contains(&line), "docs/experiments.md lacks: {line}");
         }
     }
 
     #[test]
-    fn paths_are_numbered() {
+    fn paths_and_competitors_are_numbered() {
         assert_eq!(unit("path0_goodput_mbps"), Some("Mbit/s"));
+        assert_eq!(unit("competitor1_mbps"), Some("Mbit/s"));
         assert_eq!((unit("path9_goodput_mbps"), unit("path0_speed"), unit("speed")), (None, None, None));
     }
 }

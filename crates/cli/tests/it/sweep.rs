@@ -196,6 +196,44 @@ fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     assert!(best && text.contains("\nBeside plain TCP\n"), "{text}");
 }
 
+/// What a TCP flow keeps counts beside a flow on its own path: whoever leaves that path alone harms nobody there.
+#[test]
+fn the_arena_compares_each_competitor_with_a_flow_on_its_own_path() {
+    let folder = folder("arena-competitors");
+    let path = |name: &str, rate: u32| {
+        format!("[[path]]\nname = \"{name}\"\nrate = \"{rate}Mbps\"\ndelay = \"10ms\"\nqueue = \"50packets\"\n")
+    };
+    let tcp = |path: &str| {
+        format!(
+            "[[connection]]\nname = \"tcp-{path}\"\nmptcp = false\nmeasured = false\npaths = [\"{path}\"]\n\
+             direction = \"upload\"\nworkload = \"bulk\"\n"
+        )
+    };
+    let scenario = format!(
+        "format = 1\nname = \"competing\"\ndescription = \"one\"\nsource = \"ours\"\nduration = \"4s\"\n{}{}\
+         [[connection]]\nname = \"bulk\"\ndirection = \"upload\"\nworkload = \"bulk\"\n{}{}",
+        path("a", 8),
+        path("b", 2),
+        tcp("a"),
+        tcp("b")
+    );
+    let plan = "format = 1\nname = \"tiny\"\nseeds = 1\nschedulers = [\"single:path=0\", \"single:path=1\"]\n\
+                [[scenario]]\nfrom = \"_competing.toml\"\n\
+                [[parameter]]\nname = \"congestion\"\nset = { \"connection.bulk.congestion\" = \"{}\" }\nvalues = [\"lia\"]\n";
+    fs::create_dir(folder.join("plans")).expect("the folder is new");
+    fs::write(folder.join("plans/_competing.toml"), scenario).expect("the scenario can be written");
+    fs::write(folder.join("plans/tiny.toml"), plan).expect("the plan can be written");
+    let output = pathweave(&folder, &["arena", "single:path=0", "--from", "plans", "--out", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = read(folder.join("out/arena.txt"));
+    let table = text.split("Competitors beside coupled controllers").nth(1).expect("a controller is coupled");
+    let row = table.lines().find(|line| line.starts_with("single:path=0")).expect("it is in the table");
+    let [_, controller, flows, mean, least] = row.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{row}") };
+    // The flow on its path has what it has, and the other one, which is alone, more than beside a flow.
+    assert_eq!((controller, flows, least), ("lia", "2", "1.000"), "{text}");
+    assert!(mean.parse::<f64>().is_ok_and(|mean| mean > 1.05), "{text}");
+}
+
 /// Recordings are not part of the project, so that a plan that needs them is left out where they are not.
 #[test]
 fn the_arena_leaves_out_recordings_that_are_not_there() {

@@ -1,9 +1,9 @@
 //! What the arena's tables are made of: each scheduler's values at each point, beside the best single path.
 
 use crate::results::Results;
-use crate::runs::Sweep;
+use crate::runs::{Cell, Sweep};
 use pathweave_lab::bound::two_path_formula_mbps;
-use pathweave_lab::scenario::Workload;
+use pathweave_lab::scenario::{Connection, Direction, Scenario, Workload};
 use pathweave_report::{Estimate, quantile_of};
 
 /// A score below this is worse than the best single path.
@@ -40,8 +40,8 @@ pub struct Point {
     pub delays: [Option<f64>; 3],
     /// Which part of what was delivered went out on a second path too, over paths without random losses.
     pub duplicates: Option<f64>,
-    /// The coupled controller, and which part competitors have beside it.
-    pub competitors: Option<(String, f64)>,
+    /// The coupled controller, and what competitors have beside it, each as a part of what it has beside one path.
+    pub competitors: Option<(String, Vec<f64>)>,
     /// What a gigabyte costs and the 95th percentile of messages' delays in milliseconds, where paths have prices.
     pub metered: Option<(f64, f64)>,
 }
@@ -150,6 +150,16 @@ pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: 
     all.sort_by_key(|s| s.who);
 }
 
+/// Whether the data of `connection` on this path shares a link with the data of `other`.
+fn meet(data: &Scenario, connection: &Connection, path: usize, other: &Connection) -> bool {
+    let links = |of: &Connection, path: usize| match of.direction {
+        Direction::Upload => &data.paths[path].up,
+        Direction::Download => &data.paths[path].down,
+    };
+    let ours = links(connection, path);
+    other.paths.iter().any(|path| links(other, *path).iter().any(|link| ours.contains(link)))
+}
+
 /// One point of a plan.
 struct Place<'a> {
     sweep: &'a Sweep,
@@ -201,13 +211,29 @@ impl Place<'_> {
         Some(value(own)? / (0..self.references).filter_map(value).reduce(f64::min)?)
     }
 
-    /// Which part of their goodput competitors have, and beside which coupled controller.
-    fn competitors(&self, own: usize) -> Option<(String, f64)> {
+    /// The scenario with the settings of this point.
+    fn data(&self, variant: usize) -> Option<&Scenario> {
+        let is_here = |c: &&Cell| (c.scenario, c.point, c.variant) == (self.scenario, self.point, variant);
+        self.sweep.cells.iter().find(is_here).map(|c| &c.data)
+    }
+
+    /// The coupled controller, and for each competitor which part it has of its goodput beside the best of the single paths that share a
+    /// link with it. LIA's goal is that no resource loses more than to a flow on one path (RFC 6356 §2).
+    fn competitors(&self, own: usize) -> Option<(String, Vec<f64>)> {
         let (_, controller) = self.settings().find(|(name, value)| *name == "congestion" && COUPLED.contains(value))?;
+        let data = self.data(own)?;
+        let measured = data.connections.iter().find(|c| c.measured)?;
         let goodput = |variant| self.estimate(variant, "goodput_mbps").map_or(0.0, |e| e.mean);
-        let best = (0..self.references).max_by(|a, b| goodput(*a).total_cmp(&goodput(*b)))?;
-        let beside = |variant| Some(self.estimate(variant, "competitors_mbps")?.mean).filter(|mbps| *mbps > 0.0);
-        Some((controller.to_owned(), beside(own)? / beside(best)?))
+        let kept = |(i, competitor): (usize, &Connection)| {
+            let meets =
+                |path: &usize| measured.paths.get(*path).is_some_and(|path| meet(data, measured, *path, competitor));
+            let best = (0..self.references).filter(meets).max_by(|a, b| goodput(*a).total_cmp(&goodput(*b)))?;
+            let metric = format!("competitor{i}_mbps");
+            let beside = |variant| Some(self.estimate(variant, &metric)?.mean).filter(|mbps| *mbps > 0.0);
+            Some(beside(own)? / beside(best)?)
+        };
+        let competitors = data.connections.iter().filter(|c| !c.measured).enumerate();
+        Some((controller.to_owned(), competitors.filter_map(kept).collect()))
     }
 
     fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -219,11 +245,7 @@ impl Place<'_> {
         let metric = self.metric();
         let rate = metric.ends_with("_mbps");
         let value = |metric: &str| self.estimate(own, metric).map(|e| e.mean);
-        let cells = self.sweep.cells.iter();
-        let data = cells
-            .filter(|c| (c.scenario, c.point, c.variant) == (self.scenario, self.point, own))
-            .map(|c| &c.data)
-            .next();
+        let data = self.data(own);
         let size = data.and_then(|data| {
             let measured = data.connections.iter().find(|c| c.measured)?;
             if let Workload::Transfer { size } = measured.workload { Some(size) } else { None }

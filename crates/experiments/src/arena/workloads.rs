@@ -80,14 +80,16 @@ pub(super) fn duplicates(scores: &[&Scores]) -> Table {
 pub(super) fn competitors(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Competitors beside coupled controllers",
-        "The goodput of TCP flows as a part of what they have beside the best single path.",
-        &["Scheduler", "Controller", "Points", "Mean", "Least"],
+        "The goodput of each TCP flow as a part of what it has beside the best of the single paths that share a link with it. LIA's goal \
+         is that it has no less (RFC 6356, section 2).",
+        &["Scheduler", "Controller", "Flows", "Mean", "Least"],
     );
     for of in ranked(scores) {
         let known = || of.points.iter().filter_map(|p| p.competitors.as_ref());
         let controllers: std::collections::BTreeSet<&str> = known().map(|(name, _)| name.as_str()).collect();
         for controller in controllers {
-            let kept: Vec<f64> = known().filter(|(name, _)| name == controller).map(|(_, kept)| *kept).collect();
+            let kept = known().filter(|(name, _)| name == controller).flat_map(|(_, kept)| kept);
+            let kept: Vec<f64> = kept.copied().collect();
             let (mean, least) = (fine(mean(&kept)), fine(percentile(&kept, 0.0)));
             table.row(vec![of.scheduler.clone(), controller.to_owned(), kept.len().to_string(), mean, least]);
         }
@@ -144,11 +146,11 @@ mod tests {
     fn competitors_are_told_apart_by_controller() {
         let mut a = scores("a", &[1.0; 3]);
         for (point, (name, kept)) in a.points.iter_mut().zip([("olia", 0.9), ("lia", 0.8), ("lia", 1.0)]) {
-            point.competitors = Some((name.into(), kept));
+            point.competitors = Some((name.into(), vec![kept, 1.2]));
         }
         let table = competitors(&[&a]);
-        assert_eq!(row(&table, 0), ["a", "lia", "2", "0.900", "0.800"]);
-        assert_eq!(row(&table, 1), ["a", "olia", "1", "0.900", "0.900"]);
+        assert_eq!(row(&table, 0), ["a", "lia", "4", "1.050", "0.800"]);
+        assert_eq!(row(&table, 1), ["a", "olia", "2", "1.050", "0.900"]);
     }
 
     #[test]
