@@ -14,6 +14,8 @@ const REFRESHING: u64 = 2;
 const REFRESHED: f64 = 0.03;
 /// A path that loses no more than this needs no copies against losses.
 const LOSSLESS: f64 = 0.001;
+/// A path whose data is late by no more than this part of a round trip is not behind a queue of others.
+const ON_TIME: f64 = 0.125;
 /// How often it is measured how much is written.
 const LOAD_MEASURED: Duration = Duration::from_secs(1);
 /// How much of what is out is looked at for copies that pay, in pieces.
@@ -110,9 +112,8 @@ impl Weave {
                 continue;
             }
             let arrives = if let Some(l) = lost {
-                // Sent again where it was, it is behind nothing that is owed. A queue of others is left out there: where both paths have
-                // one, a copy would only lengthen it.
-                l.arrival - l.owes
+                // Sent again where it was, it is behind what is owed.
+                l.arrival
             } else {
                 // Mostly nothing is late, or nothing arrives sooner than what is, and nothing is searched.
                 let sooner = |late: f64| lanes.open().any(|(_, other)| other.arrival < due + late);
@@ -124,8 +125,12 @@ impl Weave {
             let all = span.start == head || lost.is_some() || ends;
             // What lies further behind is due later. Mostly nothing arrives sooner, whatever its lateness.
             let mut others = lanes.open().map(|(_, l)| l).filter(|l| l.arrival < arrives && !owners.contains(l.id));
+            let owes = lost.map_or(0.0, |l| l.owes);
             let (lane, arrival) = others.find_map(|l| {
-                let arrival = l.arrival + self.paths[l.id.index()].least_late().unwrap_or(0.0);
+                let late = self.paths[l.id.index()].least_late().unwrap_or(0.0);
+                // Where both paths are behind a queue of others, a silence is that queue, and a copy would only lengthen the other one.
+                let arrives = if late > ON_TIME * l.rtt { arrives - owes } else { arrives };
+                let arrival = l.arrival + late;
                 (arrival + if all { 0.0 } else { l.rtt } < arrives).then_some((l, arrival))
             })?;
             let piece = span.start..span.end.min(span.start + lane.segment());

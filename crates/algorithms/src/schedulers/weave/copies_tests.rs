@@ -125,20 +125,23 @@ fn for_low_delay_copies_that_cost_nothing_go_out_although_nothing_is_known_to_ne
 }
 
 #[test]
-fn what_is_lost_on_a_silent_path_goes_out_elsewhere_only_if_it_arrives_sooner_than_if_that_answers() {
-    let repeated = |other_rtt| {
+fn what_is_lost_on_a_silent_path_goes_out_elsewhere_but_behind_a_queue_only_before_that_could_answer() {
+    let repeated = |other_rtt, other_late_ms| {
         let mut bench = Bench::new([sub(0).rtt(100).cwnd(50), sub(1).rtt(other_rtt).cwnd(50)]).write(3);
         let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
         bench.event(&mut weave, &answer(0));
         weave.path(SubflowId(0)).lates[0] = Some(0.0);
+        weave.path(SubflowId(1)).lates[0] = Some(f64::from(other_late_ms) / 1e3);
         weave.path(SubflowId(1)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
         bench.map.assign(seg(0)..seg(3), SubflowId(0));
         (0..3).for_each(|n| weave.path(SubflowId(0)).given(bench.now, seg(n)..seg(n + 1), bench.now));
         bench.now += Duration::from_millis(500);
         bench.step(&mut weave)
     };
-    assert_eq!(repeated(80), Some((1, 0..1)));
-    assert_eq!(repeated(200), None);
+    assert_eq!(repeated(80, 0), Some((1, 0..1)));
+    assert_eq!(repeated(200, 25), Some((1, 0..1)));
+    assert_eq!(repeated(200, 26), None);
+    assert_eq!(repeated(64, 16), Some((1, 0..1)));
 }
 
 #[test]

@@ -39,7 +39,7 @@
 //! * q_i: the least lateness that acknowledgements on i showed in its last four to eight round trips with traffic, as data waits behind that of
 //!   others. Data counts as lost when it is overdue by RTT_i + q_i. Before i has shown any, the largest q of the other paths counts, and
 //!   before any path has, nothing counts as lost. What holds the stream up arrives elsewhere after a_j + q_j, and if it goes again where it
-//!   was, after a_i.
+//!   was, after a_i; where j is behind a queue of others, which q_j > RTT_j/8 shows, after a_i − t, with the time t for which i has been silent.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
 //! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
 //!   quota and twice the rate at which data is written, it need only arrive before a repeat would: a_j < (when i's is due) + RTT_i + o_j.
