@@ -42,10 +42,15 @@ impl Load {
         (self.since, self.written) = (Some(now), written);
     }
 
-    /// Whether copies on this lane take nothing away: it has no price and no quota, and could carry all twice.
+    /// Whether copies on this lane take nothing away: it has no price and no quota, and could carry all that is written, or nobody knows yet
+    /// that it could not.
     fn leaves_free(&self, s: &SubflowView, lane: &Lane) -> bool {
-        s.path.cost == 0.0 && s.path.quota_left.is_none() && 2.0 * self.rate <= lane.rate
+        (lane.doubles || self.rate <= lane.rate) && is_unpriced(s)
     }
+}
+
+fn is_unpriced(s: &SubflowView) -> bool {
+    s.path.cost == 0.0 && s.path.quota_left.is_none()
 }
 
 /// Whether the lane's path loses so much that copies are worth it.
@@ -174,18 +179,21 @@ impl Weave {
     }
 
     /// For low delay: a copy of what is out on a lane with room, where it arrives sooner. Where its path loses packets, or the copy costs
-    /// nothing, it need only arrive before a repeat would: no estimate says when a path will be late.
+    /// nothing, it need only arrive before a repeat would: no estimate says when a path will be late. A copy takes no more of the window,
+    /// so lanes for which the window has no room carry copies too.
     pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         self.load.measure(view);
-        for (_, lane) in lanes.open() {
-            let Some(s) = view.subflow(lane.id).filter(|s| s.queue.unsent == 0) else { continue };
-            let free = self.load.leaves_free(s, lane);
+        for lane in lanes.all.iter().filter(|lane| lane.room > 0) {
+            let Some(s) = view.subflow(lane.id) else { continue };
+            let leaves_free = self.load.leaves_free(s, lane);
             for (span, owners) in view.queue.spans_from(view.first_unacked()).take(LOOKED_AT) {
                 if owners.contains(lane.id) || owners.iter().count() > 1 {
                     continue;
                 }
                 let Some(span) = self.outstanding(span, owners) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
+                // A copy of what a dearer path has would make new data go there.
+                let free = leaves_free && view.subflow(holder.id).is_some_and(is_unpriced);
                 let due = from_now(view, self.arrival_of(span.start, owners).map(|(due, _)| due)).max(0.0);
                 // Without the copy it would be repeated here a round trip after it was due.
                 let instead = if free || loses(view, holder) { due + holder.rtt + lane.there } else { due };

@@ -2,6 +2,7 @@
 
 use super::tests::{answer, held_by_the_slow_path, held_up, learn};
 use super::{Objective, Weave};
+use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::testing::{Bench, seg, sub};
 use pathweave_proto::scheduler::{Decision, Event};
 use pathweave_proto::{DataSeq, SubflowId};
@@ -114,14 +115,38 @@ fn copied_for_nothing(written: u64, owes_ms: u64, prepare: impl Fn(&mut Bench)) 
 #[test]
 fn for_low_delay_copies_that_cost_nothing_go_out_although_nothing_is_known_to_need_them() {
     assert!(copied_for_nothing(100, 0, |_| {}));
+    assert!(copied_for_nothing(100, 0, |bench| bench.sub(1).queue.unsent = 1), "one copy after the other");
     assert!(!copied_for_nothing(100, 0, |bench| bench.sub(1).path.cost = 1.0), "it has a price");
     assert!(!copied_for_nothing(100, 0, |bench| bench.sub(1).path.quota_left = Some(1_000_000)), "it has a quota");
-    // Half of 1 MB/s.
-    assert!(copied_for_nothing(1950, 0, |_| {}));
-    assert!(!copied_for_nothing(2050, 0, |_| {}), "it may be needed for what is new");
+    assert!(
+        !copied_for_nothing(100, 0, |bench| bench.sub(0).path.cost = 1.0),
+        "what is new would go where it costs something"
+    );
+    // 1 MB/s, of which nobody knows whether it is all while the path is in slow start.
+    let starts = |bench: &mut Bench| {
+        (bench.sub(1).window.ssthresh, bench.sub(1).window.phase) = (u32::MAX, Phase::SlowStart);
+    };
+    assert!(copied_for_nothing(3900, 0, |_| {}));
+    assert!(!copied_for_nothing(4100, 0, |_| {}), "the path could not keep up");
+    assert!(copied_for_nothing(4100, 0, starts));
     // A repeat would arrive 41 ms from now, after 10 ms, a round trip of 20 ms and the way of 11 ms.
     assert!(copied_for_nothing(100, 25, |_| {}));
     assert!(!copied_for_nothing(100, 35, |_| {}), "a repeat would be sooner");
+}
+
+#[test]
+fn for_low_delay_a_path_for_which_the_window_has_no_room_carries_copies_of_all_that_is_out() {
+    // A round trip of the nearer path takes up the whole window.
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(60).cwnd(50)]).send_window(20);
+    let mut weave = Weave::new(Objective::Latency, 0.05, Duration::from_secs(1000));
+    bench.decide(&mut weave);
+    for id in [0, 1] {
+        learn(&mut weave, &mut bench, id, 8.0, 0);
+    }
+    bench = bench.write(4);
+    let given = bench.run(&mut weave);
+    assert_eq!(weave.used, 1);
+    assert_eq!(given, [(0, 0..4), (1, 0..4)]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) struct Lane {
     /// What leaves its bottleneck while a window goes out at once, bytes/s.
     burst_rate: f64,
     /// It is in slow start and there is no queue.
-    doubles: bool,
+    pub(super) doubles: bool,
     /// It is in slow start and there is nobody else.
     careful: bool,
     /// When a byte arrives that is given now, s from now.

@@ -41,8 +41,9 @@
 //!   before any path has, nothing counts as lost. What holds the stream up arrives elsewhere after a_j + q_j, and if it goes again where it
 //!   was, after a_i; where j is behind a queue of others, which q_j > RTT_j/8 shows, after a_i − t, with the time t for which i has been silent.
 //! * Copies that only keep estimates fresh are at most 3 % of what was written.
-//! * For low delay, a copy of what i has goes out on j where it arrives before the original. Where i loses packets, or j has no price, no
-//!   quota and twice the rate at which data is written, it need only arrive before a repeat would: a_j < (when i's is due) + RTT_i + o_j.
+//! * For low delay, a copy of what i has goes out on any j with room where it arrives before the original. Where i loses packets, or where
+//!   neither has a price or a quota and j is in slow start or delivers at least what is written, it need only arrive before a repeat would:
+//!   a_j < (when i's is due) + RTT_i + o_j.
 //!
 //! # Source
 //!
