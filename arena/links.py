@@ -14,6 +14,8 @@ LINKS = {
     "leo": ((30, 100), (20, 40), [200], [0.1, 0.5]),
     "geo": ((8, 30), (270, 290), [400], [0]),
 }
+# Programs with messages, pages and deadlines switch Nagle's rule off (TCP_NODELAY).
+NO_DELAY = {"connection.bulk.nagle": "false"}
 SMALL_WINDOWS = [39, 58, 78, 156, 311, 622]  # KB
 
 
@@ -185,12 +187,12 @@ LINK_FAMILIES = {
         "completion_s",
         {"sized": (TWO, {"duration": "200s"})},
     ),
-    "messages": Family(messages, [*MESSAGES, *path_columns(2)], "message_delay_p95_ms", {"messages": (TWO, {})}, plain_tcp=False),
+    "messages": Family(messages, [*MESSAGES, *path_columns(2)], "message_delay_p95_ms", {"messages": (TWO, NO_DELAY)}, plain_tcp=False),
     "web": Family(
         web,
         [("objects", "connection.bulk.workload", "web:objects={}:size={size}:connections=1"), ("size", None, ""), *path_columns(2)],
         "message_delay_ms",
-        {"web": ("_web.toml", {"duration": "60s"})},
+        {"web": ("_web.toml", {"duration": "60s", **NO_DELAY})},
         plain_tcp=False,
     ),
     "loss": goodput(loss, 2, {"loss": (TWO, {})}),
@@ -203,7 +205,7 @@ LINK_FAMILIES = {
         metered,
         [*MESSAGES, *path_columns(2), ("cost2", "path.path2.cost", "{}"), ("quota2", "path.path2.quota", "{}")],
         "message_delay_p95_ms",
-        {"metered": (TWO, {})},
+        {"metered": (TWO, NO_DELAY)},
         plain_tcp=False,
     ),
     "coupled": goodput(coupled, 2, {"coupled": ("_competing.toml", {})}, plain_tcp=False),
@@ -217,7 +219,7 @@ LINK_FAMILIES = {
         plain_tcp=False,
     ),
     "cellular": Family(generated, [WINDOW, *TRACES, CONTROLLER], "goodput_mbps", {"cellular": (TWO, {"duration": "20s"})}),
-    "modems": Family(modems, [*MESSAGES, *TRACES], "message_delay_p95_ms", {"modems": (TWO, {"duration": "20s"})}, plain_tcp=False),
+    "modems": Family(modems, [*MESSAGES, *TRACES], "message_delay_p95_ms", {"modems": (TWO, {"duration": "20s", **NO_DELAY})}, plain_tcp=False),
     "recorded": Family(
         recorded("tuning"),
         [WINDOW, *TRACES, CONTROLLER],
