@@ -4,7 +4,7 @@
 
 use pathweave_lab::bound::{data_per_frame, goodput_bound_mbps};
 use pathweave_lab::results::RunResult;
-use pathweave_lab::scenario::{Direction, Rate, Scenario};
+use pathweave_lab::scenario::{Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
 use std::collections::BTreeMap;
 
@@ -239,8 +239,7 @@ fn acceptable_rtt_difference(scenario: &Scenario) -> Option<f64> {
         ReceiveBuffer::Fixed(bytes) | ReceiveBuffer::Auto { max: bytes, .. } => bytes,
     };
     let link = |path: &usize| {
-        let path = &scenario.paths[*path];
-        let links = if connection.direction == Direction::Upload { &path.up } else { &path.down };
+        let (links, _) = scenario.paths[*path].links(connection.direction);
         links.iter().map(|i| &scenario.links[*i].settings).min_by_key(|s| rate(&s.shaper).unwrap_or(u64::MAX))
     };
     let fastest = connection.paths.iter().filter_map(link).min_by_key(|s| s.delay.as_nanos())?;

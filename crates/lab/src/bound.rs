@@ -1,6 +1,6 @@
 //! The bound: what no scheduler can exceed in the long run.
 
-use crate::scenario::{Connection, Direction, HostModel, Link, Rate, Scenario};
+use crate::scenario::{Connection, HostModel, Link, Rate, Scenario};
 use pathweave_netsim::{Jitter, LossPosition};
 use pathweave_proto::config::ReceiveBuffer;
 
@@ -130,10 +130,7 @@ fn path(
     delay: impl Fn(&Link) -> Option<f64>,
 ) -> Option<Path> {
     let path = &scenario.paths[index];
-    let (there, back) = match connection.direction {
-        Direction::Upload => (&path.up, &path.down),
-        Direction::Download => (&path.down, &path.up),
-    };
+    let (there, back) = path.links(connection.direction);
     let mtu = f64::from(connection.engine.tcp.mtu);
     let mut of = Path { frames_per_s: f64::INFINITY, forward: 0.0, back: 0.0 };
     for link in there.iter().map(|i| &scenario.links[*i]) {

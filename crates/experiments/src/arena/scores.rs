@@ -3,7 +3,7 @@
 use crate::results::Results;
 use crate::runs::{Cell, Sweep};
 use pathweave_lab::bound::two_path_formula_mbps;
-use pathweave_lab::scenario::{Connection, Direction, Scenario, Workload};
+use pathweave_lab::scenario::{Connection, Scenario, Workload};
 use pathweave_report::{Estimate, quantile_of};
 
 /// A score below this is worse than the best single path.
@@ -152,10 +152,7 @@ pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: 
 
 /// Whether the data of `connection` on this path shares a link with the data of `other`.
 fn meet(data: &Scenario, connection: &Connection, path: usize, other: &Connection) -> bool {
-    let links = |of: &Connection, path: usize| match of.direction {
-        Direction::Upload => &data.paths[path].up,
-        Direction::Download => &data.paths[path].down,
-    };
+    let links = |of: &Connection, path: usize| data.paths[path].links(of.direction).0;
     let ours = links(connection, path);
     other.paths.iter().any(|path| links(other, *path).iter().any(|link| ours.contains(link)))
 }

@@ -116,6 +116,16 @@ pub struct Path {
     pub middleboxes: Vec<Middlebox>,
 }
 
+impl Path {
+    /// Indices of the links that data takes which is sent in this direction, and of those that its acknowledgements take back.
+    pub fn links(&self, direction: Direction) -> (&[usize], &[usize]) {
+        match direction {
+            Direction::Upload => (&self.up, &self.down),
+            Direction::Download => (&self.down, &self.up),
+        }
+    }
+}
+
 /// A connection from a client to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {

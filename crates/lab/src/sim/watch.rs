@@ -5,7 +5,7 @@
 use super::app::{App, Apps};
 use super::totals::{path_of, path_of_subflow};
 use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
-use crate::scenario::{Direction, LinkChange, Scenario};
+use crate::scenario::{LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
 use pathweave_netsim::{LinkId, Network, Packet, Shaper};
 use pathweave_proto::congestion::Phase;
@@ -81,11 +81,7 @@ impl Watch {
             for &path in &connection.paths {
                 let series = SubflowSeries { connection: connection.name.clone(), path, ..SubflowSeries::default() };
                 subflows.push((i, series));
-                let way = match connection.direction {
-                    Direction::Upload => &scenario.paths[path].up,
-                    Direction::Download => &scenario.paths[path].down,
-                };
-                for &link in way {
+                for &link in scenario.paths[path].links(connection.direction).0 {
                     add_link(&mut links, scenario, link, path);
                 }
             }
