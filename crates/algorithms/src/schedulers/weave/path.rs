@@ -14,6 +14,8 @@ const TRAIN: (u32, u32) = (4, 32);
 const BURST: f64 = 0.75;
 /// Pieces that are remembered: more than windows hold.
 const MOST_SENT: usize = 4096;
+/// So many of the first pieces are looked at one by one before the rest is searched.
+const NEAR: usize = 4;
 /// An acknowledgement of more comes after a repair, and says nothing about the link.
 const LONGEST_STEP: f64 = 8.0;
 /// How long the largest rate of a link is remembered once there are queues.
@@ -298,13 +300,9 @@ impl Path {
     }
 
     fn sent(&self, at: DataSeq) -> Option<&Sent> {
-        // Mostly that is the first piece.
-        let first = self.sent.front()?;
-        let sent = if at < first.range.end {
-            first
-        } else {
-            self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?
-        };
+        // Mostly that is the first piece, or one of the next.
+        let near = self.sent.as_slices().0.iter().take(NEAR).find(|s| at < s.range.end);
+        let sent = near.or_else(|| self.sent.get(self.sent.partition_point(|s| s.range.end <= at)))?;
         (sent.range.start <= at).then_some(sent)
     }
 
