@@ -51,7 +51,7 @@ cargo xtask faults [--runs N | --seconds N] [--seed S]  random faulty networks, 
 cargo xtask faults --replay SEED [--without STEPS]  one of these runs, with its packets
 cargo xtask packetdrill DIR [PART]  scripts of a checkout of multipath-tcp/packetdrill against the engine; PART: of a name, to run those alone
 cargo xtask mutants      changes the engine's checks one by one; a test must notice each; goes on where it was stopped, 90 minutes at most
-cargo xtask ablations [--quick]  what each rule of the scheduler weave is worth: prints the table of docs/weave.md; goes on where it was stopped
+cargo xtask ablations [--quick]  what each rule of the scheduler weave is worth: prints the table of docs/notes/weave-evaluation.md; goes on where it was stopped
 cargo xtask gates [--seeds N]  all schedulers on paths that go dark; without --seeds: 200 seeds, written to docs/failing-paths.txt
 cargo xtask instructions compares instructions of the hot paths with benches/instructions.txt; --bless updates it
 cargo xtask emulation [RATE...]  how accurate `pathweave emulate` is, against ping and iperf3 (root, 75 s a path): the table of docs/emulate.md
