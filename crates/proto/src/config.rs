@@ -1,4 +1,4 @@
-//! Settings of endpoints, connections and subflows. Everything that can change a result is here.
+//! Settings of endpoints, connections and subflows. Every setting that can change a result is here.
 
 use crate::congestion::ChosenController;
 use crate::host::Host;
@@ -8,13 +8,13 @@ use pathweave_units::{Bitrate, Duration};
 /// The receive buffer of a connection, which is also the largest window that it offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveBuffer {
-    /// Always this many bytes.
+    /// Constant, in bytes.
     Fixed(u64),
     /// Grows with the measured need, up to `max` (CP §2: 2 · Σ bandwidth · largest RTT).
     Auto {
-        /// Bytes at the start.
+        /// Bytes at the start of the connection.
         initial: u64,
-        /// The most bytes.
+        /// Largest size, bytes.
         max: u64,
     },
 }
@@ -22,20 +22,20 @@ pub enum ReceiveBuffer {
 /// How a subflow finds and repairs losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRecovery {
-    /// RACK-TLP (RFC 8985) on SACK, the default. Without SACK from the peer: NewReno.
+    /// RACK-TLP (RFC 8985) on SACK, the default. Falls back to NewReno if the peer has no SACK.
     RackTlp,
     /// SACK with duplicate-acknowledgement counting (RFC 6675).
     Sack,
-    /// NewReno (RFC 6582), no SACK offered.
+    /// NewReno (RFC 6582); SACK is not offered.
     NewReno,
 }
 
-/// How quickly a path that went dark is noticed.
+/// How quickly the connection notices that a path went dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureDetection {
-    /// As slow as mainline Linux: a subflow is stale after four retransmission intervals, there is a connection-level
-    /// retransmission timer, and everything that is not acknowledged is sent again when a subflow ends. There are no
-    /// joins once a direction is closed.
+    /// As slow as mainline Linux. A subflow is stale after four retransmission intervals. The connection has a
+    /// retransmission timer of its own. When a subflow ends, all its unacknowledged data is sent again. Once a
+    /// direction is closed, no subflow joins.
     Linux,
     /// Data is reinjected at the first retransmission timeout, and a dark subflow is probed at least every second.
     Fast,
@@ -44,20 +44,22 @@ pub enum FailureDetection {
 /// Which subflows a client opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathManager {
-    /// From each further local address to one remote address; the kernel's in-kernel manager with endpoints `subflow`.
+    /// From each further local address to one remote address, as the kernel's path manager does with endpoints of type
+    /// `subflow`.
     Default,
     /// Between every local and every remote address.
     FullMesh,
-    /// This many subflows over the initial pair of addresses, from different source ports.
+    /// This many subflows between the initial pair of addresses, each from its own source port.
     NDiffPorts(u8),
 }
 
-/// The smallest path MTU that is believed, bytes. IPv6: RFC 8200 §5. IPv4 has no useful one (RFC 791: 68); segments of 512
-/// bytes are small enough for every link in use, and large enough that nobody can make us send mostly headers.
+/// Smallest path MTUs that are accepted, bytes. IPv6: RFC 8200 §5. IPv4: a packet of this size has room for 512 bytes
+/// of segment: small enough for every link in use, and large enough that an attacker cannot make us send mostly
+/// headers. (The minimum of RFC 791, 68, is no useful bound.)
 const LEAST_MTU_V4: u32 = 552;
 const LEAST_MTU_V6: u32 = 1280;
 
-/// The smallest path MTU that is believed of an address family, bytes.
+/// Smallest path MTU that is accepted for an address family, bytes.
 pub(crate) const fn least_mtu(ipv4: bool) -> u32 {
     if ipv4 { LEAST_MTU_V4 } else { LEAST_MTU_V6 }
 }
@@ -66,41 +68,41 @@ pub(crate) const fn least_mtu(ipv4: bool) -> u32 {
 const TCP_HEADER: u32 = 20;
 pub(crate) const TIMESTAMP_BYTES: u32 = 12;
 
-/// How a subflow finds out that its path takes smaller packets than expected.
+/// How a subflow discovers that its path takes smaller packets than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMtuDiscovery {
-    /// By the messages of routers ([`Endpoint::handle_packet_too_big`](crate::Endpoint::handle_packet_too_big)).
+    /// From routers' messages ([`Endpoint::handle_packet_too_big`](crate::Endpoint::handle_packet_too_big)).
     Messages,
-    /// If no message comes, also by trying smaller ones after several timeouts (RFC 4821 §7.7).
+    /// From routers' messages; if none comes, also by trying smaller packets after several timeouts (RFC 4821 §7.7).
     BlackHoles,
-    /// The same, and every ten minutes a larger one is tried (RFC 4821 §7).
+    /// As `BlackHoles`, and a larger packet is tried every ten minutes (RFC 4821 §7).
     Probing,
 }
 
-/// Whether data segments leave one after the other at a rate, or as soon as the windows let them (RFC 9002 §7.7).
+/// Whether data segments leave spread out at a rate, or as soon as the windows allow (RFC 9002 §7.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// As soon as the windows let them.
+    /// Segments leave as soon as the windows allow.
     Off,
-    /// At the congestion controller's rate if it has one, otherwise at the host's: 1.25 congestion windows in a round
-    /// trip, or, as in the Linux kernel, 2 in slow start and 1.2 after it.
+    /// At the congestion controller's rate if it has one, otherwise at the host's rate: 1.25 congestion windows per
+    /// round trip, or, as in the Linux kernel, 2 in slow start and 1.2 after it.
     On {
-        /// The highest rate of a subflow, counted in bytes of data.
+        /// Highest rate of a subflow, counted in bytes of data.
         limit: Option<Bitrate>,
-        /// A segment is given out up to this long before it is to leave
-        /// ([`Transmit::departure`](crate::connection::Transmit)). This is for drivers whose device holds packets until
-        /// their time; it is zero for all others.
+        /// Longest time by which a segment may be given out before it is to leave
+        /// ([`Transmit::departure`](crate::connection::Transmit)). It is for drivers whose device holds packets until
+        /// their departure; all others leave it at zero.
         horizon: Duration,
     },
 }
 
-/// The transport settings of each subflow, and of plain TCP.
+/// Transport settings of each subflow, and of plain TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Largest IP packet on a path of which the endpoint knows nothing else
-    /// ([`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu)), bytes.
+    /// Largest IP packet on a path whose MTU was not set with
+    /// [`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu), bytes.
     pub mtu: u32,
-    /// How a smaller size is discovered.
+    /// How the engine discovers that a path's MTU is smaller.
     pub path_mtu_discovery: PathMtuDiscovery,
     /// Whether data is paced.
     pub pacing: Pacing,
@@ -110,38 +112,38 @@ pub struct TcpConfig {
     pub min_rto: Duration,
     /// Largest retransmission timeout.
     pub max_rto: Duration,
-    /// Timestamps (RFC 7323).
+    /// Whether timestamps are offered (RFC 7323).
     pub timestamps: bool,
-    /// Window scaling (RFC 7323).
+    /// Whether window scaling is offered (RFC 7323).
     pub window_scaling: bool,
-    /// The window scale is at least this, even if a smaller one would do. That makes the window coarser, like that of a
-    /// host with large buffers.
+    /// Least window scale, used even if a smaller one would do. A larger scale makes the window coarser, as on a host
+    /// with large buffers.
     pub least_window_shift: u32,
-    /// Delayed acknowledgements (RFC 9293 §3.8.6.3); off: each segment is acknowledged.
+    /// Whether acknowledgements are delayed (RFC 9293 §3.8.6.3). Off: each segment is acknowledged.
     pub delayed_ack: bool,
-    /// The longest that an acknowledgement is delayed (Linux: 40 ms).
+    /// Longest delay of an acknowledgement (Linux: 40 ms).
     pub delayed_ack_timeout: Duration,
-    /// How many segments are acknowledged at once at the start (Linux: 16).
+    /// Number of segments at the start of a connection that are acknowledged at once (Linux: 16).
     pub quick_acks: u32,
-    /// Loss detection and recovery.
+    /// How losses are found and repaired.
     pub recovery: LossRecovery,
-    /// Proportional rate reduction (RFC 9937); off: the window halves at once.
+    /// Whether the window shrinks by proportional rate reduction (RFC 9937). Off: it halves at once.
     pub prr: bool,
-    /// Limited transmit (RFC 3042) where recovery counts duplicate acknowledgements.
+    /// Whether limited transmit (RFC 3042) applies. It matters if recovery counts duplicate acknowledgements.
     pub limited_transmit: bool,
-    /// The window restarts from the initial one after an idle period (RFC 5681 §4.1).
+    /// Whether the window restarts from the initial one after an idle period (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// Explicit congestion notification (RFC 3168).
+    /// Whether explicit congestion notification is offered (RFC 3168).
     pub ecn: bool,
     /// Retransmissions of a SYN, or of data, before the subflow is given up.
     pub max_retransmissions: u32,
-    /// How long a closed subflow keeps its addresses and ports from new ones: twice the longest time that a segment may live (RFC 9293
-    /// §3.6.1). The RFC takes that to be 2 minutes and leaves it to experience; 30 s is what hosts use. With FINs that come again: at
-    /// most five times as long.
+    /// How long new connections may not use a closed subflow's addresses and ports: twice the longest lifetime of a
+    /// segment (RFC 9293 §3.6.1). The RFC takes that lifetime to be 2 minutes and lets experience correct it; hosts use
+    /// 30 s. Retransmitted FINs extend the time to at most five times this value.
     pub time_wait: Duration,
-    /// The most memory that a packet keeps alive while its data waits, bytes: the size of the blocks that the device
-    /// reads packets into. Waiting data is charged with it; beyond twice the receive buffer, data is copied out of its
-    /// packets.
+    /// Memory that one packet keeps alive while its data waits, at most, bytes: the size of the blocks that the device
+    /// reads packets into. Waiting data is charged with this size. If the charge exceeds twice the receive buffer, data
+    /// is copied out of its packets.
     pub packet_memory: u32,
 }
 
@@ -173,14 +175,14 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// Data bytes of the largest segment of a path, and of one with the timestamps that are asked for.
+    /// Data bytes of the largest segment on a path: without options, and with the timestamps if they are asked for.
     pub(crate) fn segments(&self, mtu: u32, ipv4: bool) -> (u64, u64) {
         let largest = u64::from(largest_segment(mtu, ipv4));
         (largest, largest - if self.timestamps { u64::from(TIMESTAMP_BYTES) } else { 0 })
     }
 }
 
-/// Data and option bytes of the largest segment on a path whose largest IP packet has `mtu` bytes: at least 64.
+/// Data and option bytes of the largest segment if the largest IP packet has `mtu` bytes; at least 64.
 //= RFC 9293 §3.7.1 (MUST-67): "where MMS_R is the maximum size for a transport-layer message that can be received (and reassembled
 //= at the IP layer)"
 //= tests: handshake::options_are_offered_and_agreed, handshake::addresses_of_version_6_take_20_bytes_more
@@ -191,58 +193,59 @@ pub(crate) fn largest_segment(mtu: u32, ipv4: bool) -> u32 {
 
 /// The settings of one connection.
 ///
-/// `S` and `C` stand for the scheduler and the controller. A running connection has the factories that make them. A
-/// description of one can have their names, until [`ConnectionConfig::with_algorithms`] puts the algorithms in their
-/// place.
+/// `S` and `C` are the scheduler and the congestion controller. A running connection holds their factories. A
+/// description of a connection may hold their names, until [`ConnectionConfig::with_algorithms`] replaces them with the
+/// algorithms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
-    /// Multipath TCP; off: plain TCP.
+    /// Whether Multipath TCP is used. Off: plain TCP.
     pub mptcp: bool,
     /// Transport settings of each subflow.
     pub tcp: TcpConfig,
-    /// Which host's habits this side has, beyond the RFCs.
+    /// Operating system whose habits, beyond the RFCs, this side imitates.
     pub host: Host,
     /// The packet scheduler of this side's sending direction.
     pub scheduler: S,
     /// The congestion controller of each subflow.
     pub congestion: C,
-    /// Send buffer: bytes that the application can write beyond the first unacknowledged one.
+    /// Send buffer: bytes that the application can write beyond the first unacknowledged byte.
     pub send_buffer: u64,
     /// Receive buffer, shared by all subflows.
     pub receive_buffer: ReceiveBuffer,
-    /// Whether the stream's last bytes wait while earlier ones are unacknowledged (RFC 9293 §3.7.4).
+    /// Whether the stream's last, short segment waits while earlier data is unacknowledged (Nagle, RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// Opportunistic retransmission and penalisation (NSDI 2012; the papers' PR, OR&P).
+    /// Whether opportunistic retransmission and penalisation are on (NSDI 2012; the papers' PR, OR&P).
     pub pr: bool,
     /// How quickly a dark path is noticed.
     pub failure_detection: FailureDetection,
     /// Which subflows the client opens.
     pub path_manager: PathManager,
-    /// Further local addresses join the peer's initial address where it announces no other.
+    /// Whether further local addresses join the peer's initial address if the peer announces no other.
     pub join_initial_address: bool,
-    /// The peer may not join our initial address and port: the C flag (RFC 8684 §3.1).
+    /// Whether the peer is forbidden to join our initial address and port: the C flag (RFC 8684 §3.1).
     pub protect_initial_address: bool,
-    /// A further subflow is opened only when no living one is left (RFC 6897 §3: single-path mode).
+    /// Single-path mode (RFC 6897 §3): a further subflow is opened only if no living one is left.
     pub single_path: bool,
-    /// DSS checksums are asked for (RFC 8684 §3.3).
+    /// Whether DSS checksums are asked for (RFC 8684 §3.3).
     pub checksum: bool,
-    /// A subflow on which nothing has arrived for this long is probed (RFC 9293 §3.8.4); zero: never. Without any
-    /// answer the connection ends after `close_timeout`.
+    /// Silence after which a subflow is probed (RFC 9293 §3.8.4); zero: never. If no probe is answered, the connection
+    /// ends after `close_timeout`.
     pub keep_alive: Duration,
     /// How long a connection survives without any living subflow, and how long a close may take.
     pub close_timeout: Duration,
-    /// The most subflows.
+    /// Largest number of subflows.
     pub max_subflows: u8,
-    /// How many addresses of the peer's announcements are used, for joins, at once. Linux calls it `add_addr_accepted`.
+    /// Number of announced addresses of the peer that may be in use for joins at a time. Linux calls it
+    /// `add_addr_accepted`.
     pub accepted_addresses: u8,
-    /// The peer may make a subflow a backup, or one like the others, while it lives (MP_PRIO, RFC 8684 §3.3.8). Off: a subflow
-    /// stays what it was when it was opened.
+    /// Whether the peer may change a living subflow's priority, to a backup and back (MP_PRIO, RFC 8684 §3.3.8). Off: a
+    /// subflow keeps the priority that it was opened with.
     pub accept_priorities: bool,
-    /// The peer may remove addresses (REMOVE_ADDR, RFC 8684 §3.4.2), for which it needs no key. Off: they are joined, and count among
-    /// the `accepted_addresses`, as before.
+    /// Whether the peer may remove addresses (REMOVE_ADDR, RFC 8684 §3.4.2). The option carries no proof of a key. Off:
+    /// removed addresses are joined, and count among the `accepted_addresses`, as before.
     pub accept_removals: bool,
-    /// A DATA_ACK also leaves on the subflow that brings it back soonest, where the window is small enough for that to count. Kernels
-    /// acknowledge where the data came, so their hosts never do it.
+    /// Whether a DATA_ACK also leaves on the subflow that delivers it soonest, if the window is so small that this
+    /// matters. Kernels acknowledge on the subflow that brought the data, so hosts that imitate them never do it.
     pub share_data_acks: bool,
 }
 
@@ -276,7 +279,7 @@ impl<S, C> ConnectionConfig<S, C> {
         }
     }
 
-    /// The same settings with other algorithms.
+    /// Returns the same settings with other algorithms.
     pub fn with_algorithms<S2, C2>(self, scheduler: S2, congestion: C2) -> ConnectionConfig<S2, C2> {
         ConnectionConfig {
             scheduler,

@@ -1,29 +1,30 @@
-//! A list in order that takes insertions anywhere, however long it is.
+//! A sorted list that takes insertions anywhere in bounded time, however long it is.
 //!
-//! What comes out of order comes mostly at the end, and goes from the front: a ring buffer is the best there is for that. A peer may choose
-//! to insert in the middle of many thousand pieces, each of which moves half of the others. So the list is rings of bounded length in a
-//! ring: an insertion moves a part of one, and now and then the list of them.
+//! Pieces that arrive out of order mostly go to the end and leave from the front, for which a ring buffer is ideal. But
+//! a peer can choose to insert in the middle of many thousand pieces, and each insertion into a ring buffer would move
+//! half of them. So the list is a ring of rings of bounded length: an insertion moves a part of one ring and, now and
+//! then, the list of rings.
 
 use core::ops::Range;
 use std::collections::VecDeque;
 
-/// The most things in a ring. Honest lists are mostly shorter than one.
+/// Most items in one ring. Honest peers' lists are mostly shorter.
 const RING: usize = 256;
 
-/// Things in order. A list that was always empty takes a pointer: most are, in most connections.
+/// A sorted list. A list that never held anything takes only a pointer, as most lists of most connections do.
 #[derive(Debug)]
 pub(crate) struct Ordered<T>(Option<Box<Rings<T>>>);
 
-/// The rings of a list. Empty ones serve again, so that nothing is allocated in a steady state.
+/// The rings of a list. Emptied rings are kept for later use, so that a steady state allocates nothing.
 #[derive(Debug)]
 struct Rings<T> {
-    /// None is empty.
+    /// Each has at least one item.
     rings: VecDeque<VecDeque<T>>,
     len: usize,
     spare: Vec<VecDeque<T>>,
 }
 
-/// A place in the list: that of a thing, or the end.
+/// A position in the list: that of an item, or the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     ring: usize,
@@ -53,7 +54,7 @@ impl<T> Ordered<T> {
         self.0.as_ref()?.rings.back()?.back()
     }
 
-    /// The first place whose thing does not fulfil `before`, which those before it all do.
+    /// First position whose item does not satisfy `before`. All items in front of it must satisfy it.
     pub(crate) fn partition_point(&self, before: impl Fn(&T) -> bool) -> Place {
         let Some(list) = &self.0 else { return Place { ring: 0, index: 0 } };
         if self.back().is_none_or(&before) {
@@ -63,7 +64,7 @@ impl<T> Ordered<T> {
         Place { ring, index: list.rings[ring].partition_point(before) }
     }
 
-    /// The place behind the last thing.
+    /// The position behind the last item.
     pub(crate) fn end(&self) -> Place {
         Place { ring: self.0.as_ref().map_or(0, |list| list.rings.len()), index: 0 }
     }
@@ -75,7 +76,7 @@ impl<T> Ordered<T> {
         self.0.as_mut()?.rings.get_mut(at.ring)?.get_mut(at.index)
     }
 
-    /// The place before this one; none before the first.
+    /// The position before `at`; `None` for the first one.
     pub(crate) fn before(&self, at: Place) -> Option<Place> {
         match at.index.checked_sub(1) {
             Some(index) => Some(Place { ring: at.ring, index }),
@@ -86,7 +87,7 @@ impl<T> Ordered<T> {
         }
     }
 
-    /// The place after that of a thing.
+    /// The position after that of an item.
     pub(crate) fn after(&self, at: Place) -> Place {
         match self.0.as_ref().is_some_and(|list| at.index + 1 < list.rings[at.ring].len()) {
             true => Place { ring: at.ring, index: at.index + 1 },
@@ -94,12 +95,12 @@ impl<T> Ordered<T> {
         }
     }
 
-    /// Puts a thing before the one at a place; returns where it is now.
+    /// Inserts an item before the one at `at`; returns the new item's position.
     pub(crate) fn insert(&mut self, mut at: Place, thing: T) -> Place {
         let list = self.0.get_or_insert_with(|| Box::new(Rings { rings: VecDeque::new(), len: 0, spare: Vec::new() }));
         list.len += 1;
         if at.index == 0 && at.ring > 0 && list.rings[at.ring - 1].len() < RING {
-            // Behind the last of the ring before is as good as before the first of this one, and the end has no ring.
+            // The end of the previous ring is the same place as the start of this one, and the list's end has no ring.
             at.ring -= 1;
             at.index = list.rings[at.ring].len();
         } else if at.ring == list.rings.len() {
@@ -117,7 +118,7 @@ impl<T> Ordered<T> {
         at
     }
 
-    /// Takes out the thing at a place.
+    /// Removes the item at a position.
     pub(crate) fn remove(&mut self, at: Place) -> Option<T> {
         let list = self.0.as_mut()?;
         let ring = list.rings.get_mut(at.ring)?;
@@ -145,7 +146,7 @@ impl<T> Ordered<T> {
         self.remove(last)
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         match &mut self.0 {
             Some(list) if list.len > 0 => {
@@ -157,7 +158,7 @@ impl<T> Ordered<T> {
         }
     }
 
-    /// The rings, each in order.
+    /// The rings, in order.
     fn rings(&self) -> impl DoubleEndedIterator<Item = &VecDeque<T>> {
         self.0.iter().flat_map(|list| &list.rings)
     }
@@ -188,7 +189,7 @@ impl Ranges {
         (start < end).then_some(start..end)
     }
 
-    /// Covers `range`, which becomes one with those that it overlaps or touches.
+    /// Covers `range` and merges it with the ranges that it overlaps or touches.
     pub(crate) fn add(&mut self, mut range: Range<u64>) {
         let at = loop {
             let at = self.0.partition_point(|r| r.end < range.start);
@@ -203,12 +204,12 @@ impl Ranges {
         self.0.insert(at, range);
     }
 
-    /// The ranges from the last one on.
+    /// All ranges, from the last to the first.
     pub(crate) fn backwards(&self) -> impl Iterator<Item = &Range<u64>> {
         self.0.rings().rev().flat_map(|ring| ring.iter().rev())
     }
 
-    /// Forgets those that end at or before `start`.
+    /// Drops the ranges that end at or before `start`.
     pub(crate) fn forget_before(&mut self, start: u64) {
         while self.0.front().is_some_and(|r| r.end <= start) {
             self.0.pop_front();
@@ -219,7 +220,7 @@ impl Ranges {
         self.forget_before(u64::MAX);
     }
 
-    /// See [`Ordered::shrink`].
+    /// Frees spare capacity, as [`Ordered::shrink`].
     pub(crate) fn shrink(&mut self) {
         self.0.shrink();
     }
@@ -248,7 +249,7 @@ mod tests {
     }
     use pathweave_units::random::Random;
 
-    /// Compared with a plain list, over insertions at the ends and anywhere and removals from the front.
+    /// Insertions at the ends and in the middle, and removals from the front, give the same list as a plain vector.
     #[test]
     fn it_is_a_list_in_order() {
         let mut random = Random::substream(1, "ordered");

@@ -1,10 +1,10 @@
-//! What is known of a scheduler or a congestion controller before it is made: its name, its texts and its parameters, which are
-//! declared once and can be set from scenarios and the command line.
+//! Description of a scheduler or a congestion controller: its name, its texts, and its parameters, which scenarios and
+//! the command line can set.
 
 use core::fmt;
 use pathweave_units::Duration;
 
-/// What values a parameter takes.
+/// The values that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind<'a> {
     /// A number from `min` to `max`.
@@ -25,14 +25,14 @@ pub enum Kind<'a> {
     Bool,
     /// A time such as `10ms`.
     Time,
-    /// One of these words, which are separated by spaces.
+    /// One of these words, separated by spaces.
     Choice(&'a str),
     /// Any text; the algorithm checks it.
     Text,
 }
 
 impl Kind<'_> {
-    /// The type's name in listings.
+    /// Name of the kind in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Number { .. } => "number",
@@ -46,7 +46,7 @@ impl Kind<'_> {
 }
 
 impl fmt::Display for Kind<'_> {
-    /// What is allowed, in words.
+    /// Says in words what is allowed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Number { min, max } => write!(f, "a number from {min} to {max}"),
@@ -59,61 +59,61 @@ impl fmt::Display for Kind<'_> {
     }
 }
 
-/// A declared parameter. Its texts belong to whoever declares it.
+/// A declared parameter. It borrows its texts from the algorithm that declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter<'a> {
-    /// Its name in scenarios and on the command line.
+    /// Name in scenarios and on the command line.
     pub name: &'a str,
-    /// What it takes.
+    /// Values that it takes.
     pub kind: Kind<'a>,
-    /// Its unit; empty for pure numbers and words.
+    /// Unit; empty for pure numbers and words.
     pub unit: &'a str,
-    /// Its default, as it would be written.
+    /// Default value, as a user would write it.
     pub default: &'a str,
-    /// What it does, in one line.
+    /// One line on what it does.
     pub description: &'a str,
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: &'a str,
 }
 
-/// What listings say of an algorithm. Whoever finds it by name needs no more.
+/// What listings say of an algorithm, and all that is needed to find it by name.
 pub trait Described: fmt::Debug + Send + Sync {
-    /// Its name in scenarios and on the command line.
+    /// Name in scenarios and on the command line.
     fn name(&self) -> &str;
 
-    /// The RFC, the paper and equation, or the stack it is from.
+    /// The RFC, the paper and equation, or the network stack that the algorithm is from.
     fn source(&self) -> &str;
 
-    /// What it does, in one line.
+    /// One line on what the algorithm does.
     fn summary(&self) -> &str;
 
-    /// Its parameters.
+    /// The declared parameters.
     fn parameters(&self) -> Vec<Parameter<'_>>;
 }
 
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Number`].
+    /// Value of a [`Kind::Number`].
     Number(f64),
-    /// Of [`Kind::Integer`].
+    /// Value of a [`Kind::Integer`].
     Integer(u64),
-    /// Of [`Kind::Bool`].
+    /// Value of a [`Kind::Bool`].
     Bool(bool),
-    /// Of [`Kind::Time`].
+    /// Value of a [`Kind::Time`].
     Time(Duration),
-    /// Of [`Kind::Choice`].
+    /// Value of a [`Kind::Choice`].
     Choice(String),
-    /// Of [`Kind::Text`].
+    /// Value of a [`Kind::Text`].
     Text(String),
 }
 
 /// A wrong parameter in user input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterError {
-    /// The parameter as written.
+    /// Name of the parameter, as written.
     pub name: String,
-    /// The value as written.
+    /// Value, as written.
     pub value: String,
     /// What is allowed instead.
     pub allowed: String,
@@ -132,10 +132,10 @@ impl core::error::Error for ParameterError {}
 pub struct Values(Vec<(String, Value)>);
 
 impl Values {
-    /// The defaults, overridden by `given` (name and value as written).
+    /// The defaults, overridden by `given` (names and values as written).
     ///
     /// # Errors
-    /// On an unknown name, a name given twice, or a value that the parameter does not take.
+    /// If a name is unknown or given twice, or the parameter does not take a value.
     pub fn parse(declared: &[Parameter<'_>], given: &[(String, String)]) -> Result<Self, ParameterError> {
         let mut values = Vec::with_capacity(declared.len());
         for (i, (name, value)) in given.iter().enumerate() {
@@ -166,45 +166,45 @@ impl Values {
         &found.expect("an algorithm reads only parameters that it declared").1
     }
 
-    /// The number called `name`.
+    /// Value of the number parameter `name`.
     ///
     /// # Panics
-    /// When no such parameter of that kind was declared; so do the other getters.
+    /// If no parameter of that kind and name was declared. The other getters panic likewise.
     pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Value::Number(x) => *x,
             other => panic!("{name} is declared as a number, not {other:?}"),
         }
     }
-    /// The whole number called `name`.
+    /// Value of the whole-number parameter `name`.
     pub fn integer(&self, name: &str) -> u64 {
         match self.get(name) {
             Value::Integer(x) => *x,
             other => panic!("{name} is declared as an integer, not {other:?}"),
         }
     }
-    /// The truth value called `name`.
+    /// Value of the boolean parameter `name`.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Value::Bool(x) => *x,
             other => panic!("{name} is declared as a bool, not {other:?}"),
         }
     }
-    /// The time called `name`.
+    /// Value of the time parameter `name`.
     pub fn time(&self, name: &str) -> Duration {
         match self.get(name) {
             Value::Time(x) => *x,
             other => panic!("{name} is declared as a time, not {other:?}"),
         }
     }
-    /// The word called `name`.
+    /// Value of the choice parameter `name`.
     pub fn choice(&self, name: &str) -> &str {
         match self.get(name) {
             Value::Choice(x) => x,
             other => panic!("{name} is declared as a choice, not {other:?}"),
         }
     }
-    /// The text called `name`.
+    /// Value of the text parameter `name`.
     pub fn text(&self, name: &str) -> &str {
         match self.get(name) {
             Value::Text(x) => x,
@@ -230,7 +230,7 @@ fn parse_value(kind: Kind<'_>, text: &str) -> Option<Value> {
     }
 }
 
-/// A time with its unit: `10ms`, `1.5s`, `200us`, `0s`.
+/// Parses a time with its unit: `10ms`, `1.5s`, `200us`, `0s`.
 pub fn parse_time(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| c.is_ascii_alphabetic())?;
     let number: f64 = text[..digits].trim_end().parse().ok()?;

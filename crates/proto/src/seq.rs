@@ -1,17 +1,17 @@
-//! Places in the data sequence space, and names of subflows.
+//! Positions in the data sequence space, and names of subflows.
 
 use core::fmt;
 use core::ops::{Add, Sub};
 
-/// A byte's place in one direction's data stream: 0 is the first byte.
+/// Position of a byte in one direction's data stream; the first byte is 0.
 ///
-/// On the wire a data sequence number is this plus the initial data sequence number plus one (RFC 8684 §3.1), modulo
-/// 2⁶⁴. Inside the engine it never wraps, so ranges compare as plain numbers.
+/// The data sequence number on the wire is this position plus the initial data sequence number plus one (RFC 8684
+/// §3.1), modulo 2⁶⁴. Inside the engine positions never wrap, so they compare as plain numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSeq(pub u64);
 
 impl DataSeq {
-    /// Bytes from `earlier` to `self`; 0 when `earlier` is later.
+    /// Bytes from `earlier` to `self`; 0 if `earlier` is later.
     pub const fn since(self, earlier: DataSeq) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -26,7 +26,7 @@ impl Add<u64> for DataSeq {
 
 impl Sub<u64> for DataSeq {
     type Output = DataSeq;
-    /// Saturates at zero.
+    /// Subtracts, but not below zero.
     fn sub(self, bytes: u64) -> DataSeq {
         DataSeq(self.0.saturating_sub(bytes))
     }
@@ -38,15 +38,16 @@ impl fmt::Display for DataSeq {
     }
 }
 
-/// Names one subflow of a connection. A name is given again only after all that referred to it is gone.
+/// Name of one subflow of a connection. The name of a dead subflow is used again only when nothing refers to it any
+/// more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubflowId(pub u8);
 
 impl SubflowId {
-    /// The most subflows a connection can have at one time.
+    /// Most subflows that a connection can have at one time.
     pub const MAX_SUBFLOWS: usize = 32;
 
-    /// As an index.
+    /// The name as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -57,10 +58,10 @@ impl SubflowId {
 pub struct SubflowSet(u32);
 
 impl SubflowSet {
-    /// No subflow.
+    /// The empty set.
     pub const EMPTY: SubflowSet = SubflowSet(0);
 
-    /// Only `id`.
+    /// The set of `id` alone.
     pub const fn only(id: SubflowId) -> Self {
         SubflowSet(1 << id.0)
     }
@@ -68,17 +69,17 @@ impl SubflowSet {
     pub const fn contains(self, id: SubflowId) -> bool {
         self.0 >> id.0 & 1 == 1
     }
-    /// With `id`.
+    /// The set with `id` added.
     #[must_use]
     pub const fn with(self, id: SubflowId) -> Self {
         SubflowSet(self.0 | 1 << id.0)
     }
-    /// Without `id`.
+    /// The set with `id` removed.
     #[must_use]
     pub const fn without(self, id: SubflowId) -> Self {
         SubflowSet(self.0 & !(1 << id.0))
     }
-    /// All of both sets.
+    /// The union of two sets.
     #[must_use]
     pub const fn union(self, other: SubflowSet) -> Self {
         SubflowSet(self.0 | other.0)

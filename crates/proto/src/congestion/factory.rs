@@ -1,38 +1,38 @@
-//! What makes congestion controllers, and what is known of one before it is made.
+//! Factories of congestion controllers, and their descriptions.
 
 use super::Controller;
 use crate::parameter::{Described, Parameter, ParameterError, Values};
 use std::sync::Arc;
 
-/// Makes controllers of one kind, one for each subflow.
+/// Makes congestion controllers of one kind, one for each subflow.
 ///
-/// A controller that is written in Rust declares a constant [`ControllerEntry`]. What comes to life while the program runs implements
-/// this itself: its texts can be its own, and it can hold state that its controllers share.
+/// A controller written in Rust declares a constant [`ControllerEntry`] instead. Implement this trait for a controller
+/// that comes into being while the program runs: it can have texts of its own, and state that its controllers share.
 pub trait ControllerFactory: Described {
-    /// It looks at the connection's other subflows.
+    /// Whether the controllers look at the connection's other subflows.
     fn coupled(&self) -> bool;
 
-    /// Makes one for a new subflow.
+    /// Makes a controller for a new subflow.
     ///
     /// # Errors
-    /// Where a value is not possible, beyond what the parameter's kind says.
+    /// If a value is not possible although the parameter's kind allows it.
     fn build(&self, values: &Values) -> Result<Box<dyn Controller>, ParameterError>;
 }
 
-/// A congestion controller that is known when the program is compiled, and all that is known of it.
+/// A congestion controller that is known at compile time, with its description.
 #[derive(Clone, Copy, Debug)]
 pub struct ControllerEntry {
-    /// Its name in scenarios and on the command line.
+    /// Name in scenarios and on the command line.
     pub name: &'static str,
     /// RFC or paper.
     pub source: &'static str,
-    /// What it does, in one line.
+    /// One line on what the controller does.
     pub summary: &'static str,
-    /// Its parameters.
+    /// The declared parameters.
     pub parameters: &'static [Parameter<'static>],
-    /// It looks at the connection's other subflows.
+    /// Whether the controller looks at the connection's other subflows.
     pub coupled: bool,
-    /// Makes one for a new subflow.
+    /// Makes a controller for a new subflow.
     pub build: fn(&Values) -> Result<Box<dyn Controller>, ParameterError>,
 }
 
@@ -66,45 +66,45 @@ impl From<ControllerEntry> for Arc<dyn ControllerFactory> {
     }
 }
 
-/// A congestion controller with the values of its parameters, as a connection's settings have it.
+/// A congestion controller and the values of its parameters, as a connection's settings hold them.
 #[derive(Clone, Debug)]
 pub struct ChosenController {
     factory: Arc<dyn ControllerFactory>,
     values: Values,
-    // The connection looks at this for each acknowledgement.
+    // A copy, because the connection reads it for each acknowledgement.
     coupled: bool,
 }
 
 impl ChosenController {
-    /// With its defaults, overridden by `given` (name and value as written).
+    /// Chooses a controller with its default values, overridden by `given` (names and values as written).
     ///
     /// # Errors
-    /// Where [`Values::parse`] finds one.
+    /// If [`Values::parse`] finds an error.
     pub fn new(factory: Arc<dyn ControllerFactory>, given: &[(String, String)]) -> Result<Self, ParameterError> {
         let values = Values::parse(&factory.parameters(), given)?;
         let coupled = factory.coupled();
         Ok(ChosenController { factory, values, coupled })
     }
 
-    /// What makes it.
+    /// The factory of the controllers.
     pub fn factory(&self) -> &dyn ControllerFactory {
         self.factory.as_ref()
     }
 
-    /// The values of its parameters.
+    /// The values of the parameters.
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// It looks at the connection's other subflows.
+    /// Whether the controller looks at the connection's other subflows.
     pub fn coupled(&self) -> bool {
         self.coupled
     }
 
-    /// Makes one for a new subflow.
+    /// Makes a controller for a new subflow.
     ///
     /// # Errors
-    /// Where its factory does not take a value.
+    /// If the factory does not take a value.
     pub fn build(&self) -> Result<Box<dyn Controller>, ParameterError> {
         self.factory.build(&self.values)
     }

@@ -1,8 +1,8 @@
 //! Congestion controllers: how a subflow's window grows and shrinks.
 //!
 //! Windows are in segments, as in the papers. A controller belongs to one subflow; coupled ones (RFC 6356 and its
-//! relatives) also see the connection's other subflows. Loss detection and recovery are not here: the subflow calls the
-//! controller when its window may grow and when it must shrink. The controllers themselves are in the crate
+//! relatives) also see the connection's other subflows. Loss detection and recovery are elsewhere: the subflow calls
+//! the controller when its window may grow and when it must shrink. The controllers themselves are in the crate
 //! `pathweave-algorithms`.
 
 mod factory;
@@ -21,7 +21,7 @@ pub enum Phase {
     Avoidance,
     /// Fast recovery.
     Recovery,
-    /// After a retransmission timeout, until what was out then is acknowledged.
+    /// Recovery from a retransmission timeout, until all data sent before it is acknowledged.
     Loss,
 }
 
@@ -34,14 +34,14 @@ pub enum LossKind {
     Timeout,
 }
 
-/// How a controller will grow its window while it is filled and nothing is lost (CP §3.2, eqs. 3–7).
+/// How a controller will grow a filled window while no segment is lost (CP §3.2, eqs. 3–7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Growth {
-    /// By this many segments each round, once slow start is over (CP eqs. 3–6; a coupled controller's is its share).
+    /// By this many segments per round after slow start (CP eqs. 3–6; for a coupled controller, its share).
     PerRound(f64),
-    /// To the given window, in segments, one round from now (CP eq. 7: time-based control such as CUBIC).
+    /// To this window, in segments, one round from now (CP eq. 7: time-based control such as CUBIC).
     ToWindow(f64),
-    /// The window follows a sending rate, in bytes per second (CP eq. 2: rate-based control such as wVegas).
+    /// The window follows this sending rate, in bytes per second (CP eq. 2: rate-based control such as wVegas).
     AtRate(f64),
 }
 
@@ -67,20 +67,20 @@ impl Window {
     //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it, loss_recovery::a_loss_halves_the_window
     pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-    /// Whether the window is below its threshold.
+    /// Whether the window is below its slow start threshold.
     pub const fn in_slow_start(self) -> bool {
         self.cwnd < self.ssthresh
     }
 }
 
-/// What a coupled controller knows of each subflow of the connection, itself included.
+/// State of one subflow, as coupled controllers see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathState {
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Whether the window is below its threshold.
+    /// Whether the window is below its slow start threshold.
     pub in_slow_start: bool,
-    /// Smoothed round-trip time; nothing before the first sample.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time seen.
     pub min_rtt: Option<Duration>,
@@ -92,18 +92,18 @@ pub struct PathState {
     pub bytes_between_losses: u64,
 }
 
-/// What a controller works on.
+/// State that a controller reads, and the window that it changes.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// Now.
+    /// The current time.
     pub now: Instant,
-    /// The subflow's own window. While this is borrowed, `paths[own].cwnd` may lag behind it.
+    /// The subflow's own window. `paths[own].cwnd` may lag behind it while a controller runs.
     pub window: &'a mut Window,
-    /// All established subflows of the connection.
+    /// All established subflows of the connection, this one included.
     pub paths: &'a [PathState],
-    /// Which of `paths` is this subflow.
+    /// Index of this subflow in `paths`.
     pub own: usize,
-    /// This subflow's smoothed round-trip time; nothing before the first sample.
+    /// This subflow's smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// This subflow's smallest round-trip time.
     pub min_rtt: Option<Duration>,
@@ -118,9 +118,9 @@ pub struct Ack {
     pub segments: u32,
     /// Bytes newly acknowledged, cumulatively or by SACK.
     pub bytes: u64,
-    /// The round trip that this acknowledgement measured, if it measured one.
+    /// Round-trip time that this acknowledgement measured, if any.
     pub rtt: Option<Duration>,
-    /// The acknowledgement covers the segment that opened the current round: a new round starts.
+    /// Whether the acknowledgement covers the segment that opened the current round, so that a new round starts.
     pub round_ended: bool,
 }
 
@@ -129,36 +129,38 @@ pub struct Ack {
 //= with the TCP specifications from the IETF Standards Track"
 //= tests: cubic::the_window_follows_the_curve, lia::two_equal_paths_grow_by_a_quarter_each
 pub trait Controller: Send {
-    /// Grows the window. Called for acknowledgements outside of recovery while the window is (or was) filled; the
-    /// segments of the acknowledgement that arrive in slow start are to be handled by [`slow_start`] first.
+    /// Grows the window. Called for acknowledgements outside of recovery if the window is, or was, filled. The
+    /// controller passes the acknowledged segments to [`slow_start`] first, and applies its own rule to the segments
+    /// that are left.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
-    /// Sees every acknowledgement of new data, before [`Controller::on_ack`], also in recovery and while the window is
-    /// not filled.
+    /// Observes an acknowledgement of new data, before [`Controller::on_ack`]. Called for each one, also in recovery
+    /// and while the window is not filled.
     fn on_sample(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let _ = (cx, ack);
     }
 
-    /// The threshold after a loss or an ECN echo; called once per reduction, before the window changes. At least 2.
+    /// Returns the threshold, at least 2, after a loss or an ECN echo. Called once per reduction, before the window
+    /// changes.
     fn threshold_after_loss(&mut self, cx: &Context<'_>) -> u32;
 
-    /// The retransmission timer expired; called after [`Controller::threshold_after_loss`].
+    /// Handles an expired retransmission timer. Called after [`Controller::threshold_after_loss`].
     fn on_timeout(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
 
-    /// Data is sent for the first time after `idle` without any in flight.
+    /// Handles the first new data after the subflow had nothing in flight for `idle`.
     fn on_restart(&mut self, cx: &mut Context<'_>, idle: Duration) {
         let _ = (cx, idle);
     }
 
-    /// The window to return to when a reduction turns out to have been unnecessary; `prior` is the one before it.
+    /// Returns the window to restore if a reduction was unnecessary; `prior` is the window before the reduction.
     fn window_after_undo(&self, cx: &Context<'_>, prior: Window) -> u32 {
         cx.window.cwnd.max(prior.cwnd)
     }
 
-    /// The rate at which data is to be paced, in bits of data per second, if the controller has one of its own. It is
-    /// asked for after each acknowledgement while pacing is on.
+    /// The rate at which data is to be paced, in bits of data per second, if the controller has a rate of its own.
+    /// Called after each acknowledgement while pacing is on.
     fn pacing_rate(&self, cx: &Context<'_>) -> Option<Bitrate> {
         let _ = cx;
         None
@@ -168,7 +170,8 @@ pub trait Controller: Send {
     fn growth(&self, cx: &Context<'_>) -> Growth;
 }
 
-/// Slow start: one segment for each acknowledged one, up to the threshold. Returns the segments left for avoidance.
+/// Slow start: the window grows by one segment for each acknowledged one, up to the threshold. Returns the segments
+/// that are left for congestion avoidance.
 pub fn slow_start(window: &mut Window, acked: u32) -> u32 {
     let target = window.cwnd.saturating_add(acked).min(window.ssthresh.max(window.cwnd));
     let used = target - window.cwnd;
@@ -176,7 +179,7 @@ pub fn slow_start(window: &mut Window, acked: u32) -> u32 {
     acked - used
 }
 
-/// Data bytes that every path takes (RFC 9293 §3.7.1).
+/// Data bytes that fit through every path (RFC 9293 §3.7.1).
 const LEAST_SEGMENT: u32 = 536;
 
 impl Context<'_> {
@@ -185,7 +188,7 @@ impl Context<'_> {
         f64::from(self.window.cwnd.max(1))
     }
 
-    /// The windows of all subflows together, with a round-trip time sample or without.
+    /// Sum of all subflows' windows, also of those without a round-trip time sample.
     pub fn total_cwnd(&self) -> f64 {
         let others = self.paths.iter().enumerate().filter(|(i, _)| *i != self.own).map(|(_, p)| f64::from(p.cwnd));
         self.cwnd() + others.sum::<f64>()

@@ -1,4 +1,4 @@
-//! What a scheduler answers.
+//! Decisions of a scheduler.
 
 use crate::seq::{DataSeq, SubflowId};
 use arrayvec::ArrayVec;
@@ -6,19 +6,19 @@ use core::fmt;
 use core::ops::Range;
 use pathweave_units::Instant;
 
-/// One answer of a scheduler.
+/// One decision of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// Give a range of the stream to a subflow.
+    /// A range of the stream goes to a subflow.
     Assign(Assign),
-    /// Give nothing to anyone for now.
+    /// No subflow gets data for now.
     Wait {
-        /// Ask again at this time at the latest. Without it a wait is valid only while data is in flight on some
-        /// subflow, whose acknowledgement will ask again; otherwise the connection's default takes over.
+        /// Time at which the scheduler is asked again at the latest. Without one, a wait is valid only while data is in
+        /// flight on some subflow, because its acknowledgement asks again; otherwise the connection's default decides.
         until: Option<Instant>,
-        /// The subflow that is waited for, where the rule names one.
+        /// The subflow that the rule waits for, if it names one.
         for_subflow: Option<SubflowId>,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
 }
@@ -39,69 +39,69 @@ impl Decision {
     }
 }
 
-/// Gives a range of the stream to a subflow.
+/// Assignment of a range of the stream to a subflow.
 ///
-/// The range may start at the first unassigned byte (the common case), further ahead (leaving a gap for others), be
-/// already assigned (a duplicate), or be the tail of the stream (sending backwards). The connection cuts it into
-/// segments.
+/// The range may start at the first unassigned byte (the common case), start further ahead (leaving a gap for other
+/// subflows), be assigned already (a duplicate), or be the tail of the stream (sending backwards). The connection cuts
+/// it into segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// The subflow that carries it.
+    /// The subflow that carries the range.
     pub subflow: SubflowId,
-    /// The data, in bytes.
+    /// The range of the stream, in bytes.
     pub range: Range<DataSeq>,
-    /// Whether it must fit the congestion window now.
+    /// Whether the range must fit into the congestion window now.
     pub window: WindowUse,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
 /// How an assignment uses the subflow's congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowUse {
-    /// Clip to what the window lets out now.
+    /// The range is clipped to the room in the window now.
     Respect,
-    /// Queue on the subflow beyond its window, up to its send buffer.
+    /// The range may queue on the subflow beyond its window, up to its send buffer.
     Queue,
 }
 
-/// What an assignment was cut down to.
+/// The limit that made an assignment smaller than asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClippedBy {
     /// The subflow's congestion window.
     CongestionWindow,
     /// The subflow's send buffer.
     SendBuffer,
-    /// The connection's send window: what the receiver has room for.
+    /// The connection's send window: the room that the receiver offers.
     SendWindow,
-    /// What has been written, or is not yet acknowledged.
+    /// The written data, or the data that is not yet acknowledged.
     Data,
 }
 
-/// A rule in the paper's terms, with the numbers that it compared.
+/// A rule in its paper's terms, with the numbers that it compared.
 ///
-/// The rule is a sentence with the terms' names in braces where their values belong:
-/// `"X·λ = {x_lambda_bytes} exceeds {free_bytes}"` is shown as "X·λ = 212 KB exceeds 180 KB". A term's name ends with its
-/// unit (`_bytes`, `_bytes_per_s`, `_ms`); without one it is a plain number. Terms that the sentence does not name follow
-/// in brackets.
+/// The rule is a sentence with the terms' names in braces in place of their values: `"X·λ = {x_lambda_bytes} exceeds
+/// {free_bytes}"` is shown as "X·λ = 212 KB exceeds 180 KB". A term's name ends with its unit (`_bytes`,
+/// `_bytes_per_s`, `_ms`); without one, the value is a plain number. Terms that the sentence does not name follow in
+/// brackets.
 #[derive(Clone, PartialEq)]
 pub struct Reason {
-    /// The rule.
+    /// The rule, as a sentence.
     pub rule: &'static str,
-    /// Its terms and their values, units in the names.
+    /// The terms' names, which end with their units, and their values.
     pub terms: ArrayVec<(&'static str, f64), 6>,
 }
 
 impl Reason {
-    /// A rule without numbers.
+    /// A rule without terms.
     pub fn new(rule: &'static str) -> Self {
         Reason { rule, terms: ArrayVec::new() }
     }
 
-    /// Adds a term; more than six are left out.
+    /// Adds a term. Terms after the sixth are left out.
     #[must_use]
     pub fn with(mut self, term: &'static str, value: f64) -> Self {
-        // A reason explains; a term too many must not stop a run.
+        // A reason only explains, so a term too many must not stop a run.
         let _ = self.terms.try_push((term, value));
         self
     }
@@ -143,7 +143,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// Whether the sentence has the term's value in it.
+    /// Whether the sentence shows the term's value.
     fn names(&self, term: &str) -> bool {
         self.rule.split('{').skip(1).any(|part| part.split_once('}').is_some_and(|(name, _)| name == term))
     }
@@ -166,7 +166,7 @@ fn split_unit(name: &str) -> (&str, Unit) {
     UNITS.iter().find_map(of).unwrap_or((name, Unit::None))
 }
 
-/// A term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`.
+/// Writes a term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`.
 fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
     let scaled = |x: f64| match x.abs() {
         a if a >= 999.5e6 => (x / 1e9, "G"),
@@ -193,7 +193,7 @@ fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
     }
 }
 
-/// Three significant digits; whole numbers as they are.
+/// Writes three significant digits; whole numbers are written in full.
 fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
     let a = value.abs();
     let whole = value == libm::trunc(value);

@@ -1,4 +1,4 @@
-//! What makes schedulers, and what is known of one before it is made.
+//! Factories of schedulers, and their descriptions.
 
 use super::Scheduler;
 use crate::parameter::{Described, Parameter, ParameterError, Values};
@@ -6,39 +6,41 @@ use std::sync::Arc;
 
 /// Makes schedulers of one kind, one for each connection.
 ///
-/// A rule that is written in Rust declares a constant [`SchedulerEntry`]. What comes to life while the program runs, such as a rule in
-/// another language or one that plays back a script, implements this itself: its texts can be its own, and it can hold state that
-/// its schedulers share.
+/// A rule written in Rust declares a constant [`SchedulerEntry`] instead. Implement this trait for a scheduler that
+/// comes into being while the program runs, such as a rule in another language or a script that is played back: it can
+/// have texts of its own, and state that its schedulers share.
 pub trait SchedulerFactory: Described {
-    /// It assigns beyond congestion windows by design.
+    /// Whether the schedulers assign data beyond congestion windows by design.
     fn queues(&self) -> bool;
 
-    /// It sends bytes on more than one subflow by design, so it is also asked while nothing is unassigned.
+    /// Whether the schedulers send bytes on several subflows by design. If so, they are asked even if all data is
+    /// assigned.
     fn duplicates(&self) -> bool;
 
-    /// Makes one.
+    /// Makes a scheduler.
     ///
     /// # Errors
-    /// Where a value is not possible, beyond what the parameter's kind says.
+    /// If a value is not possible although the parameter's kind allows it.
     fn build(&self, values: &Values) -> Result<Box<dyn Scheduler>, ParameterError>;
 }
 
-/// A scheduler that is known when the program is compiled, and all that is known of it.
+/// A scheduler that is known at compile time, with its description.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerEntry {
-    /// Its name in scenarios and on the command line.
+    /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// Paper and equation, or the stack it is from.
+    /// Paper and equation, or the network stack that the scheduler is from.
     pub source: &'static str,
-    /// What it does, in one line.
+    /// One line on what the scheduler does.
     pub summary: &'static str,
-    /// Its parameters.
+    /// The declared parameters.
     pub parameters: &'static [Parameter<'static>],
-    /// It assigns beyond congestion windows by design.
+    /// Whether the scheduler assigns data beyond congestion windows by design.
     pub queues: bool,
-    /// It sends bytes on more than one subflow by design, so it is also asked while nothing is unassigned.
+    /// Whether the scheduler sends bytes on several subflows by design. If so, it is asked even if all data is
+    /// assigned.
     pub duplicates: bool,
-    /// Makes one.
+    /// Makes a scheduler.
     pub build: fn(&Values) -> Result<Box<dyn Scheduler>, ParameterError>,
 }
 
@@ -75,51 +77,51 @@ impl From<SchedulerEntry> for Arc<dyn SchedulerFactory> {
     }
 }
 
-/// A scheduler with the values of its parameters, as a connection's settings have it.
+/// A scheduler and the values of its parameters, as a connection's settings hold them.
 #[derive(Clone, Debug)]
 pub struct ChosenScheduler {
     factory: Arc<dyn SchedulerFactory>,
     values: Values,
-    // The connection looks at these for each segment.
+    // Copies, because the connection reads them for each segment.
     queues: bool,
     duplicates: bool,
 }
 
 impl ChosenScheduler {
-    /// With its defaults, overridden by `given` (name and value as written).
+    /// Chooses a scheduler with its default values, overridden by `given` (names and values as written).
     ///
     /// # Errors
-    /// Where [`Values::parse`] finds one.
+    /// If [`Values::parse`] finds an error.
     pub fn new(factory: Arc<dyn SchedulerFactory>, given: &[(String, String)]) -> Result<Self, ParameterError> {
         let values = Values::parse(&factory.parameters(), given)?;
         let (queues, duplicates) = (factory.queues(), factory.duplicates());
         Ok(ChosenScheduler { factory, values, queues, duplicates })
     }
 
-    /// What makes it.
+    /// The factory of the scheduler.
     pub fn factory(&self) -> &dyn SchedulerFactory {
         self.factory.as_ref()
     }
 
-    /// The values of its parameters.
+    /// The values of the parameters.
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// It assigns beyond congestion windows by design.
+    /// Whether the scheduler assigns data beyond congestion windows by design.
     pub fn queues(&self) -> bool {
         self.queues
     }
 
-    /// It sends bytes on more than one subflow by design.
+    /// Whether the scheduler sends bytes on several subflows by design.
     pub fn duplicates(&self) -> bool {
         self.duplicates
     }
 
-    /// Makes it.
+    /// Makes the scheduler.
     ///
     /// # Errors
-    /// Where its factory does not take a value.
+    /// If the factory does not take a value.
     pub fn build(&self) -> Result<Box<dyn Scheduler>, ParameterError> {
         self.factory.build(&self.values)
     }

@@ -1,7 +1,7 @@
-//! The packet scheduler: which subflow carries which bytes, and when none should.
+//! The packet scheduler: which subflow carries which bytes, and when no data should leave.
 //!
-//! A connection has one scheduler per direction. It sees a read-only [`View`], returns a [`Decision`], and the
-//! connection validates, clips and carries it out (ARCHITECTURE.md, contract 4). The schedulers themselves are in the crate
+//! Each sender has one scheduler. It sees a read-only [`View`] and returns a [`Decision`], which the connection
+//! validates, clips and carries out (ARCHITECTURE.md, contract 4). The schedulers themselves are in the crate
 //! `pathweave-algorithms`.
 
 mod decision;
@@ -21,38 +21,38 @@ pub use view::{SubflowView, View};
 
 use crate::seq::SubflowId;
 
-/// Decides what each subflow carries.
+/// The rule that decides what each subflow carries.
 pub trait Scheduler: Send {
-    /// The next thing to do now.
+    /// Returns the next decision.
     ///
-    /// Called again and again until it waits: after every change that may allow a new answer (an acknowledgement, data
-    /// written, a subflow up, a wait's time). Called only while there is something unassigned inside the send window,
-    /// or something in flight that a scheduler registered as duplicating may want to repeat.
+    /// The connection calls this after every change that may allow a new decision (an acknowledgement, written data, a
+    /// new subflow, the end of a wait), and repeats the call until the scheduler waits. It calls only while unassigned
+    /// data lies inside the send window or, for a scheduler that duplicates, while data is in flight.
     fn decide(&mut self, view: &View<'_>) -> Decision;
 
-    /// Something happened. `view` is the state after it.
+    /// Handles an event. `view` is the state after it.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         let _ = (event, view);
     }
 
-    /// Whether [`Scheduler::on_event`] does anything. If it does not, no view is made for it.
+    /// Whether [`Scheduler::on_event`] does anything. If not, no view is made for it.
     fn wants_events(&self) -> bool {
         true
     }
 
-    /// What the rule carries along from decision to decision, for measurements: BLEST's lambda, CP's guard times.
+    /// Reports the values that the rule keeps between decisions, for measurements: BLEST's lambda, CP's guard times.
     fn quantities(&self, put: &mut dyn FnMut(Quantity)) {
         let _ = put;
     }
 }
 
-/// A number that a scheduler carries along.
+/// A value that a scheduler keeps between decisions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Its name, with its unit at the end where it has one: `guard_s`.
+    /// Name, which ends with the unit if there is one: `guard_s`.
     pub name: &'static str,
-    /// The subflow that it is about; `None`: the connection.
+    /// The subflow that the value belongs to; `None`: the connection.
     pub subflow: Option<SubflowId>,
-    /// Its value now.
+    /// Current value.
     pub value: f64,
 }

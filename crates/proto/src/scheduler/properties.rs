@@ -1,5 +1,5 @@
-//! What every scheduler must hold, on a connection without a network: acknowledgements come in any order and number,
-//! subflows die, come back, show no sign of life, windows change. [`holds`] checks one scheduler.
+//! Properties that every scheduler must have, tried on a connection without a network: acknowledgements come in any
+//! order and number, subflows die, return or show no sign of life, windows change. [`holds`] checks one scheduler.
 
 use super::testing::{MSS, sub};
 use super::{Assign, BlockedBy, ClippedBy, Decision, Event, Scheduler, SchedulerFactory, SubflowView, View, WindowUse};
@@ -40,7 +40,7 @@ struct World {
     live: Vec<SubflowView>,
     down: Vec<SubflowView>,
     buffers: BTreeMap<SubflowId, u64>,
-    /// What each subflow carries, in order: sent, then unsent.
+    /// Segments that each subflow carries, in order: sent ones, then unsent ones.
     carried: BTreeMap<SubflowId, VecDeque<Range<DataSeq>>>,
     map: SendMap,
     received: Vec<bool>,
@@ -82,7 +82,7 @@ impl World {
         scheduler.on_event(event, &self.view());
     }
 
-    /// Brings the counts of `id` in line with what it carries; unsent segments go out as the window lets them.
+    /// Recounts the segments that `id` carries; unsent segments leave as the window allows.
     fn settle(&mut self, id: SubflowId) {
         let Some(s) = self.live.iter_mut().find(|s| s.id == id) else { return };
         let carried = &self.carried[&id];
@@ -108,7 +108,7 @@ impl World {
         self.settle(id);
     }
 
-    /// Asks until the scheduler waits; returns the time it waits for.
+    /// Asks the scheduler until it waits; returns the time that it waits for.
     fn drain(
         &mut self,
         factory: &dyn SchedulerFactory,
@@ -144,8 +144,8 @@ impl World {
         Err(TestCaseError::fail(format!("{} never waits", factory.name())))
     }
 
-    /// What a connection holds back: a segment that the window cuts short waits for more window while anything is
-    /// unacknowledged, and a short last one waits for what is out (Nagle).
+    /// Leaves out what a connection would hold back: a segment cut short by the window, which waits for more window
+    /// while anything is unacknowledged, and a short last segment, which waits for the data in flight (Nagle).
     fn hold_back(&self, id: SubflowId, range: Range<DataSeq>) -> (Range<DataSeq>, Option<ClippedBy>) {
         let mss = self.live.iter().find(|s| s.id == id).map_or(1, |s| u64::from(s.mss));
         let short = range.end.since(range.start) % mss;
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// A connection's checks; clips only to the send buffer.
+    /// Makes the checks that a connection makes, and clips the range to the send buffer only.
     fn check(
         &self,
         factory: &dyn SchedulerFactory,
@@ -168,7 +168,7 @@ impl World {
     ) -> Result<(SubflowId, Range<DataSeq>), TestCaseError> {
         let (name, view) = (factory.name(), self.view());
         let Assign { subflow, mut range, window, reason } = assign;
-        // The baseline does not ask whether its subflow is a backup.
+        // The baseline `single` does not ask whether its subflow is a backup.
         let s = view.candidates().find(|s| s.id == subflow);
         let s = s.or_else(|| view.subflow(subflow).filter(|s| name == "single" && !s.stale));
         let Some(s) = s else { return Err(TestCaseError::fail(format!("{name}: {subflow:?} is no candidate"))) };
@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// The connection gives bytes whose carriers are all gone to another subflow.
+    /// Gives bytes that no living subflow carries to another subflow, as a connection does.
     fn reinject(&mut self) {
         let Some(id) = self.view().candidates().next().map(|s| s.id) else { return };
         loop {
@@ -261,7 +261,7 @@ impl World {
                     self.ack(scheduler, id, segments);
                 }
             }
-            // A dead one comes back with each second such step.
+            // With every second such step a dead subflow returns.
             Step::Down(n) if n % 2 == 0 && !self.down.is_empty() => {
                 let s = self.down.remove(usize::from(n) % self.down.len());
                 let id = s.id;
@@ -356,7 +356,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs the steps, then acknowledges until all is delivered.
+/// Runs the steps, then acknowledges until all data is delivered.
 fn delivers(factory: &dyn SchedulerFactory, paths: &[Path], window: u64, steps: &[Step]) -> Result<(), TestCaseError> {
     let values = Values::parse(&factory.parameters(), &[]).expect("defaults are right");
     let mut scheduler = factory.build(&values).expect("defaults build");
@@ -389,12 +389,12 @@ fn delivers(factory: &dyn SchedulerFactory, paths: &[Path], window: u64, steps: 
 
 type Case = (Vec<Path>, u64, Vec<Step>);
 
-/// One to eight subflows, a window from 4 segments up, and what happens.
+/// One to eight subflows, a window of at least 4 segments, and a sequence of steps.
 fn case() -> impl Strategy<Value = Case> {
     (proptest::collection::vec(path(), 1..9), 4u64..120, proptest::collection::vec(step(), 1..60))
 }
 
-/// As many subflows as there can be.
+/// Tries the largest possible number of subflows.
 fn thirty_two_subflows(factory: &dyn SchedulerFactory) -> Result<(), TestCaseError> {
     let path = |i: u64| Path {
         rtt_ms: Some(5 + 11 * i),
@@ -409,11 +409,11 @@ fn thirty_two_subflows(factory: &dyn SchedulerFactory) -> Result<(), TestCaseErr
     [4, 100, 5000].into_iter().try_for_each(|window| delivers(factory, &paths, window, &steps))
 }
 
-/// Checks a scheduler with its default parameters on 100 random connections of one to eight subflows, and on one of 32: it
-/// gives data only to subflows that can take it, its waits end, and all is delivered.
+/// Checks a scheduler with its default parameters on 100 random connections of one to eight subflows, and on one of 32:
+/// it gives data only to subflows that can take it, its waits end, and all data is delivered.
 ///
 /// # Panics
-/// Where a property does not hold, with the smallest case that was found.
+/// If a property does not hold. The message has the smallest case that was found.
 pub fn holds(factory: &dyn SchedulerFactory) {
     let config = ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);

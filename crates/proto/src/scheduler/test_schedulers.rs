@@ -1,7 +1,7 @@
-//! One small scheduler per kind of decision, and some that break the rules, to test connections with.
+//! One small scheduler for each kind of decision, and some that break the rules, for tests of connections.
 //!
-//! None is meant to be good. Each sends one segment per decision, so that every kind of range occurs often. Only with
-//! the feature `testing`.
+//! The schedulers are not meant to be good. Each sends one segment per decision, so that every kind of range occurs
+//! often. The module needs the feature `testing`.
 
 use super::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
@@ -25,7 +25,7 @@ macro_rules! entry {
     }};
 }
 
-/// Those that keep the rules: a connection delivers everything with them.
+/// Schedulers that keep the rules: a connection delivers everything with them.
 pub const GOOD: &[SchedulerEntry] = &[
     entry!("test-in-order", "the first subflow with space", InOrder),
     entry!("test-ahead", "the first subflow in order, the others eight segments ahead", Ahead),
@@ -36,7 +36,7 @@ pub const GOOD: &[SchedulerEntry] = &[
     entry!("test-wait-ack", "a segment at a time, waiting for its acknowledgement", WaitAck),
 ];
 
-/// Those that break a rule: a connection must notice and go on by its default.
+/// Schedulers that break a rule: a connection must notice, and its default must decide instead.
 pub const BAD: &[SchedulerEntry] = &[
     entry!("test-unknown-subflow", "assigns to a subflow that is not there", UnknownSubflow),
     entry!("test-never", "waits for ever, also with nothing in flight", Never),
@@ -54,7 +54,7 @@ fn with_space<'v>(view: &'v View<'_>) -> impl Iterator<Item = &'v SubflowView> {
     view.candidates().filter(|s| s.has_space())
 }
 
-/// The first subflow with space.
+/// Sends on the first subflow with space.
 #[derive(Debug)]
 pub struct InOrder;
 
@@ -68,14 +68,14 @@ impl Scheduler for InOrder {
     }
 }
 
-/// The first subflow in order, the others eight segments ahead of it.
+/// Sends in order on the first subflow, and eight segments ahead of it on the others.
 #[derive(Debug)]
 pub struct Ahead;
 
 impl Scheduler for Ahead {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let Some(first) = view.candidates().next() else { return Decision::no_space() };
-        // The others first, or there would be nothing left to be ahead of.
+        // The others first, or no data would be left to send ahead.
         for s in with_space(view).filter(|s| s.id != first.id) {
             let Some(data) = view.sendable() else { return Decision::nothing_to_send() };
             let from = data.start + 8 * u64::from(s.mss);
@@ -91,7 +91,7 @@ impl Scheduler for Ahead {
     }
 }
 
-/// From the tail of what can be sent backwards, so that data sequence numbers decrease along every subflow.
+/// Sends backwards from the tail of the sendable data, so that data sequence numbers decrease along every subflow.
 #[derive(Debug)]
 pub struct Backwards;
 
@@ -109,7 +109,7 @@ impl Scheduler for Backwards {
     }
 }
 
-/// In order, and again on any other subflow with space.
+/// Sends data in order, and again on every other subflow with space.
 #[derive(Debug)]
 pub struct Duplicate;
 
@@ -126,7 +126,7 @@ impl Scheduler for Duplicate {
     }
 }
 
-/// Beyond the windows, the shortest queue first.
+/// Queues data beyond the windows, on the shortest queue first.
 #[derive(Debug)]
 pub struct QueueBeyond;
 
@@ -140,7 +140,7 @@ impl Scheduler for QueueBeyond {
     }
 }
 
-/// A segment every two milliseconds.
+/// Sends a segment every two milliseconds.
 #[derive(Debug)]
 pub struct WaitTime {
     next: Option<Instant>,
@@ -160,7 +160,7 @@ impl Scheduler for WaitTime {
     }
 }
 
-/// A segment at a time, waiting for its acknowledgement without a time.
+/// Sends one segment at a time and waits, without a time limit, for its acknowledgement.
 #[derive(Debug)]
 pub struct WaitAck;
 
@@ -176,7 +176,7 @@ impl Scheduler for WaitAck {
     }
 }
 
-/// Assigns to a subflow that is not there.
+/// Assigns data to a subflow that does not exist.
 #[derive(Debug)]
 pub struct UnknownSubflow;
 
@@ -189,7 +189,7 @@ impl Scheduler for UnknownSubflow {
     }
 }
 
-/// Waits for ever, also with nothing in flight.
+/// Waits for ever, even with nothing in flight.
 #[derive(Debug)]
 pub struct Never;
 
@@ -209,7 +209,7 @@ impl Scheduler for Past {
     }
 }
 
-/// Assigns what has not been written or is acknowledged.
+/// Assigns data that is not written yet or is acknowledged already.
 #[derive(Debug)]
 pub struct Outside;
 
@@ -222,7 +222,7 @@ impl Scheduler for Outside {
     }
 }
 
-/// Assigns nothing at all.
+/// Assigns an empty range.
 #[derive(Debug)]
 pub struct Empty;
 
@@ -234,7 +234,7 @@ impl Scheduler for Empty {
     }
 }
 
-/// Assigns all to the subflow with the least space, inside its window.
+/// Assigns all data to the subflow with the least window space, which may be none.
 #[derive(Debug)]
 pub struct FullWindow;
 

@@ -1,7 +1,7 @@
-//! Views built by hand, for schedulers' unit tests.
+//! Views built by hand, for unit tests of schedulers.
 //!
-//! A [`Bench`] is a connection without a network: it carries assignments out as a connection would, and its subflows
-//! are plain values that a test sets. Stream positions in tests are segments of [`MSS`] bytes.
+//! A [`Bench`] is a connection without a network: it carries out assignments as a connection would, and its subflows
+//! are plain values that a test sets. Stream positions in tests count segments of [`MSS`] bytes.
 
 use super::{Assign, Decision, Event, Scheduler, SubflowView, View, WindowUse};
 use crate::congestion::Phase;
@@ -11,10 +11,10 @@ use crate::subflow_state::{QueueState, RoundTrip, WindowState};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
-/// Data bytes of a full segment on every subflow that does not say otherwise.
+/// Data bytes of a full segment, unless a test sets another value for a subflow.
 pub const MSS: u64 = 1000;
 
-/// A subflow with a window of 10, in avoidance, idle, with a round trip of 100 ms.
+/// An idle subflow with a window of 10 segments, in congestion avoidance, with a round-trip time of 100 ms.
 pub fn sub(id: u8) -> Sub {
     Sub(SubflowView {
         id: SubflowId(id),
@@ -26,7 +26,7 @@ pub fn sub(id: u8) -> Sub {
     })
 }
 
-/// Every kind of round-trip time, milliseconds; no variation.
+/// The same value, in milliseconds, for every kind of round-trip time, without variation.
 fn same_rtt(ms: Option<u64>) -> RoundTrip {
     let rtt = ms.map(Duration::from_millis);
     RoundTrip { smoothed: rtt, min: rtt, max: rtt, latest: rtt, variation: Duration::ZERO }
@@ -37,74 +37,74 @@ fn same_rtt(ms: Option<u64>) -> RoundTrip {
 pub struct Sub(pub SubflowView);
 
 impl Sub {
-    /// Every kind of round-trip time, milliseconds.
+    /// Sets every kind of round-trip time, milliseconds.
     pub fn rtt(mut self, ms: u64) -> Self {
         self.0.rtt = RoundTrip { variation: self.0.rtt.variation, ..same_rtt(Some(ms)) };
         self
     }
-    /// No round trip was measured yet.
+    /// Sets the subflow as one that has not measured a round trip yet.
     pub fn no_rtt(mut self) -> Self {
         self.0.rtt = RoundTrip { variation: self.0.rtt.variation, ..same_rtt(None) };
         self
     }
-    /// Its variation, milliseconds.
+    /// Sets the variation of the round-trip time, milliseconds.
     pub fn rttvar(mut self, ms: u64) -> Self {
         self.0.rtt.variation = Duration::from_millis(ms);
         self
     }
-    /// Its window, segments.
+    /// Sets the congestion window, segments.
     pub fn cwnd(mut self, segments: u32) -> Self {
         self.0.window.cwnd = segments;
         self
     }
-    /// Segments in flight.
+    /// Sets the segments in flight.
     pub fn in_flight(mut self, segments: u32) -> Self {
         (self.0.window.in_flight, self.0.window.unacked) = (segments, segments);
         self.0.queue.bytes = u64::from(segments + self.0.queue.unsent) * u64::from(self.0.mss);
         self
     }
-    /// Segments assigned and not sent.
+    /// Sets the segments that are assigned and not sent.
     pub fn unsent(mut self, segments: u32) -> Self {
         self.0.queue.unsent = segments;
         self.0.queue.bytes = u64::from(segments + self.0.window.in_flight) * u64::from(self.0.mss);
         self
     }
-    /// Data bytes of a full segment.
+    /// Sets the data bytes of a full segment.
     pub fn mss(mut self, bytes: u32) -> Self {
         self.0.mss = bytes;
         self
     }
-    /// Bytes assigned and not acknowledged, as a host that counts memory does.
+    /// Sets the bytes assigned and not acknowledged, counted with buffer overhead as a kernel does.
     pub fn queued_memory(mut self, bytes: u64) -> Self {
         self.0.queue.memory = bytes;
         self
     }
-    /// Room in its send buffer, bytes.
+    /// Sets the room in the subflow's send buffer, bytes.
     pub fn buffer_space(mut self, bytes: u64) -> Self {
         self.0.queue.space = bytes;
         self
     }
-    /// Its pacing rate, bytes per second.
+    /// Sets the pacing rate, bytes per second.
     pub fn pacing(mut self, bytes_per_second: f64) -> Self {
         self.0.delivery.pacing_rate = bytes_per_second;
         self
     }
-    /// Its delivery rate, bytes per second.
+    /// Sets the delivery rate, bytes per second.
     pub fn delivery(mut self, bytes_per_second: f64) -> Self {
         self.0.delivery.rate = bytes_per_second;
         self
     }
-    /// It is in slow start.
+    /// Puts the subflow into slow start.
     pub fn slow_start(mut self) -> Self {
         (self.0.window.ssthresh, self.0.window.phase) = (0x7fff_ffff, Phase::SlowStart);
         self
     }
-    /// It is a backup.
+    /// Makes the subflow a backup.
     pub fn backup(mut self) -> Self {
         self.0.backup = true;
         self
     }
-    /// It shows no sign of life.
+    /// Makes the subflow stale: it shows no sign of life.
     pub fn stale(mut self) -> Self {
         self.0.stale = true;
         self
@@ -113,20 +113,20 @@ impl Sub {
 
 /// A connection without a network.
 pub struct Bench {
-    /// Now.
+    /// The current time.
     pub now: Instant,
-    /// Its subflows.
+    /// The subflows.
     pub subflows: Vec<SubflowView>,
-    /// What is written, assigned and acknowledged.
+    /// The written, assigned and acknowledged ranges of the stream.
     pub map: SendMap,
-    /// The peer's window, bytes from the first unacknowledged one.
+    /// The peer's window, bytes from the first unacknowledged byte.
     pub send_window: u64,
     /// The connection's send buffer, bytes.
     pub send_buffer: u64,
 }
 
 impl Bench {
-    /// With these subflows, nothing written, and windows that are never the limit.
+    /// A connection with these subflows, nothing written, and windows that are never the limit.
     pub fn new<const N: usize>(subflows: [Sub; N]) -> Self {
         Bench {
             now: Instant::from_secs(10),
@@ -137,19 +137,19 @@ impl Bench {
         }
     }
 
-    /// `segments` more are written.
+    /// Writes `segments` more segments.
     pub fn write(mut self, segments: u64) -> Self {
         self.map.append(segments * MSS);
         self
     }
 
-    /// The peer's window, segments.
+    /// Sets the peer's window, segments.
     pub fn send_window(mut self, segments: u64) -> Self {
         self.send_window = segments * MSS;
         self
     }
 
-    /// What a scheduler sees.
+    /// The connection as a scheduler sees it.
     pub fn view(&self) -> View<'_> {
         View {
             now: self.now,
@@ -164,12 +164,12 @@ impl Bench {
         }
     }
 
-    /// What a scheduler answers now.
+    /// Asks a scheduler for a decision.
     pub fn decide(&self, scheduler: &mut dyn Scheduler) -> Decision {
         scheduler.decide(&self.view())
     }
 
-    /// Tells a scheduler of an event.
+    /// Gives an event to a scheduler.
     pub fn event(&self, scheduler: &mut dyn Scheduler, event: &Event<'_>) {
         scheduler.on_event(event, &self.view());
     }
@@ -180,7 +180,7 @@ impl Bench {
         self.subflows.iter_mut().find(|s| s.id.0 == id).expect("the test has such a subflow")
     }
 
-    /// `segments` out on `id` are acknowledged on the subflow.
+    /// Acknowledges `segments` of the segments in flight on subflow `id`.
     pub fn acked(&mut self, id: u8, segments: u32) {
         let s = self.sub(id);
         s.window.in_flight -= segments;
@@ -188,14 +188,14 @@ impl Bench {
         s.queue.bytes -= u64::from(segments) * u64::from(s.mss);
     }
 
-    /// The subflow dies.
+    /// Ends subflow `id`.
     pub fn down(&mut self, id: u8, scheduler: &mut dyn Scheduler) {
         self.subflows.retain(|s| s.id.0 != id);
         self.map.release(SubflowId(id));
         self.event(scheduler, &Event::SubflowDown(SubflowId(id)));
     }
 
-    /// Carries an assignment out; positions in segments.
+    /// Carries out an assignment; returns the subflow and the range in segments.
     #[track_caller]
     pub fn carry_out(&mut self, scheduler: &mut dyn Scheduler, assign: &Assign) -> (u8, Range<u64>) {
         let Assign { subflow, range, window, reason } = assign.clone();
@@ -227,7 +227,7 @@ impl Bench {
         (subflow.0, range.start.0 / MSS..range.end.0.div_ceil(MSS))
     }
 
-    /// One decision, carried out; nothing for a wait.
+    /// Asks for one decision and carries it out; `None` if it is a wait.
     #[track_caller]
     pub fn step(&mut self, scheduler: &mut dyn Scheduler) -> Option<(u8, Range<u64>)> {
         match self.decide(scheduler) {
@@ -236,8 +236,7 @@ impl Bench {
         }
     }
 
-    /// Decides and carries out until the scheduler waits or nothing is left; neighbouring ranges of a subflow are
-    /// joined.
+    /// Carries out decisions until the scheduler waits or no data is left. Adjacent ranges of one subflow are joined.
     #[track_caller]
     pub fn run(&mut self, scheduler: &mut dyn Scheduler) -> Vec<(u8, Range<u64>)> {
         let all = self.run_for(scheduler, 10_000);
@@ -245,7 +244,7 @@ impl Bench {
         all
     }
 
-    /// At most `n` decisions, as [`Bench::run`].
+    /// Carries out at most `n` decisions, like [`Bench::run`].
     #[track_caller]
     pub fn run_for(&mut self, scheduler: &mut dyn Scheduler, n: usize) -> Vec<(u8, Range<u64>)> {
         let mut all: Vec<(u8, Range<u64>)> = Vec::new();
@@ -261,7 +260,7 @@ impl Bench {
         all
     }
 
-    /// The rule of the decision that a scheduler takes now.
+    /// The rule of the scheduler's current decision.
     pub fn rule(&self, scheduler: &mut dyn Scheduler) -> &'static str {
         match self.decide(scheduler) {
             Decision::Assign(a) => a.reason.rule,
@@ -270,7 +269,7 @@ impl Bench {
     }
 }
 
-/// The place of segment `n` in the stream.
+/// Stream position of segment `n`.
 pub fn seg(n: u64) -> DataSeq {
     DataSeq(n * MSS)
 }

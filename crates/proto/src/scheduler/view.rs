@@ -1,4 +1,4 @@
-//! What a scheduler sees, and the events that it gets.
+//! The view that a scheduler gets, and its events.
 
 use super::decision::ClippedBy;
 use crate::congestion::LossKind;
@@ -12,33 +12,33 @@ use std::collections::VecDeque;
 /// One subflow as a scheduler sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubflowView {
-    /// Its name.
+    /// Name of the subflow.
     pub id: SubflowId,
-    /// Carries data only while no other subflow can (RFC 8684 §3.3.8).
+    /// Whether the subflow carries data only while no other can (RFC 8684 §3.3.8).
     pub backup: bool,
-    /// Shows no sign of life: no new data should go there while another subflow lives.
+    /// Whether the subflow shows no sign of life. It should get no new data while another subflow is alive.
     pub stale: bool,
     /// Data bytes of a full segment.
     pub mss: u32,
-    /// What is configured about its path.
+    /// What is configured for its path.
     pub path: PathTerms,
-    /// How long a round trip takes.
+    /// Measured round-trip times.
     pub rtt: RoundTrip,
-    /// Its congestion window and what is in it.
+    /// The congestion window and the segments in it.
     pub window: WindowState,
-    /// What it was given and has not been acknowledged.
+    /// Data that was assigned to the subflow and is not acknowledged.
     pub queue: QueueState,
     /// Losses and rates.
     pub delivery: Delivery,
 }
 
 impl SubflowView {
-    /// Segments that the congestion window lets out now, beyond those assigned already.
+    /// Segments for which the congestion window has room now, besides those assigned already.
     pub fn window_space(&self) -> u32 {
         self.window.cwnd.saturating_sub(self.window.in_flight.saturating_add(self.queue.unsent))
     }
 
-    /// Whether a segment can go out now.
+    /// Whether a segment can leave now.
     pub fn has_space(&self) -> bool {
         self.window_space() > 0 && self.queue.space > 0
     }
@@ -47,28 +47,28 @@ impl SubflowView {
 /// A connection as a scheduler sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Now.
+    /// The current time.
     pub now: Instant,
-    /// All subflows that can carry data, in order of their names. Dead ones and those in handshake are not in it.
+    /// All subflows that can carry data, ordered by name. Dead ones and those in handshake are left out.
     pub subflows: &'a [SubflowView],
-    /// Which subflow has which data, from the first unacknowledged byte on.
+    /// Which subflow carries which data, from the first unacknowledged byte on.
     pub queue: &'a SendMap,
-    /// No byte at or after this may be sent: the peer's DATA_ACK plus its window.
+    /// End of the send window: the peer's DATA_ACK plus its window. Bytes from here on may not be sent.
     pub send_window_end: DataSeq,
-    /// The whole send window that the peer offers, bytes (BLEST's |M|).
+    /// Size of the send window that the peer offers, bytes (BLEST's |M|).
     pub send_window: u64,
-    /// Bytes that the connection's send buffer still takes from the application.
+    /// Room in the connection's send buffer for more data from the application, bytes.
     pub send_buffer_free: u64,
-    /// The connection's send buffer, bytes.
+    /// Size of the connection's send buffer, bytes.
     pub send_buffer: u64,
-    /// End of the message or chunk that the first unassigned byte belongs to, where the application marks such ends.
+    /// End of the message or chunk that the first unassigned byte belongs to, if the application marks such ends.
     pub message_end: Option<DataSeq>,
-    /// Where the unacknowledged fragments of a kernel's send buffer end, in order; empty if the host is no kernel.
+    /// Ends of the unacknowledged fragments of a kernel's send buffer, in order; `None` if the host is no kernel.
     pub fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
 impl View<'_> {
-    /// The end of the first fragment of a kernel's send buffer that ends at or after `at`.
+    /// End of the first fragment of a kernel's send buffer that ends at or after `at`.
     pub fn fragment_end(&self, at: DataSeq) -> Option<DataSeq> {
         let ends = self.fragment_ends?;
         ends.get(ends.partition_point(|e| *e < at)).copied()
@@ -79,8 +79,8 @@ impl View<'_> {
         self.subflows.iter().find(|s| s.id == id)
     }
 
-    /// The subflows that a scheduler should choose from: those that are alive and not backups. If there are none, those
-    /// that are alive; if there are none of these either, all.
+    /// The subflows that a scheduler should choose from: living ones that are not backups; if there are none, living
+    /// ones; if there are none of these either, all.
     pub fn candidates(&self) -> impl Iterator<Item = &SubflowView> + Clone {
         //= RFC 8684 §3.3.8: "a subflow where the receiver has indicated that B=1 SHOULD NOT be used to send data unless there are
         //= no usable subflows where B=0"
@@ -101,30 +101,30 @@ impl View<'_> {
         self.subflows.iter().filter(move |s| (backup_too || !s.backup) && (stale_too || !s.stale))
     }
 
-    /// First byte not acknowledged at the data level.
+    /// First byte that is not acknowledged at the data level.
     pub fn first_unacked(&self) -> DataSeq {
         self.queue.first_unacked()
     }
 
-    /// Room between the highest assigned byte and the end of the send window, bytes.
+    /// Room between the end of the assigned data and the end of the send window, bytes.
     pub fn send_window_free(&self) -> u64 {
         self.send_window_end.since(self.queue.assigned_end())
     }
 
-    /// The first unassigned range that lies inside the send window.
+    /// The first unassigned range inside the send window.
     pub fn sendable(&self) -> Option<Range<DataSeq>> {
         self.queue.sendable(self.send_window_end)
     }
 
-    /// At most `segments` full segments of subflow `s` from the first unassigned byte inside the send window.
+    /// At most `segments` full segments for subflow `s`, from the first unassigned byte inside the send window.
     pub fn next_for(&self, s: &SubflowView, segments: u32) -> Option<Range<DataSeq>> {
         let range = self.sendable()?;
         let end = range.end.min(range.start + u64::from(s.mss) * u64::from(segments));
         Some(range.start..end)
     }
 
-    /// The part of `range` that can go out on `s` now: what lies inside the send window. While data is in flight, a
-    /// last segment that the window cuts short is left out; it waits for more window (RFC 9293 §3.8.6.2.1).
+    /// The part of `range` that can leave on `s` now: the part inside the send window. While data is in flight, a last
+    /// segment that the window cuts short is left out, because it waits for more window (RFC 9293 §3.8.6.2.1).
     ///
     /// A scheduler that chooses between several ranges needs this, so that a range that would have to wait does not
     /// hide the others.
@@ -139,58 +139,59 @@ impl View<'_> {
         (range.start < end).then_some(range.start..end)
     }
 
-    /// Bytes assigned and not acknowledged at the data level.
+    /// Bytes that are assigned and not acknowledged at the data level.
     pub fn bytes_in_flight(&self) -> u64 {
         self.queue.assigned_bytes()
     }
 
-    /// The available buffer of CP: the smaller of free receive window and free send buffer, bytes.
+    /// Available buffer (CP): the smaller of free receive window and free send buffer, bytes.
     pub fn available_buffer(&self) -> u64 {
         self.send_window_free().min(self.send_buffer_free + self.queue.unassigned_bytes())
     }
 }
 
-/// Something that happened on the connection.
+/// An event on the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
     /// A subflow's cumulative acknowledgement advanced.
     Acked {
-        /// On which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// The data ranges that were newly acknowledged on the subflow, in subflow order.
+        /// Data ranges that were newly acknowledged on the subflow, in subflow order.
         mappings: &'a [Range<DataSeq>],
-        /// The data acknowledgement that came with it. It is older than the connection's (`View::first_unacked`) if
-        /// another subflow's was sent later and overtook it.
+        /// The data acknowledgement that came with it. It is older than the connection's (`View::first_unacked`) if a
+        /// later one overtook it on another subflow.
         data_ack: DataSeq,
-        /// The acknowledgement carried a SACK block.
+        /// Whether the acknowledgement carried a SACK block.
         has_sack: bool,
     },
     /// A subflow found a segment lost.
     Lost {
-        /// On which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// How it was found.
+        /// How the loss was found.
         kind: LossKind,
     },
     /// A subflow measured a round trip.
     RttSample {
-        /// On which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// The sample.
+        /// The measured round-trip time.
         rtt: Duration,
     },
     /// Data is waiting and some subflow has window space, but the connection's send window or its send buffer is full.
-    /// This comes when that begins, and again whenever the first unacknowledged byte, its subflows, or the subflows
-    /// with space change. It always comes before opportunistic retransmission copies that byte to another subflow.
+    /// The event comes when that begins, and again when the first unacknowledged byte, the subflows that carry it, or
+    /// the subflows with space change. It always precedes an opportunistic retransmission of that byte on another
+    /// subflow.
     WindowBlocked {
-        /// Which of the two is full.
+        /// The buffer or window that is full.
         by: BlockedBy,
         /// The subflows that carry the first unacknowledged byte.
         holders: SubflowSet,
     },
-    /// There is room again, or nothing waits for it any more.
+    /// There is room again, or no data waits for room any more.
     WindowUnblocked,
-    /// A subflow can carry data from now on (again).
+    /// A subflow can carry data, for the first time or again.
     SubflowUp(SubflowId),
     /// A subflow can no longer carry data. Its name may be given to another subflow later.
     SubflowDown(SubflowId),
@@ -198,20 +199,20 @@ pub enum Event<'a> {
     DataWritten(Range<DataSeq>),
     /// An assignment was carried out.
     Assigned {
-        /// On which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// What was really assigned.
+        /// The range that was assigned after clipping.
         range: Range<DataSeq>,
-        /// Why it was less than asked for.
+        /// The limit that made it smaller than asked for, if it is smaller.
         clipped_by: Option<ClippedBy>,
     },
 }
 
-/// Which of the connection's limits holds data back.
+/// The limit of the connection that holds data back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockedBy {
-    /// The peer's receive window: data is written and does not fit.
+    /// The peer's receive window: written data does not fit.
     SendWindow,
-    /// The connection's own send buffer: the application has more, and what is not acknowledged leaves no room.
+    /// The connection's own send buffer: the application has more data, and unacknowledged data leaves no room.
     SendBuffer,
 }
