@@ -1,4 +1,4 @@
-//! What a segment acknowledges, and what a segment or the time has changed on its subflow.
+//! Acknowledgements, and the changes that a segment or a timer caused on its subflow.
 
 use super::close::DataFin;
 use super::handshake::Mode;
@@ -13,7 +13,7 @@ use pathweave_units::Instant;
 use pathweave_wire::{Flags, Segment};
 
 impl Connection {
-    /// What the segment acknowledges at the data level, and the window that comes with it.
+    /// Takes what the segment acknowledges at the data level, and the window that comes with it.
     pub(super) fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
         let Some(subflow) = self.subflows.get(id) else { return };
         if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
@@ -43,19 +43,20 @@ impl Connection {
                 let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
                     return;
                 };
-                // Its own window, also where the subflow has not taken that (an old segment, such as a keep-alive): with another one the
-                // edge would lie where the peer never offered it.
+                // The segment's own window, even if the subflow has ignored it (an old segment, such as a keep-alive).
+                // With another window the edge would be where the peer never offered it.
                 (ack, u64::from(segment.window) * step)
             }
         };
         let edge = ack + window;
         let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
         if ack > self.sender.map.given_end() + fin {
-            // Beyond what any subflow was ever given: ignored.
+            // Beyond all data that any subflow was given: ignored.
             return;
         }
         if changes.una_advanced() {
-            // Not without a DATA_ACK: a middlebox that takes it away would keep alive what gets no data through.
+            // Not without a DATA_ACK: if a middlebox removes the option, no data gets through, and the path must not
+            // count as alive.
             self.note_living_subflow(now);
         }
         if ack > self.sender.map.written_end() && self.is_mptcp() && self.life.data_fin != DataFin::Acked {
@@ -63,18 +64,19 @@ impl Connection {
             self.life.progress_at = now;
         }
         self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
-        // Where the subflow has nothing out, nothing comes again by itself: what has vanished since does not wait for a window.
+        // If the subflow has nothing in flight, nothing is retransmitted by itself: lost data then does not wait for a
+        // window.
         let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
-        // What acknowledges less than was acknowledged is no answer: somebody else has done that, for good.
+        // An acknowledgement that is older than the latest one is no answer: somebody may have replayed it.
         let answers = changes.verdict == Verdict::Current && !changes.overtaken_ack;
         let into_closed = answers && window == 0 && out && self.sender.map.assigned_bytes() > 0;
-        // Multipath TCP's window does not shrink.
+        // The window of Multipath TCP does not shrink.
         let into_shrunk = self.sender.peer.end < self.sender.map.assigned_end();
-        // Where data is out, and there is room for it, what comes back answers that and no probe.
+        // If data is in flight and the window has room for it, the acknowledgement answers the data, not a probe.
         let to_probe = self.sender.peer.probe.is_some() && (window == 0 || !self.sender.map.is_waiting());
         if answers && (to_probe || into_closed || into_shrunk) {
-            // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk. One that somebody
-            // repeats says nothing.
+            // An answer to a probe, or to data that was sent again into a closed or shrunken window. Repeated old
+            // segments do not count.
             (self.life.progress_at, self.life.stream_moved_at) = (now, now);
         }
         if into_closed || (backed_off && changes.una_advanced()) {
@@ -93,7 +95,8 @@ impl Connection {
             self.sender.peer.end = edge;
             self.sender.peer.probe = None;
             if answers && self.sender.peer.size == 0 && backed_off && out {
-                // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
+                // Data that reached the closed window may have been dropped, and now waits for a timeout that was
+                // doubled meanwhile.
                 self.repeat_again(now, id);
             }
         } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
@@ -127,19 +130,21 @@ impl Connection {
         self.report_writable();
     }
 
-    /// What is repeated into a closed window is answered, which keeps the connection alive: it is repeated as often as the window would be
-    /// probed at least. So is the rest of what was lost, where only repetitions have been acknowledged since: they are no round trips
-    /// that would end the doubling of the timeout (RFC 6298 §3), and the next one may come after the connection is given up.
+    /// Limits the doubling of the retransmission timeout, so that the answers keep the connection alive. Data that is
+    /// sent again into a closed window is answered, so it is sent again at least as often as a window probe would be.
+    /// The same holds for the rest of a loss while only retransmissions are acknowledged: these measure no round trip,
+    /// so they do not end the doubling (RFC 6298 §3), and without the limit the next retransmission could come after
+    /// the connection is given up.
     #[cold]
     fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
-        // Where the next one gets lost, the one after that takes twice as long.
+        // If the next retransmission is lost, the one after it takes twice as long.
         let longest = longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3);
         if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
             self.repeat_again(now, id);
         }
     }
 
-    /// What is out on a subflow is repeated after its timeout, which counts from now and is not doubled any more.
+    /// Sets the retransmission timeout of a subflow anew, from now and without the doubling.
     #[cold]
     fn repeat_again(&mut self, now: Instant, id: SubflowId) {
         if let Some(subflow) = self.subflows.get_mut(id) {
@@ -147,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// A peer that speaks plain TCP has taken back a part of its window, and more than rounding explains.
+    /// Handles a peer of plain TCP that has taken back a part of its window, beyond what rounding explains.
     //= RFC 9293 §3.8.6 (MUST-34): "a sending TCP peer MUST be robust against window shrinking, which may cause the "usable window"
     //= (see Section 3.8.6.2.1) to become negative"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
@@ -166,7 +171,7 @@ impl Connection {
     fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
         self.sender.peer.end = edge;
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        // What waits on the subflow is cut for the old window.
+        // Data that waits on the subflow is cut for the old window.
         if subflow.tcp.take_back_fin() {
             self.life.data_fin = DataFin::Requested;
         }
@@ -175,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// What the segment, or the time, has changed on its subflow.
+    /// Applies the changes that a segment or a timer caused on its subflow.
     pub(super) fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
         if (!changes.acked.is_empty() || !changes.arrived.is_empty())
             && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done { carried: false })

@@ -1,4 +1,4 @@
-//! What the application does: write and read, and how much it may write, as the host counts it.
+//! The application's side: writing, reading, and how much may be written, as the host counts it.
 
 use super::close::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, WriteError};
@@ -11,12 +11,12 @@ use core::ops::AddAssign;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 
-/// How much one call has written or read.
+/// Amount that one call has written or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Bytes.
     pub bytes: u64,
-    /// Chunks that they fill: when writing, those that were taken as a whole.
+    /// Chunks that these bytes fill. For a write: the chunks that were accepted whole.
     pub chunks: usize,
 }
 
@@ -27,29 +27,30 @@ impl AddAssign for Amount {
     }
 }
 
-/// What the application says of a write's end.
+/// Mark that the application sets at the end of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Nothing,
-    /// A message ends there.
+    /// End of a message.
     Message,
-    /// So does a record, which shares no segment with what follows.
+    /// End of a record, which shares no segment with later data.
     Record,
-    /// More follows at once.
+    /// More data follows at once.
     More,
 }
 
 impl Connection {
-    /// Appends data to the stream; takes as much as the send buffer has room for and returns the number of bytes taken.
+    /// Appends data to the stream, as much as the send buffer has room for. Returns the number of bytes accepted.
     ///
-    /// The first write decides whether the stream is virtual or has bytes. A virtual payload starts where the stream ends.
+    /// The first write decides whether the stream is virtual or has bytes. A virtual payload must start where the
+    /// stream ends.
     ///
     /// # Errors
-    /// When there is no room for a single byte, and when nothing can be written any more.
+    /// If the send buffer is full, or the stream can no longer be written to.
     ///
     /// # Panics
-    /// When virtual data is written behind bytes or bytes behind virtual data, and when a virtual payload is another part of the
-    /// stream.
+    /// If virtual data is written after bytes, or bytes after virtual data, or a virtual payload does not start at the
+    /// end of the stream.
     pub fn write(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.write_payload(now, payload, End::Nothing)
     }
@@ -60,15 +61,15 @@ impl Connection {
         })
     }
 
-    /// Appends chunks of bytes to the stream, as [`Connection::write`] does with one: as many as the send buffer has room for,
-    /// as one write. Nothing is copied. What is taken is taken out of `chunks`: of those that were taken as a whole nothing is left, of the
-    /// one behind them what was not taken.
+    /// Appends chunks of bytes to the stream in one write, as many as the send buffer has room for. Nothing is copied.
+    /// Accepted bytes are removed from `chunks`: fully accepted chunks become empty, a partly accepted one keeps its
+    /// rest.
     ///
     /// # Errors
-    /// As [`Connection::write`]. `chunks` are as they were then.
+    /// As for [`Connection::write`]; `chunks` is unchanged then.
     ///
     /// # Panics
-    /// When the first write was virtual.
+    /// If the first write was virtual.
     pub fn write_chunks(&mut self, now: Instant, chunks: &mut [Bytes]) -> Result<Amount, WriteError> {
         let len = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let mut whole = 0;
@@ -87,7 +88,7 @@ impl Connection {
         Ok(Amount { bytes, chunks: whole })
     }
 
-    /// Why nothing can be written any more.
+    /// Returns an error if the stream can no longer be written to.
     fn check_writing(&self) -> Result<(), WriteError> {
         match (self.life.error(), self.life.data_fin) {
             (Some(error), _) => Err(WriteError::Failed(error)),
@@ -96,7 +97,8 @@ impl Connection {
         }
     }
 
-    /// Takes as much of `len` bytes as there is room for; `put` puts the first so many into the buffer, at this place.
+    /// Accepts as much of `len` bytes as there is room for. `put(buffer, start, n)` copies the first `n` bytes to
+    /// `start`.
     fn append(
         &mut self,
         now: Instant,
@@ -111,7 +113,7 @@ impl Connection {
             return if len == 0 { Ok(0) } else { Err(WriteError::Blocked) };
         }
         if self.host.push_due().is_some() {
-            // The writer comes after the packets of this instant.
+            // The write comes after all packets of this instant.
             self.schedule(now);
         }
         let start = self.sender.map.written_end();
@@ -132,22 +134,22 @@ impl Connection {
         Ok(take)
     }
 
-    /// Reads at most `max` bytes in order: as much as is in one piece.
+    /// Reads at most `max` bytes in order, as far as they are contiguous in memory.
     ///
     /// # Errors
-    /// When there is nothing to read yet, or never again. A `max` of 0 reads nothing.
+    /// If there is no data yet, or will never be any. A `max` of 0 reads nothing.
     pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
         let Some(out) = self.receiver.read(max) else { return Err(self.nothing_read()) };
         self.after_reading(now);
         Ok(out)
     }
 
-    /// Reads bytes in order into `chunks`, one piece into each and at most `max` bytes in all; what the chunks held before is
-    /// gone. Nothing is copied: a chunk shares the memory of the packet that it came in. One call costs less than one
-    /// [`Connection::read`] for each piece, because the window is looked at once.
+    /// Reads bytes in order into `chunks`, one contiguous piece into each and at most `max` bytes in all, replacing
+    /// what the chunks held. Nothing is copied: a chunk shares the memory of the packet that it came in. One call costs
+    /// less than one [`Connection::read`] per piece, because the window is updated only once.
     ///
     /// # Errors
-    /// As [`Connection::read`], and [`ReadError::Virtual`] where the peer's stream has no bytes.
+    /// As for [`Connection::read`], and [`ReadError::Virtual`] if the peer's stream has no bytes.
     pub fn read_chunks(&mut self, now: Instant, max: u64, chunks: &mut [Bytes]) -> Result<Amount, ReadError> {
         let mut read = Amount::default();
         for chunk in chunks {
@@ -162,7 +164,7 @@ impl Connection {
         Ok(read)
     }
 
-    /// Tells the peer of the room that reading has made, once it is worth telling.
+    /// Announces the room that reading has made, if it is large enough to be worth a segment.
     fn after_reading(&mut self, now: Instant) {
         let mptcp = self.is_mptcp();
         let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
@@ -171,7 +173,7 @@ impl Connection {
         let mut tuned = false;
         if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
             for subflow in self.subflows.iter_mut() {
-                // Its first full segment takes the clamp away.
+                // The subflow's first full segment removes the clamp.
                 subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
             }
             tuned = true;
@@ -179,26 +181,26 @@ impl Connection {
         let occupied = self.occupied(0);
         let takes = self.receiver.window.reading_takes();
         let at = if self.receiver.window.waits_for_rest() && self.receiver.ready_bytes() > 0 {
-            // A reader that has not read all goes on in this instant.
+            // A reader that has not read everything continues in this instant.
             Some(now)
         } else {
             takes.map(|time| now + time)
         };
         let has_news = tuned || self.receiver.has_news(occupied, mptcp);
         for subflow in self.subflows.established_mut() {
-            // A host whose readers take time looks at each subflow with its buffer, which holds only what waits for a hole of
-            // its own.
+            // A host whose readers take time looks at each subflow with its own buffer, which holds only data that
+            // waits for a hole of that subflow.
             let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
             if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_by(at);
             }
         }
-        // Subflows tell of it in their order.
+        // The acknowledgements leave in the order of the subflows.
         self.next_output = SubflowId(0);
     }
 
-    /// Why nothing was read.
+    /// The reason why nothing was read.
     fn nothing_read(&self) -> ReadError {
         match self.life.error() {
             _ if self.receiver.drained() => ReadError::Finished,
@@ -207,56 +209,58 @@ impl Connection {
         }
     }
 
-    /// See [`Receiver::occupied`].
+    /// Bytes of the receive buffer in use; see [`Receiver::occupied`].
     #[inline]
     pub(super) fn occupied(&self, held: u64) -> u64 {
         self.receiver.occupied(held, self.is_mptcp())
     }
 
-    /// Whether some subflow is to send an acknowledgement, at once or when a reader would have read.
+    /// Whether some subflow is due to send an acknowledgement, at once or after the time that a reader takes.
     pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
         let read = now + self.receiver.window.reading_takes().unwrap_or(Duration::ZERO);
         self.subflows.iter().any(|s| s.tcp.acknowledges_by(read))
     }
 
-    /// As [`Connection::write`]; where all of `payload` is taken, a message of the application ends with it. Schedulers that
-    /// care for messages see their ends ([`View::message_end`](crate::scheduler::View::message_end)), the peer does not.
+    /// Writes like [`Connection::write`]. If all of `payload` is accepted, a message of the application ends with it.
+    /// Schedulers can use the ends of messages ([`View::message_end`](crate::scheduler::View::message_end)); the peer
+    /// does not see them.
     ///
     /// # Errors
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     ///
     /// # Panics
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     pub fn write_message(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.write_payload(now, payload, End::Message)
     }
 
-    /// As [`Connection::write`]; where all of `payload` is taken, a record ends with it: no byte that is written later leaves in the same
-    /// segment, not even when that is repeated (Linux: `MSG_EOR`). The peer sees a stream all the same.
+    /// Writes like [`Connection::write`]. If all of `payload` is accepted, a record ends with it: no later byte shares
+    /// a segment with it, even in a retransmission (Linux: `MSG_EOR`). The peer still sees one stream.
     ///
     /// # Errors
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     ///
     /// # Panics
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     pub fn write_record(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.write_payload(now, payload, End::Record)
     }
 
-    /// As [`Connection::write`]; more follows at once, so a short segment at the stream's end does not leave by this call (Linux:
-    /// `MSG_MORE`). It leaves with the next write, with the next acknowledgement, or after a retransmission timeout.
+    /// Writes like [`Connection::write`], if more data follows at once. A short segment at the stream's end does not
+    /// leave with this call (Linux: `MSG_MORE`), but with the next write, the next acknowledgement or after a
+    /// retransmission timeout.
     ///
     /// # Errors
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     ///
     /// # Panics
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     pub fn write_more(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.write_payload(now, payload, End::More)
     }
 }
 
-/// An application is woken for this much room, or for a third of a smaller send buffer, bytes.
+/// Room in the send buffer for which the application is woken, bytes; with a small send buffer, a third of it.
 const WORTH_WRITING: u64 = 64 << 10;
 
 impl Connection {
@@ -269,7 +273,7 @@ impl Connection {
         }
     }
 
-    /// The send buffer in force: fixed, or as the host sizes it for the subflows' windows.
+    /// Size of the send buffer in force: fixed, or as the host adapts it to the subflows' windows.
     #[inline]
     pub(super) fn send_buffer(&self) -> u64 {
         if self.host.counts_memory() { self.counted_send_buffer() } else { self.config.send_buffer }
@@ -282,7 +286,7 @@ impl Connection {
         self.host.send_buffer(max, self.is_mptcp(), || established().map(|s| s.tcp.share_of_send_buffer(max)).sum())
     }
 
-    /// What written data takes of the send buffer until it is acknowledged.
+    /// Part of the send buffer that written data takes until it is acknowledged, bytes.
     #[inline]
     fn send_memory(&self) -> u64 {
         if self.host.counts_memory() { self.counted_send_memory() } else { self.written().bytes() }
@@ -296,7 +300,7 @@ impl Connection {
         })
     }
 
-    /// Bytes that [`Connection::write`] takes now; 0 where it would be an error.
+    /// Bytes that [`Connection::write`] would accept now; 0 if it would fail.
     #[inline]
     pub fn writable(&self) -> u64 {
         if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
@@ -317,7 +321,8 @@ impl Connection {
         self.sender.map.unassigned_bytes() + self.subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
     }
 
-    /// Half of what may be unsent is not: a writer is told of that much room (Linux: `tcp_stream_memory_free`).
+    /// Whether less than half of the allowed unsent data is unsent. Only then is a writer woken (Linux:
+    /// `tcp_stream_memory_free`).
     fn unsent_room_is_worth_writing(&self) -> bool {
         self.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes() < limit)
     }
@@ -330,7 +335,7 @@ impl Connection {
         self.host.writable(&written, self.send_memory(), self.send_buffer(), is_out, fills)
     }
 
-    /// A writer that found no room may look once more when what there was has been sent.
+    /// Wakes a writer that found no room, if its host lets it look once more after all waiting data was sent.
     pub(super) fn look_again(&mut self) {
         if self.host.writer_looks_again() && self.sender.writer_waits && self.writable() > 0 {
             self.sender.writer_waits = false;
@@ -338,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// Tells the application of room in the send buffer, once it is worth writing.
+    /// Reports room in the send buffer to the application, if it is large enough.
     pub(super) fn report_writable(&mut self) {
         if !self.sender.writer_waits {
             return;

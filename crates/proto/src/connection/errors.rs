@@ -1,17 +1,17 @@
-//! Why a connection ended, and why a command was not carried out.
+//! Errors: why a connection ended, and why a command was not carried out.
 
 use core::fmt::{Display, Formatter, Result};
 
 /// Why a connection ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionError {
-    /// The peer answered our SYN with a reset: nobody listens there.
+    /// The peer answered our SYN with a reset: no program listens at that address.
     Refused,
-    /// The peer reset it.
+    /// The peer reset the connection.
     Reset,
     /// No path showed a sign of life for `close_timeout`.
     AllPathsDead,
-    /// The handshake was never completed.
+    /// The handshake was not completed in time.
     ConnectTimeout,
     /// This side aborted.
     Aborted,
@@ -31,16 +31,16 @@ impl Display for ConnectionError {
 
 impl core::error::Error for ConnectionError {}
 
-/// Why a write took nothing.
+/// Why a write accepted nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// The send buffer is full. [`ConnectionEvent::Writable`](super::ConnectionEvent::Writable) tells when it has room again.
+    /// The send buffer is full. [`ConnectionEvent::Writable`](super::ConnectionEvent::Writable) reports room again.
     Blocked,
     /// This side has closed its direction.
     Closed,
     /// The connection has failed.
     Failed(ConnectionError),
-    /// The endpoint has no such connection, or not any more.
+    /// The endpoint does not have this connection, or no longer has it.
     UnknownConnection,
 }
 
@@ -57,19 +57,18 @@ impl Display for WriteError {
 
 impl core::error::Error for WriteError {}
 
-/// Why a read gave nothing.
+/// Why a read returned nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// Nothing has arrived that was not read. [`ConnectionEvent::Readable`](super::ConnectionEvent::Readable) tells when
-    /// there is something.
+    /// There is no unread data. [`ConnectionEvent::Readable`](super::ConnectionEvent::Readable) reports new data.
     Blocked,
-    /// The peer has closed its direction, and everything before that was read.
+    /// The peer has closed its direction, and all data before that was read.
     Finished,
-    /// The connection has failed, and everything that arrived in order before that was read.
+    /// The connection has failed, and all data that arrived in order before that was read.
     Failed(ConnectionError),
-    /// What comes next is virtual data, which has no bytes: only a whole payload can be read of it.
+    /// The next data is virtual and has no bytes. Read it as a whole payload.
     Virtual,
-    /// The endpoint has no such connection, or not any more.
+    /// The endpoint does not have this connection, or no longer has it.
     UnknownConnection,
 }
 
@@ -79,7 +78,7 @@ impl Display for ReadError {
             ReadError::Blocked => f.write_str("there is nothing to read yet"),
             ReadError::Finished => f.write_str("the stream has ended"),
             ReadError::Failed(error) => error.fmt(f),
-            ReadError::Virtual => f.write_str("what comes next is virtual data"),
+            ReadError::Virtual => f.write_str("the next data is virtual and has no bytes"),
             ReadError::UnknownConnection => UnknownConnection.fmt(f),
         }
     }
@@ -87,8 +86,8 @@ impl Display for ReadError {
 
 impl core::error::Error for ReadError {}
 
-/// The endpoint has no such connection, or no longer has it: it is forgotten when it is over, all its data was read,
-/// and its events were polled.
+/// The endpoint does not have this connection, or no longer has it. A connection is forgotten when it is over, all its
+/// data was read and its events were polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownConnection;
 

@@ -1,4 +1,4 @@
-//! What arrives: segments and the passing of time.
+//! The way of an arriving segment through the connection.
 
 use super::handshake::HandshakeStep;
 use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
@@ -10,7 +10,8 @@ use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 impl Connection {
-    /// Fills `self.paths` for a coupled controller (or with the subflow alone) and returns the subflow's place in it.
+    /// Fills `self.paths` for the congestion controller: with all subflows if it is coupled, otherwise with subflow
+    /// `id` alone. Returns the index of `id` in it.
     pub(super) fn fill_paths(&mut self, id: SubflowId) -> usize {
         self.paths.clear();
         if !self.config.congestion.coupled() {
@@ -31,8 +32,8 @@ impl Connection {
         own
     }
 
-    /// Takes a segment that belongs to subflow `id`. `no_memory`: there is none for its data, which is left. Returns whether the peer
-    /// hears of that.
+    /// Processes a segment of subflow `id`. If `no_memory` is set, its data is dropped because there is no memory for
+    /// it. Returns whether the peer is told of that.
     pub(crate) fn handle_segment(
         &mut self,
         now: Instant,
@@ -112,11 +113,11 @@ impl Connection {
         if changes.verdict.is_acceptable() {
             if let Some(subflow) = self.subflows.get_mut(id) {
                 if changes.verdict == Verdict::Current {
-                    // Anybody who has seen old segments can repeat them.
+                    // An attacker who has seen old segments can replay them.
                     subflow.heard(now);
                 }
                 if changes.una_advanced() {
-                    // Not where an older acknowledgement comes late.
+                    // Not if an older acknowledgement arrives late.
                     let no_data_ack = segment.options.dss.is_none_or(|dss| dss.data_ack.is_none());
                     let plain = no_data_ack && segment.options.mptcp.is_empty();
                     subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
@@ -140,7 +141,7 @@ impl Connection {
         self.apply_changes(now, id, &changes);
         self.follow_leaving(now, segment);
         if changes.established {
-            // One more subflow's send buffer.
+            // The new subflow adds to the send buffer.
             self.report_writable();
         }
         self.changes = Some(changes);
@@ -151,8 +152,9 @@ impl Connection {
         tells
     }
 
-    /// The data of an acceptable segment found no memory: the peer hears of it at once, and probes from then on until there is room. Data
-    /// may be forged, so the answers count as challenges. Returns whether there is one.
+    /// Announces a closed window at once, because there was no memory for an acceptable segment's data; from then on
+    /// the peer probes until there is room. The data may be forged, so the answers count as challenges. Returns whether
+    /// there is an answer.
     #[cold]
     fn tell_that_there_is_no_room(&mut self, now: Instant, id: SubflowId) -> bool {
         let tells = self.challenges.allows(now);
@@ -163,7 +165,7 @@ impl Connection {
         tells
     }
 
-    /// There is memory again: a peer that has heard that there is no room is told at once.
+    /// Announces the window again once there is memory, if the peer was told that there is none.
     #[cold]
     pub(crate) fn tell_of_room(&mut self) {
         if self.receiver.reopen() {
@@ -171,8 +173,8 @@ impl Connection {
         }
     }
 
-    /// Everything but the handshake and the mapping of new data, which other steps take. `current`: the segment is no
-    /// repetition.
+    /// Takes the segment's options, except those of the handshake and the mapping of new data, which other steps take.
+    /// `current`: the segment is no repetition.
     fn take_options(
         &mut self,
         now: Instant,
@@ -206,7 +208,7 @@ impl Connection {
         Ok(())
     }
 
-    /// `empty`: the segment has neither data nor a FIN.
+    /// Takes the DSS option. `empty`: the segment has neither data nor a FIN.
     fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss, empty: bool) -> Result<(), MappingError> {
         self.confirm();
         if let Some(subflow) = self.subflows.get_mut(id) {
@@ -215,7 +217,7 @@ impl Connection {
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len == 0 && !dss.data_fin {
             if empty {
-                // It maps nothing: an infinite mapping comes with the data that it is for, as in the kernel.
+                // The option maps nothing. An infinite mapping comes with the data that it is for, as in the kernel.
                 return Ok(());
             }
             return self.take_infinite_mapping(now, id, mapping);
@@ -288,7 +290,7 @@ impl Connection {
             subflow.first_bytes += first;
             if self.receiver.next().since(before) > first {
                 subflow.tcp.fills_hole_of_stream();
-                // At this instant's end: a reader makes the window larger.
+                // At the end of this instant, because a reader may enlarge the window until then.
                 self.acknowledge_sooner(now, id, Some(now));
             }
         }
@@ -300,11 +302,11 @@ impl Connection {
         result
     }
 
-    /// Takes the data of a segment. Returns how many of its bytes are new.
+    /// Takes the data of a segment. Returns the number of new bytes.
     fn take_arrival(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
         let Some(keys) = self.mode.keys() else {
             if let Some(mapping) = arrival.mapping {
-                // It waited for what was missing before it when this was Multipath TCP.
+                // The data was held back, before the fallback, for missing data in front of it.
                 self.check_mapping_of_plain(mapping)?;
             }
             return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
@@ -319,7 +321,7 @@ impl Connection {
         }
     }
 
-    /// Takes data whose mapping is not one with its segment. Returns how many bytes are new.
+    /// Takes data whose mapping does not cover exactly its segment. Returns the number of new bytes.
     #[inline(never)]
     fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
         let Some(keys) = self.mode.keys() else { return Ok(0) };
@@ -337,14 +339,14 @@ impl Connection {
         result
     }
 
-    /// A mapping on a segment without new data: it may be what data waits for.
+    /// Takes a mapping on a segment without new data. Data that arrived earlier may wait for it.
     fn learn_late(&mut self, now: Instant, id: SubflowId, option: Mapping, fin: bool) -> Result<u64, MappingError> {
         let (Some(keys), Some(subflow)) = (self.mode.keys(), self.subflows.get_mut(id)) else { return Ok(0) };
         self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin))
     }
 
-    /// Takes data of plain TCP: it goes on where the stream ends so far. Anything else would misplace it, as where the stream
-    /// had another order before it fell back.
+    /// Takes data of plain TCP, which must continue where the stream ends so far. Any other data, such as data that
+    /// came out of order before the fallback, would be misplaced.
     fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, MappingError> {
         let at = DataSeq(ssn - 1);
         if at != self.receiver.next() {
@@ -353,13 +355,13 @@ impl Connection {
         Ok(self.insert_data(at, payload))
     }
 
-    /// Puts data into its place in the stream; returns how many of its bytes are new.
+    /// Puts data into its place in the stream; returns the number of new bytes.
     pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
         let mptcp = self.is_mptcp();
         self.receiver.insert(at, payload, mptcp)
     }
 
-    /// A DATA_FIN that came with data has been taken: the peer is told at once.
+    /// Acknowledges at once if a DATA_FIN that came with data was taken.
     fn note_data_fin(&mut self, id: SubflowId) {
         if let Some(subflow) = self.subflows.get_mut(id)
             && subflow.mappings.take_data_fin()
@@ -369,23 +371,24 @@ impl Connection {
         }
     }
 
-    /// Tells the application of what can be read beyond `before`.
+    /// Reports data beyond `before` to the application.
     pub(super) fn report_data(&mut self, before: DataSeq) {
-        // One event says it for all that has come since: nobody may have asked yet, and a peer's segments may be of one byte.
+        // One event reports all data that has come since: the application may not have polled yet, and a peer may send
+        // segments of one byte.
         if self.receiver.next() > before && self.news.events.back() != Some(&ConnectionEvent::Readable) {
             self.news.events.push_back(ConnectionEvent::Readable);
         }
         self.report_end();
     }
 
-    /// Opens the subflow's window for what arrived, and decides when it is acknowledged.
+    /// Opens the subflow's window for the arrived data, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId) {
         let mptcp = self.is_mptcp();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         self.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp);
     }
 
-    /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.
+    /// Answers a segment of a subflow that is over with a reset (RFC 9293 §3.10.7.1), because the peer does not know.
     #[cold]
     fn refuse_segment(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
@@ -393,7 +396,7 @@ impl Connection {
         }
     }
 
-    /// Resets a subflow for a violation and tells the peer why.
+    /// Resets a subflow because of a violation and tells the peer the reason.
     //= RFC 8684 §3.6: "In order to let the receiving host know why a subflow is being closed or rejected, the TCP RST packet MAY
     //= include the MP_TCPRST option"
     //= tests: mp_join::a_wrong_hmac_is_refused, checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
@@ -402,7 +405,7 @@ impl Connection {
         self.reset_subflow(now, id, &[MptcpOption::Reset { transient: false, reason }]);
     }
 
-    /// Resets a subflow with these options.
+    /// Resets a subflow; the reset carries `options`.
     #[cold]
     pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
@@ -414,7 +417,7 @@ impl Connection {
         self.fail_if_alone(now, ConnectionError::Reset);
     }
 
-    /// The peer has reset a subflow, and may have said that it will not have another one there.
+    /// Notes a reset by the peer. If its reason is not transient, this pair of addresses is not tried again.
     //= RFC 8684 §3.6: "The host MAY use this information to decide, for example, whether it tries to re-establish the subflow
     //= immediately, later, or never"
     //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
@@ -430,7 +433,7 @@ impl Connection {
         }
     }
 
-    /// Tells the application that the peer's stream has ended.
+    /// Reports the end of the peer's stream to the application.
     pub(super) fn report_end(&mut self) {
         if self.receiver.reports_end() {
             self.news.events.push_back(ConnectionEvent::Readable);

@@ -1,9 +1,9 @@
-//! Further subflows: which ones a client wants, and MP_JOIN (RFC 8684 §3.2), as each side takes its four segments: SYN, SYN/ACK, the third
-//! ACK with the client's HMAC, and the fourth, which lets the client send data.
+//! Further subflows: which ones a client wants, and the four segments of an MP_JOIN handshake (RFC 8684 §3.2) on either
+//! side: SYN, SYN/ACK, the third ACK with the client's HMAC, and the fourth ACK, which lets the client send data.
 //!
-//! A join takes one of the names of subflows once it is answered. A flood of joins with the connection's token, which is sent
-//! in clear, takes all names; joins beyond them wait apart, a bounded number of them, and the first that proves to be the
-//! peer's takes the name of one that has not.
+//! A join takes one of the names of subflows when it is answered. An attacker can take all names with a flood of joins,
+//! because the connection's token is sent in clear. Further joins then wait apart, in bounded number, and the first
+//! that proves to come from the peer takes the name of one that has not proved it.
 
 use super::handshake::{HandshakeStep, REFUSED, join};
 use super::{Connection, Role};
@@ -20,18 +20,18 @@ use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment, crypto};
 
 impl Connection {
-    /// Whether [`Connection::wanted_joins`] may have something to say.
+    /// Whether [`Connection::wanted_joins`] may return any.
     pub(crate) fn wants_joins(&self) -> bool {
         self.joins.is_requested()
     }
 
-    /// The joins that the path manager wants now: local address, remote address.
+    /// The joins that the path manager wants now, as local and remote addresses.
     pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
         let (true, Role::Client, Some(keys)) = (self.joins.is_requested(), self.role, self.mode.keys()) else {
             return Vec::new();
         };
         self.joins.answered();
-        // A further subflow has no use once both directions have ended.
+        // A further subflow is useless after both directions have ended.
         let ended = matches!(self.life.data_fin, super::DataFin::Sent { .. } | super::DataFin::Acked)
             && self.receiver.complete();
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
@@ -57,12 +57,13 @@ impl Connection {
         )
     }
 
-    /// Failure detection `linux`: once a direction has been closed no subflow joins any more, whatever is still to be sent.
+    /// Whether further joins are refused: with failure detection `linux`, once a direction is closed, even if data is
+    /// still to be sent.
     pub(super) fn closes_to_joins(&self) -> bool {
         !self.fast_detection() && (self.life.data_fin != super::DataFin::NotRequested || self.receiver.complete())
     }
 
-    /// Starts a further subflow.
+    /// Starts a further subflow; returns its name if there is room for one.
     pub(crate) fn join(
         &mut self,
         now: Instant,
@@ -90,17 +91,17 @@ impl Connection {
         let mut subflow = Subflow::new(id, tcp, pending, meta);
         subflow.local_id = self.addresses.id_of(addresses.0.ip());
         if self.fast_detection() {
-            // A path that is dark at first is found soon after it comes to life.
+            // Frequent probes find the path soon after it begins to work.
             subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
         }
         self.subflows.insert(subflow);
         Some(id)
     }
 
-    /// Answers a SYN with MP_JOIN whose token is ours: the subflow's name, or [`LATE_JOIN`].
+    /// Answers a SYN with MP_JOIN that carries our token. Returns the subflow's name, or [`LATE_JOIN`].
     ///
     /// # Errors
-    /// What the reset says that refuses it.
+    /// If the join is refused; the option goes into the reset.
     pub(crate) fn accept_join(
         &mut self,
         now: Instant,
@@ -127,7 +128,7 @@ impl Connection {
             return Err(refused(ResetReason::Prohibited, false));
         }
         if taken >= limit {
-            // One of the others may end.
+            // Another subflow may end, so a later join can succeed.
             return Err(refused(ResetReason::Prohibited, true));
         }
         let controller = self.config.congestion.build().map_err(|_| refused(ResetReason::LackOfResources, true))?;
@@ -163,16 +164,16 @@ impl Connection {
         subflow.tcp.header(now, &Outgoing::Syn, self.receiver.window.first(), &mut answer);
         self.syn_options(subflow, &mut answer);
         subflow.tcp.finish(&mut answer);
-        // With a name it has no other to send, and how long this one took is not known.
+        // Once it has a name, the subflow has no other SYN/ACK to send, and the round trip of this one is unknown.
         subflow.tcp.has_answered();
         self.control.push_back(answer);
     }
 
-    /// Takes a segment for a join that waits for a name. Returns the name, once its HMAC was right.
+    /// Takes a segment for a join that waits for a name. Returns the name if the HMAC is right.
     pub(crate) fn take_late_join(&mut self, now: Instant, segment: &Segment) -> Option<SubflowId> {
         let mut subflow = self.subflows.take_late_join(&segment.dst, &segment.src)?;
         if segment.flags.contains(Flags::SYN) {
-            // Its answer was lost.
+            // The SYN/ACK was lost.
             self.answer_late_join(now, &mut subflow);
             self.subflows.add_late_join(subflow);
             return None;
@@ -180,7 +181,7 @@ impl Connection {
         let plausible = subflow.tcp.is_plausible(segment, self.receiver.window.promised());
         let proof = (subflow.join, self.mode.keys(), join(segment));
         let (Join::Pending { local_nonce, remote_nonce }, Some(keys), Some(MpJoin::Ack { hmac })) = proof else {
-            // Who did not see our answer ends no join.
+            // A sender that did not see our answer cannot end the join.
             if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_reset_by(segment)) {
                 self.subflows.add_late_join(subflow);
             }
@@ -193,7 +194,7 @@ impl Connection {
         //= RFC 8684 §3.2: "If Host B does not receive the expected HMAC or the MP_JOIN option is missing from the ACK,
         //= it MUST close the subflow with a TCP RST"
         //= tests: mp_join::a_flood_of_joins_takes_bounded_memory_and_the_peers_own_succeeds, mp_join::a_wrong_hmac_is_refused, late_joins::a_wrong_hmac_takes_no_name
-        // It may have waited for longer than the connection has lived.
+        // The join may have waited until after the connection's end.
         if self.error().is_some() || !is_proved(&keys, local_nonce, remote_nonce, hmac) {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError });
@@ -213,7 +214,7 @@ impl Connection {
     }
 }
 
-/// Whether the third ACK proves that the join is the peer's: its HMAC covers both nonces.
+/// Whether the HMAC of the third ACK, which covers both nonces, proves that the join comes from the peer.
 pub(super) fn is_proved(keys: &Keys, local_nonce: u32, remote_nonce: u32, hmac: &[u8; 20]) -> bool {
     let expected = crypto::join_hmac(keys.remote, keys.local, remote_nonce, local_nonce);
     crypto::constant_time_eq(&crypto::join_hmac_160(&expected), hmac)
@@ -238,7 +239,7 @@ impl Connection {
             }
             (Join::Done { .. }, _) => {
                 if let Some(MpJoin::Ack { .. }) = join(segment) {
-                    // The third ACK again: the fourth was lost (RFC 8684 §3.2).
+                    // The third ACK was repeated: the fourth was lost (RFC 8684 §3.2).
                     subflow.tcp.ack_now();
                 }
                 HandshakeStep::GoOn
@@ -247,7 +248,7 @@ impl Connection {
         }
     }
 
-    /// The client takes the SYN/ACK.
+    /// On the client: takes the SYN/ACK.
     fn take_join_answer(&mut self, id: SubflowId, segment: &Segment, local_nonce: u32) -> HandshakeStep {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return HandshakeStep::GoOn;
@@ -281,7 +282,7 @@ impl Connection {
         HandshakeStep::GoOn
     }
 
-    /// The server takes the third ACK.
+    /// On the server: takes the third ACK.
     fn take_third_ack(
         &mut self,
         id: SubflowId,
@@ -301,7 +302,7 @@ impl Connection {
         }
         let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
         subflow.join = Join::Done { carried: false };
-        // The fourth ACK: the client may send data from it on.
+        // The fourth ACK lets the client send data.
         subflow.tcp.ack_now();
         //= RFC 8684 §3.2: "receipt of this packet MUST trigger a regular TCP ACK in response"
         //= tests: mp_join::four_segments_join_a_subflow

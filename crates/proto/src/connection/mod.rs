@@ -1,17 +1,19 @@
-//! One Multipath TCP connection, or plain TCP.
+//! One Multipath TCP connection, or one plain TCP connection.
 //!
 //! The rooms of a connection, the `Sender`, the `Receiver`, the `SubflowTable` and the `AddressBook`, own their state
-//! and their rules, and know nothing of the connection. The submodules here have the rules that need several rooms:
+//! and their rules, and know nothing of the connection. The submodules here hold the rules that need several rooms:
 //!
 //! * `open` and `handshake`: MP_CAPABLE; `joins` and `addresses`: MP_JOIN and further subflows;
-//! * `input`: a segment arrives; `acknowledgement`: what it acknowledges, and what it means for its subflow; `timers`: time passes;
+//! * `input`: a segment arrives; `acknowledgement`: the data that it acknowledges, and the changes on its subflow;
+//!   `timers`: a timer expires;
 //! * `application`: write, read, and how much can be written;
-//! * `schedule`: asking the scheduler; `repair`: paths that do not answer; `output`: the next segment, or several that leave as one;
-//! * `path_mtu`: how large a packet a path takes;
-//! * `fallback`: back to plain TCP; `close`: the end;
-//! * `rest`: nothing happens for a while;
-//! * `settings`: what a living connection can change, its scheduler too;
-//! * `observation` and `snapshot`: for people and programs that want to know.
+//! * `schedule`: asking the scheduler; `repair`: paths that do not answer; `output`: the next segment, or several that
+//!   leave as one;
+//! * `path_mtu`: the largest packet that a path takes;
+//! * `fallback`: back to plain TCP; `close`: the end of the connection;
+//! * `rest`: freeing memory while the connection is idle;
+//! * `settings`: changes to a living connection's settings, its scheduler included;
+//! * `observation` and `snapshot`: information for people and programs.
 
 mod acknowledgement;
 mod addresses;
@@ -77,52 +79,52 @@ use std::sync::Arc;
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// This side.
+    /// This side opened it.
     Client,
-    /// The peer.
+    /// The peer opened it.
     Server,
 }
 
-/// Something that the application must act on. Everything else that happens can be observed
+/// An event that the application must act on. All other events can be observed
 /// ([`Endpoint::observe`](crate::Endpoint::observe)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// Data can be written.
     Connected,
-    /// There is data to read, or the end of the stream.
+    /// There is data to read, or the stream has ended.
     Readable,
     /// The send buffer has room again.
     Writable,
-    /// Both directions ended in order.
+    /// Both directions were closed in order.
     Closed,
-    /// The connection is over for this reason.
+    /// The connection ended early, for this reason.
     Failed(ConnectionError),
 }
 
-/// Counters over a connection's life.
+/// Counters since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {
-    /// Segments assigned again after a timeout or with a dead subflow.
+    /// Segments assigned again after a timeout or because their subflow died.
     pub reinjected_segments: u64,
-    /// Segments that opportunistic retransmission assigned.
+    /// Segments that opportunistic retransmission assigned again.
     pub opportunistic_retransmissions: u64,
-    /// Windows halved by penalisation.
+    /// How often penalisation halved a window.
     pub penalisations: u64,
-    /// Decisions asked of the scheduler.
+    /// Decisions that the scheduler was asked for.
     pub decisions: u64,
-    /// Decisions that were not possible, where the default took over.
+    /// Impossible decisions, which the default scheduler replaced.
     pub invalid_decisions: u64,
-    /// Time in which there was data, and room in some subflow's congestion window, and the send window was full.
+    /// Time during which data waited and some subflow's congestion window had room, but the send window was full.
     pub window_limited: Duration,
-    /// Time in which everything written was out, there was room in some subflow's congestion window, and the writer waited for room in
-    /// the send buffer.
+    /// Time during which all written data had left and some subflow's congestion window had room, but the writer waited
+    /// for room in the send buffer.
     pub send_buffer_limited: Duration,
     /// Data bytes that arrived more than once at the data level.
     pub duplicate_bytes: u64,
 }
 
 impl ConnectionCounters {
-    /// The time in which data was held back by this.
+    /// The counter of the time during which `by` held data back.
     fn limited_by(&mut self, by: BlockedBy) -> &mut Duration {
         match by {
             BlockedBy::SendWindow => &mut self.window_limited,
@@ -136,7 +138,7 @@ pub struct Connection {
     config: Arc<ConnectionConfig>,
     role: Role,
     mode: Mode,
-    /// DSS checksums are in use: one of both sides has asked for them.
+    /// Whether DSS checksums are in use because either side asked for them.
     checksum: bool,
     life: Lifecycle,
     subflows: SubflowTable,
@@ -146,17 +148,17 @@ pub struct Connection {
     scheduling: Scheduling,
     receiver: Receiver,
     fallback: Fallback,
-    /// What the host remembers of this connection, beyond what the RFCs require.
+    /// State of the host's habits, beyond what the RFCs require.
     host: ConnectionHost,
     challenges: RateLimiter,
-    /// Segments outside of any subflow's stream: resets.
+    /// Resets, which belong to no subflow's stream.
     control: VecDeque<Segment>,
     /// The subflow that is asked first for the next segment.
     next_output: SubflowId,
     news: News,
     counters: ConnectionCounters,
 
-    // Reused, so that nothing is allocated per segment.
+    // Reused, so that no segment needs an allocation.
     changes: Option<Box<Changes>>,
     paths: Vec<PathState>,
 }
@@ -170,15 +172,15 @@ impl Connection {
     pub fn is_connected(&self) -> bool {
         self.life.is_connected()
     }
-    /// Whether Multipath TCP is in use (after the handshake).
+    /// Whether Multipath TCP is in use; known after the handshake.
     pub fn is_mptcp(&self) -> bool {
         self.mode.keys().is_some()
     }
-    /// Plain TCP is in use, for good.
+    /// Whether plain TCP is in use, and will be until the end.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.mode, Mode::Plain)
     }
-    /// Our address of the first subflow: its port is the connection's.
+    /// Our address of the first subflow. Its port is the connection's port.
     pub fn local_address(&self) -> SocketAddr {
         self.addresses.initial_local()
     }
@@ -186,7 +188,7 @@ impl Connection {
     pub fn remote_address(&self) -> SocketAddr {
         self.addresses.remote()[0].address
     }
-    /// Why the connection ended early.
+    /// Why the connection ended early, if it did.
     pub fn error(&self) -> Option<ConnectionError> {
         self.life.error()
     }
@@ -194,7 +196,7 @@ impl Connection {
     pub fn config(&self) -> &ConnectionConfig {
         &self.config
     }
-    /// Whether everything is over: both directions closed, or an error.
+    /// Whether the connection is over: both directions are closed, or there was an error.
     pub fn is_finished(&self) -> bool {
         match self.life.phase {
             Phase::Failed { .. } => true,
@@ -203,20 +205,21 @@ impl Connection {
         }
     }
 
-    /// Whether nothing more will come of it: every subflow closed, everything sent, all data read or never to be read.
+    /// Whether the connection can be forgotten: every subflow is closed, everything is sent, and all data is read or
+    /// will never be.
     pub(crate) fn is_released(&self) -> bool {
         let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
         let over = match self.life.phase {
-            // What came in order before a failure can still be read, until the application closes.
+            // Data that arrived in order before a failure can be read until the application closes.
             Phase::Failed { abandoned, .. } => abandoned || self.receiver.ready_bytes() == 0,
             Phase::Closed => self.receiver.drained(),
-            // Without any subflow it may still be joined.
+            // A connection without any subflow may still be joined.
             Phase::Connecting | Phase::Connected => false,
         };
         closed && over && self.control.is_empty() && self.news.events.is_empty()
     }
 
-    /// It is over, everybody has heard of it, and nothing is left but to wait for old segments.
+    /// Whether the connection is over and reported, and only waits for old segments (TIME-WAIT).
     pub(crate) fn lingers(&self) -> bool {
         self.life.phase == Phase::Closed
             && self.receiver.drained()
@@ -225,7 +228,7 @@ impl Connection {
             && self.subflows.iter().all(Subflow::has_ended)
     }
 
-    /// What has to be remembered of its subflows that wait for old segments, by their addresses.
+    /// TIME-WAIT state of each subflow that waits for old segments, with its addresses.
     pub(crate) fn time_waits(&self) -> impl Iterator<Item = ((SocketAddr, SocketAddr), TimeWait)> {
         self.subflows.iter().filter_map(|s| Some(((s.tcp.local, s.tcp.remote), s.tcp.time_wait()?)))
     }
@@ -235,8 +238,8 @@ impl Connection {
         self.receiver.drained()
     }
 
-    /// The memory that waiting data takes at most, bytes: data that waits for a reader or for what is missing before it. Where that is
-    /// more than the connection may have, only what fills a hole is taken from now on.
+    /// Recounts the memory that waiting data holds, at most, bytes: data that waits for the reader, or for missing data
+    /// in front of it. If that exceeds the connection's limit, only data that fills a hole is accepted from now on.
     #[inline]
     pub(crate) fn count_waiting(&mut self) -> u64 {
         let packet_memory = self.config.tcp.packet_memory;
@@ -246,7 +249,8 @@ impl Connection {
         waiting.total()
     }
 
-    /// Where nothing waits for the reader, only what fills a hole is taken of the next segment. Returns whether that is so.
+    /// If no data waits for the reader, accepts of the next segment only data that fills a hole. Returns whether that
+    /// is so.
     pub(crate) fn takes_only_what_is_missing(&mut self) -> bool {
         let hole = self.waits_for_what_is_missing();
         if hole {
@@ -255,7 +259,7 @@ impl Connection {
         hole
     }
 
-    /// Nothing waits for the reader.
+    /// Whether no data is ready for the reader.
     pub(crate) fn waits_for_what_is_missing(&self) -> bool {
         self.receiver.ready_bytes() == 0
     }
@@ -265,7 +269,7 @@ impl Connection {
         self.news.events.pop_front()
     }
 
-    /// The subflows by their names.
+    /// The table of subflows.
     pub(crate) fn table(&self) -> &SubflowTable {
         &self.subflows
     }
@@ -274,7 +278,7 @@ impl Connection {
         self.config.failure_detection == FailureDetection::Fast
     }
 
-    /// Tells the scheduler what happened.
+    /// Passes an event to the scheduler.
     fn tell(&mut self, now: Instant, event: impl FnOnce(&Connection) -> Event<'static>) {
         let event = event(self);
         self.tell_event(now, &event);

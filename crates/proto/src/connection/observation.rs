@@ -1,10 +1,9 @@
-//! What happens on a connection, for people and programs that want to know: where data goes and why, which paths come
-//! and go, what is sent and acknowledged.
+//! Observations of a connection, for people and programs: where data goes and why, which paths come and go, what is
+//! sent and acknowledged.
 //!
-//! Nothing is recorded, copied or formatted until somebody asks for it
-//! ([`Endpoint::observe`](crate::Endpoint::observe)), and then only the kinds that were asked for. Recording does not
-//! change what the connection does. Events that an application has to act on come as [`ConnectionEvent`], whether
-//! anybody observes or not.
+//! Only the kinds that were asked for ([`Endpoint::observe`](crate::Endpoint::observe)) are recorded, copied or
+//! formatted. Recording does not change what the connection does. Events that the application must act on come as
+//! [`ConnectionEvent`], whether or not a program observes.
 
 use super::{Connection, ConnectionError, ConnectionEvent, ScheduleError};
 use crate::congestion::LossKind;
@@ -15,131 +14,132 @@ use core::ops::Range;
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 
-/// Kinds of observations.
+/// A set of kinds of observations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// None.
+    /// No kind.
     pub const NONE: Kinds = Kinds(0);
-    /// What happens to the connection and its subflows, and what holds it back: seldom more than a few per second.
+    /// Events of the connection and its subflows, and limits that hold data back: seldom more than a few per second.
     pub const CONNECTION: Kinds = Kinds(1);
-    /// Where the scheduler and the connection want data to go, and why: some for each segment.
+    /// Decisions of the scheduler and the connection on where data goes, with reasons: some for each segment.
     pub const DECISIONS: Kinds = Kinds(2);
-    /// What is sent, lost, acknowledged and received: some for each segment.
+    /// Sent, lost, acknowledged and received data: some for each segment.
     pub const SEGMENTS: Kinds = Kinds(4);
-    /// All of them.
+    /// All kinds.
     pub const ALL: Kinds = Kinds(7);
 
-    /// These and others.
+    /// The union of both sets.
     #[must_use]
     pub const fn and(self, others: Kinds) -> Kinds {
         Kinds(self.0 | others.0)
     }
 
-    /// Whether some of `others` are among these.
+    /// Whether the sets have a kind in common.
     pub const fn intersects(self, others: Kinds) -> bool {
         self.0 & others.0 != 0
     }
 }
 
-/// Something that happened.
+/// One observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// What.
+    /// What happened.
     pub what: Happening,
 }
 
-/// What happened. Positions in the stream count from its first byte.
+/// An observed event. Positions in the stream count from its first byte.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happening {
-    /// The first subflow's handshake is complete. `multipath`: with Multipath TCP.
+    /// The handshake of the first subflow is complete.
     Established {
-        /// With Multipath TCP, not plain TCP.
+        /// Whether Multipath TCP is in use, not plain TCP.
         multipath: bool,
     },
     /// A subflow can carry data.
     SubflowUp(SubflowId),
-    /// A subflow is over.
+    /// A subflow has ended.
     SubflowDown(SubflowId),
-    /// A subflow's path answers, or does not answer any more.
+    /// A subflow's path answers again, or does not answer any more.
     SubflowHealth {
-        /// Which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// What the connection takes its path for from now on.
+        /// The connection's judgement of its path from now on.
         health: PathHealth,
     },
-    /// From now on data waits and some subflow has window space, but the send window or the send buffer is full; recorded
-    /// again when the first unacknowledged byte, who carries it, or who has space changes.
+    /// Data waits and some subflow has window space, but the send window or the send buffer is full. Recorded when that
+    /// begins, and again when the first unacknowledged byte, the subflows that carry it, or the subflows with space
+    /// change.
     WindowBlocked {
-        /// Which of the two is full.
+        /// The buffer or window that is full.
         by: BlockedBy,
         /// The subflows that carry the first unacknowledged byte.
         holders: SubflowSet,
     },
-    /// There is room again, or nothing waits for it any more.
+    /// There is room again, or no data waits for room any more.
     WindowUnblocked,
-    /// The connection was Multipath TCP and is plain TCP from now on, on this subflow.
+    /// The connection fell back from Multipath TCP to plain TCP, on this subflow.
     FellBack(SubflowId),
-    /// Both directions ended in order.
+    /// Both directions were closed in order.
     Closed,
-    /// The connection is over for this reason.
+    /// The connection ended early, for this reason.
     Failed(ConnectionError),
 
-    /// The scheduler was asked. Boxed, so that what is recorded for each segment stays small.
+    /// The scheduler made a decision. Boxed, so that the observations of each segment stay small.
     Decision(Box<Decided>),
-    /// The connection gave data that was assigned before to one more subflow: reinjection, opportunistic
-    /// retransmission, its retransmission timer.
+    /// The connection gave data that was already assigned to one more subflow: by reinjection, opportunistic
+    /// retransmission or its own retransmission timer.
     Reinjected {
-        /// To whom.
+        /// The subflow that got the data.
         subflow: SubflowId,
-        /// What.
+        /// The range of the stream.
         range: Range<DataSeq>,
-        /// Which mechanism. Boxed, as a decision is.
+        /// The mechanism. Boxed, as decisions are.
         reason: Box<Reason>,
     },
-    /// The window of a subflow that held others up was halved.
+    /// Penalisation halved the window of a subflow that held others up.
     Penalised {
-        /// Which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// Its congestion window now, segments.
+        /// Its congestion window after that, segments.
         cwnd: u32,
     },
 
-    /// A segment with data is on its way.
+    /// A segment with data was sent.
     Sent {
-        /// On which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// Its data.
+        /// The range of the stream that it carries.
         range: Range<DataSeq>,
-        /// The subflow has sent it before.
+        /// Whether the subflow had sent it before.
         again: bool,
     },
     /// A subflow found a segment lost.
     Lost {
-        /// Which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// How it was found.
+        /// How the loss was found.
         kind: LossKind,
     },
-    /// The peer acknowledged data that it had not acknowledged before.
+    /// The peer acknowledged new data.
     Acknowledged {
-        /// On which subflow the acknowledgement came.
+        /// The subflow on which the acknowledgement came.
         subflow: SubflowId,
-        /// How much of the subflow's own sequence is new, bytes.
+        /// Newly acknowledged bytes of the subflow's own sequence.
         subflow_bytes: u64,
-        /// How much of the stream is new, bytes.
+        /// Newly acknowledged bytes of the stream.
         stream_bytes: u64,
         /// The first byte of the stream that is not acknowledged.
         first_unacked: DataSeq,
     },
-    /// Data arrived that had not arrived before.
+    /// New data arrived.
     Received {
-        /// On which subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// How much of it is new, bytes.
+        /// Number of new bytes.
         new_bytes: u64,
         /// The first byte of the stream that has not arrived.
         next: DataSeq,
@@ -147,7 +147,7 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// The kind that it belongs to.
+    /// The kind of this event.
     pub fn kind(&self) -> Kinds {
         match self {
             Happening::Decision(_) | Happening::Reinjected { .. } | Happening::Penalised { .. } => Kinds::DECISIONS,
@@ -168,33 +168,33 @@ impl Happening {
     }
 }
 
-/// One decision.
+/// One decision of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
-    /// What the scheduler saw.
+    /// The state that the scheduler saw.
     pub saw: Saw,
-    /// What it answered, and why.
+    /// The decision, with its reason.
     pub decision: Decision,
-    /// What the connection made of it.
+    /// What the connection did with the decision.
     pub carried: Carried,
 }
 
-/// What a scheduler saw: the parts of [`View`] that rules read.
+/// The state that a scheduler saw: the parts of [`View`] that rules read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saw {
     /// The subflows that could carry data.
     pub subflows: Vec<SubflowView>,
-    /// The whole send window that the peer offers, bytes.
+    /// Size of the send window that the peer offers, bytes.
     pub send_window: u64,
-    /// Room between the highest assigned byte and the end of the send window, bytes.
+    /// Room between the end of the assigned data and the end of the send window, bytes.
     pub send_window_free: u64,
-    /// First byte not acknowledged at the data level.
+    /// First byte that is not acknowledged at the data level.
     pub first_unacked: DataSeq,
-    /// First byte that no subflow was given yet, where there is one.
+    /// First byte that is assigned to no subflow, if there is one.
     pub first_unassigned: Option<DataSeq>,
-    /// Bytes written and given to no subflow.
+    /// Bytes that are written and assigned to no subflow.
     pub unassigned_bytes: u64,
-    /// Bytes assigned and not acknowledged at the data level.
+    /// Bytes that are assigned and not acknowledged at the data level.
     pub bytes_in_flight: u64,
 }
 
@@ -215,44 +215,44 @@ impl Saw {
 /// Data that was given to a subflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// To whom.
+    /// The subflow.
     pub subflow: SubflowId,
-    /// What.
+    /// The range of the stream.
     pub range: Range<DataSeq>,
-    /// Why it was less than the scheduler asked for.
+    /// The limit that made it smaller than the scheduler asked for, if it is smaller.
     pub clipped_by: Option<ClippedBy>,
 }
 
-/// What the connection made of a decision.
+/// What the connection did with a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// The data was given.
+    /// The subflow got the data.
     Assigned(Given),
-    /// The assignment was possible, but its segment is held back: it would be cut short by the send window
-    /// (RFC 9293 §3.8.6.2.1), or it is the stream's short end (Nagle's rule).
+    /// The assignment was possible, but its segment is held back: the send window would cut it short (RFC 9293
+    /// §3.8.6.2.1), or it is the stream's short end (Nagle's rule).
     HeldBack(ClippedBy),
-    /// The subflow gets the data when all packets of this instant have been taken, as in the kernel.
+    /// The subflow gets the data after all packets of this instant, as in the kernel.
     Delegated,
     /// The connection waits.
     Waiting,
-    /// The default scheduler took over for this decision.
+    /// The default scheduler decided instead.
     Replaced {
-        /// Why the decision could not be carried out; nothing where data goes in order because the peer has not
-        /// confirmed Multipath TCP yet.
+        /// Why the decision could not be carried out. `None` if it was not asked for: until the peer has confirmed
+        /// Multipath TCP, data goes in order.
         error: Option<ScheduleError>,
-        /// What the default gave, if anything.
+        /// The data that the default gave, if any.
         by: Option<Given>,
     },
 }
 
 impl Carried {
-    /// Whether data was given to a subflow, so that the scheduler is asked again.
+    /// Whether a subflow got data. If so, the scheduler is asked again.
     pub(super) fn gave_data(&self) -> bool {
         matches!(self, Carried::Assigned(_) | Carried::Replaced { by: Some(_), .. })
     }
 }
 
-/// What a connection reports: the application's events, and the observations that were asked for.
+/// A connection's unpolled reports: the application's events, and the observations that were asked for.
 #[derive(Default)]
 pub(super) struct News {
     pub(super) events: VecDeque<ConnectionEvent>,
@@ -261,13 +261,13 @@ pub(super) struct News {
 }
 
 impl News {
-    /// Whether somebody wants to know of these.
+    /// Whether any of these kinds was asked for.
     #[inline]
     pub(super) fn wants(&self, kinds: Kinds) -> bool {
         self.kinds.intersects(kinds)
     }
 
-    /// Keeps what `what` makes, if somebody wants to see that kind.
+    /// Records the event that `what` makes, if its kind was asked for.
     #[inline]
     pub(super) fn record(&mut self, at: Instant, kind: Kinds, what: impl FnOnce() -> Happening) {
         if self.wants(kind) {
@@ -275,7 +275,7 @@ impl News {
         }
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(super) fn shrink(&mut self) {
         self.events.shrink_to_fit();
         self.observations.shrink_to_fit();
@@ -303,12 +303,12 @@ impl Connection {
         !self.news.events.is_empty() || !self.news.observations.is_empty()
     }
 
-    /// The next thing that was recorded, in the order in which it happened.
+    /// The next recorded observation, oldest first.
     pub(crate) fn poll_observation(&mut self) -> Option<Observation> {
         self.news.observations.pop_front()
     }
 
-    /// Records each path of which the connection thinks differently than at the last call.
+    /// Records each change of the connection's judgement of a path since the last call.
     #[inline]
     pub(super) fn record_health(&mut self, now: Instant) {
         if self.news.wants(Kinds::CONNECTION) {
@@ -321,7 +321,7 @@ impl Connection {
         for subflow in self.subflows.iter_mut() {
             let health = subflow.health.shown();
             let before = core::mem::replace(&mut subflow.shown_health, health);
-            // That a subflow comes up or goes down is told by itself.
+            // The start and the end of a subflow have observations of their own.
             if health != before
                 && !matches!(health, PathHealth::Opening | PathHealth::Down)
                 && before != PathHealth::Opening

@@ -1,4 +1,4 @@
-//! Making a connection: by a SYN of ours, or to answer one.
+//! Opening a connection, by our SYN or by answering the peer's.
 
 use super::close::Lifecycle;
 use super::fallback::Fallback;
@@ -68,7 +68,7 @@ impl Connection {
         })
     }
 
-    /// Opens a connection: the first subflow's SYN goes out.
+    /// Opens a connection; the SYN of the first subflow will leave.
     pub(crate) fn connect(
         now: Instant,
         config: Arc<ConnectionConfig>,
@@ -94,7 +94,7 @@ impl Connection {
         Ok(c)
     }
 
-    /// Answers a SYN that is no MP_JOIN.
+    /// Opens a connection to answer a SYN without MP_JOIN.
     pub(crate) fn accept(
         now: Instant,
         config: Arc<ConnectionConfig>,
@@ -118,12 +118,12 @@ impl Connection {
         Ok(c)
     }
 
-    /// The settings of a new subflow.
+    /// The TCP settings of a new subflow.
     pub(super) fn tcp_config(&self, new: &NewSubflow) -> crate::config::TcpConfig {
         let mut tcp = self.config.tcp.clone();
         tcp.mtu = new.mtu.unwrap_or(tcp.mtu);
         if self.config.mptcp && self.fast_detection() {
-            // A dark path is probed for as long as the connection lives: it may come back.
+            // A dark path is probed as long as the connection lives, because it may work again.
             tcp.max_retransmissions = u32::MAX;
         }
         tcp

@@ -1,9 +1,9 @@
-//! What goes out: TCP decides when, the connection adds data, window and Multipath TCP options.
+//! The next segment: TCP decides when it leaves; the connection adds data, window and Multipath TCP options.
 //!
-//! A device that cuts segments itself (segmentation offload) gets several that leave as one. They are the segments that would have left
-//! one by one: each is asked of TCP and accounted for by itself, with all that comes of it for windows, timers and the application. What
-//! leaves as one is a run of new data of one subflow, in which nothing but place, PSH and FIN tells the segments apart. So their
-//! mappings are one mapping.
+//! A device that cuts segments itself (segmentation offload) gets several segments as one. They are the segments that
+//! would have left one by one: TCP is asked for each and accounts for each, with all consequences for windows, timers
+//! and the application. Only new data of one subflow leaves as one, in segments that differ in nothing but sequence
+//! number, PSH and FIN. So one mapping covers them all.
 
 use super::{Connection, DataFin, Happening, Kinds, Role};
 use crate::paths::subflow::{Join, Subflow};
@@ -18,20 +18,21 @@ use pathweave_wire::{DataChecksum, Ecn, Flags, Payload, Segment, crypto};
 pub struct Transmit {
     /// The segment.
     pub segment: Segment,
-    /// The ECN codepoint of its packet.
+    /// ECN codepoint of the packet.
     pub ecn: Ecn,
-    /// When it is to leave: now, or later where it is paced and given out early ([`Pacing`](crate::config::Pacing)).
+    /// When the segment is to leave: now, or later if it is paced and given out early
+    /// ([`Pacing`](crate::config::Pacing)).
     pub departure: Instant,
 }
 
 impl Connection {
-    /// Puts the next segment to send into `segment`, or at most so many that leave as one.
+    /// Puts the next segment to send into `segment`, or at most `max_segments` segments that leave as one.
     pub(crate) fn poll_transmit(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
         if let Some(reset) = self.control.pop_front() {
             *segment = reset;
             return Some(Ecn::NotEct);
         }
-        // In turn, so that no subflow waits behind the burst of another.
+        // In turn, so that no subflow waits for the burst of another.
         let mut id = self.next_output;
         for _ in self.subflows.ids() {
             if let Some(out) = self.next_of_subflow(now, id) {
@@ -48,13 +49,13 @@ impl Connection {
         None
     }
 
-    /// When the data segment that was given out last is to leave.
+    /// When the last data segment that was given out is to leave.
     pub(crate) fn departure(&self) -> Option<Instant> {
         self.subflows.get(self.next_output).map(|s| s.tcp.departure())
     }
 
     fn next_of_subflow(&mut self, now: Instant, id: SubflowId) -> Option<Outgoing> {
-        // A subflow in handshake answers with its third ACK only.
+        // While a subflow is in handshake, its only answer is the third ACK.
         let announces = self.announcement_is_due(id);
         let subflow = self.subflows.get_mut(id)?;
         let mut grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
@@ -69,7 +70,7 @@ impl Connection {
         next
     }
 
-    /// Makes the segment.
+    /// Builds the segment.
     fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Option<Ecn> {
         let mptcp = self.is_mptcp();
         let occupied = self.occupied(self.subflows.get(id)?.tcp.held_bytes());
@@ -95,7 +96,7 @@ impl Connection {
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
             if self.fallback.signals.waits_for_room(segment) {
-                // Beside data or the end MP_FAIL has no room: an acknowledgement follows.
+                // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
                 subflow.tcp.signal();
             }
             if mptcp {
@@ -145,7 +146,7 @@ impl Connection {
         //= RFC 8684 §3.3.1: "an implementation MAY include just the lower 32 bits of the data sequence number in the Data Sequence
         //= Mapping and/or Data ACK as an optimization"
         //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
-        // What was cut before the peer's numbers were long has no room for a long one.
+        // A segment that was cut before the peer's data sequence numbers became long has no room for a long DATA_ACK.
         let long = self.receiver.peer_numbers_are_long && segment.payload.len() <= subflow.tcp.mss();
         let data_ack = Some(if long { DataNumber::Long(acknowledged) } else { DataNumber::Short(acknowledged as u32) });
         //= RFC 8684 §3.7: "A sender MUST include a DSS option with Data Sequence Mapping in every segment until one of the sent
@@ -185,7 +186,7 @@ impl Connection {
         }
     }
 
-    /// Until the peer has confirmed, the client's ACK and its first data carry MP_CAPABLE (RFC 8684 §3.1).
+    /// Adds MP_CAPABLE to the client's ACK and its first data, until the peer has confirmed (RFC 8684 §3.1).
     #[cold]
     fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
         let Some(keys) = self.mode.keys() else { return false };
@@ -207,7 +208,7 @@ impl Connection {
         true
     }
 
-    /// The checksum of a mapping that covers a whole segment, where checksums are in use (RFC 8684 §3.3.1).
+    /// Checksum of a mapping that covers a whole segment, if checksums are in use (RFC 8684 §3.3.1).
     //= RFC 8684 §3.3.1: "the data sequence number used in the pseudo-header is always the 64-bit value, irrespective of
     //= what length is used in the DSS option itself"
     //= tests: checksums::they_are_used_if_either_side_asks, checksum::a_known_mapping
@@ -220,16 +221,17 @@ impl Connection {
     }
 }
 
-/// What the mapping of a segment of the queue covers.
+/// The data that the mapping of a queued segment covers.
 struct Mapped<'a> {
     ssn: u64,
     start: DataSeq,
     len: u32,
-    /// The data, for its checksum.
+    /// The data, for the checksum.
     payload: &'a Payload,
 }
 
-/// A segment that was sent declares again what it declared then, also if it has been cut since, or left with others as one.
+/// The mapping of a segment. A retransmission declares the mapping of the first transmission, even if the segment was
+/// cut since or left with others as one.
 //= RFC 8684 §3.3.1: "A sender MUST NOT change this mapping after it has been declared"
 //= tests: dss::a_mapping_never_changes, super_segments::each_byte_of_a_subflow_has_one_mapping_however_often_it_is_sent
 fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Option<Mapped<'a>> {
@@ -243,11 +245,12 @@ fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Opt
     }))
 }
 
-/// The longest packet of several segments, bytes.
+/// Most bytes in a packet of several segments.
 const MAX_PACKET_BYTES: u32 = 65_535;
 
 impl Connection {
-    /// Lets segments that follow `out`, for which `segment` was made, leave with it: at most so many in all.
+    /// Adds segments that follow `out` to `segment`, which was made for `out`, so that they leave as one: at most
+    /// `max_segments` in all.
     pub(super) fn join_following(
         &mut self,
         now: Instant,
@@ -265,7 +268,7 @@ impl Connection {
                 break;
             }
             let Some(subflow) = self.subflows.get_mut(id) else { break };
-            // All that is done for a segment that leaves alone: see `next_of_subflow` and `build`.
+            // Everything that is done for a segment that leaves alone; see `next_of_subflow` and `build`.
             let grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
             let next = subflow.tcp.next_part(now, start + u64::from(len), size);
             if let Some(part) = &next {
@@ -295,24 +298,24 @@ impl Connection {
         }
     }
 
-    /// The place in the stream of new data behind which more may leave as one segment with it.
+    /// Stream position of the new data in `out`, if more segments may leave as one with it.
     fn first_of_several(&self, id: SubflowId, out: &Outgoing, segment: &Segment) -> Option<DataSeq> {
         let Outgoing::Data { data, again: false, .. } = out else { return None };
         let subflow = self.subflows.get(id)?;
         let alone = segment.payload.is_empty()
-            // A probe of the path's MTU, which may get lost.
+            // A probe of the path's MTU may get lost.
             || segment.payload.len() > subflow.tcp.mss().min(u16::MAX.into())
-            // Each has a time of its own.
+            // Each paced segment has a departure of its own.
             || subflow.tcp.is_paced()
             || segment.flags.contains(Flags::CWR)
             || !segment.options.mptcp.is_empty()
-            // The next one may have other blocks, or more room for them.
+            // The next segment may have other SACK blocks, or more room for them.
             || subflow.tcp.has_blocks()
             || self.fallback.signals.waits_for_room(segment)
-            // What another subflow has brought is no longer in the send buffer.
+            // Data that another subflow has delivered is no longer in the send buffer.
             || data.start < self.sender.map.first_unacked();
         let mapping = segment.options.dss.and_then(|dss| dss.mapping);
-        // An infinite mapping is one segment's; a checksum would have to be made anew for each.
+        // An infinite mapping belongs to one segment, and a checksum would have to be computed anew for each.
         let one_mapping = match self.is_mptcp() {
             true => mapping.is_some_and(|m| m.checksum.is_none()),
             false => segment.options.dss.is_none(),

@@ -1,4 +1,4 @@
-//! What is learned of the size of packets that a path takes.
+//! Knowledge of the largest packets that paths take.
 
 use super::Connection;
 use crate::seq::SubflowId;
@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use pathweave_units::Instant;
 
 impl Connection {
-    /// A path takes IP packets of at most `mtu` bytes: those of its subflows that are larger are cut.
+    /// Sets the path's MTU to `mtu` bytes per IP packet. Larger segments of its subflows are cut.
     pub(crate) fn set_path_mtu(&mut self, now: Instant, local: IpAddr, remote: IpAddr, mtu: u32) {
         for subflow in
             self.subflows.iter_mut().filter(|s| s.tcp.address_pair() == (local, remote) && !s.tcp.is_closed())
@@ -16,7 +16,7 @@ impl Connection {
         }
     }
 
-    /// The path is known to take no larger packets; the answer is whether that is new to a subflow.
+    /// Notes that the path takes no packets larger than `mtu`. Returns whether that is new to a subflow.
     #[cold]
     pub(crate) fn limit_path_mtu(&mut self, now: Instant, pair: (IpAddr, IpAddr), mtu: u32) -> bool {
         let mut is_new = false;
@@ -26,13 +26,13 @@ impl Connection {
         is_new
     }
 
-    /// What a subflow has found out since this was asked last: its addresses, and the largest packet that its path takes.
+    /// The next MTU that a subflow has discovered and that was not taken yet, with the subflow's addresses.
     #[inline]
     pub(crate) fn take_learned_path_mtu(&mut self) -> Option<((IpAddr, IpAddr), u32)> {
         self.subflows.iter_mut().find_map(|s| Some((s.tcp.address_pair(), s.tcp.take_learned_path_mtu()?)))
     }
 
-    /// A router's message about a segment of this subflow.
+    /// Handles a router's message about a segment of this subflow.
     pub(crate) fn handle_packet_too_big(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Opportunistic retransmission and penalisation (`pr`): as in the paper, and as in the kernel of mptcp.org.
+//! Opportunistic retransmission and penalisation (`pr`), as in the paper and as in the kernel of mptcp.org.
 
 use super::{Connection, Happening, Kinds};
 use crate::congestion::Window;
@@ -14,14 +14,15 @@ use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
 
-/// The window is halved, and the threshold is set to it.
+/// Halves the window and sets the threshold to it.
 fn paper_halves(window: &mut Window) {
     window.cwnd = (window.cwnd / 2).max(1);
     window.ssthresh = window.cwnd.max(2);
 }
 
 impl Connection {
-    /// Returns whether a segment was sent.
+    /// Retransmits the segment that blocks the window on a faster subflow, if `pr` is on and that is possible. Returns
+    /// whether a segment was sent.
     pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
         if !self.config.pr {
             return false;
@@ -33,9 +34,9 @@ impl Connection {
         }
     }
 
-    /// NSDI 2012 §4.2 (the papers' PR): when the receive window blocks, the segment that holds it up is sent on a faster
-    /// subflow with space, and the slow subflow's window is halved, at most once per its round trip. Returns whether a
-    /// segment was sent.
+    /// NSDI 2012 §4.2 (the papers' PR): if the receive window blocks, the blocking segment is sent on a faster subflow
+    /// with space, and the slow subflow's window is halved, at most once per its round trip. Returns whether a segment
+    /// was sent.
     fn unblock_as_the_paper(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
         if !self.sender.window_is_full(&self.subflows) {
             return false;
@@ -63,7 +64,7 @@ impl Connection {
         true
     }
 
-    /// Sends the segment that holds the connection up on `fast` too. Returns whether it was sent.
+    /// Sends the blocking segment `range` on `fast` too. Returns whether it was sent.
     fn resend_blocking(
         &mut self,
         now: Instant,
@@ -93,7 +94,7 @@ impl Connection {
         self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow, cwnd });
     }
 
-    /// As the kernel of mptcp.org does it; its rules are in [`penalisation`].
+    /// Does the same as the kernel of mptcp.org; its rules are in [`penalisation`].
     #[cfg(feature = "host-mptcp-org")]
     fn unblock_as_mptcp_org(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
         let Some(trigger) = self.trigger() else { return false };
@@ -111,7 +112,7 @@ impl Connection {
         let slow = holders().next().filter(|(_, holder)| penalisation::penalises(now, trigger, srtt, last, holder));
         let resends = !owners.contains(fast) && penalisation::resends(srtt, holders().map(|(_, holder)| holder));
         if let Some((slow, _)) = slow {
-            // The kernel keeps the time with the subflow on whose behalf it penalises.
+            // The kernel keeps the time with the subflow for whose benefit it penalises.
             if let Some(fast) = self.subflows.get_mut(fast) {
                 fast.penalised_at = Some(now);
             }
@@ -120,7 +121,7 @@ impl Connection {
         resends && self.resend_blocking(now, views, fast, first..span.end.min(first + mss))
     }
 
-    /// What holds the connection back, if anything does.
+    /// The limit that holds the connection back, if there is one.
     #[cfg(feature = "host-mptcp-org")]
     fn trigger(&self) -> Option<Trigger> {
         if self.sender.window_is_full(&self.subflows) {

@@ -1,4 +1,4 @@
-//! Paths that do not answer: passing by late subflows, handing over what stale and dead ones carry, and reinjection.
+//! Paths that do not answer: sending past late subflows, handing over the data of stale and dead ones, and reinjection.
 
 use super::{Connection, Happening, Kinds};
 use crate::paths::health::PROBE_INTERVAL;
@@ -10,13 +10,14 @@ use core::ops::Range;
 use pathweave_units::Instant;
 
 impl Connection {
-    /// When [`Connection::handle_check`] wants to be called. This is kept apart from timers because usually nothing comes of it.
+    /// When [`Connection::handle_check`] is to be called. It is no timer, because usually the check changes nothing.
     pub(crate) fn poll_check(&self) -> Option<Instant> {
         self.sender.check
     }
 
-    /// Failure detection `fast`: checks whether the stream has stood still for a whole timeout of the subflow that carries its next
-    /// byte. Then data has vanished, or it waits behind what its subflow repairs. Returns whether there is anything to do now.
+    /// Failure detection `fast`: checks whether the stream has stood still for a whole timeout of the subflow that
+    /// carries its next byte. If so, data has vanished, or it waits for its subflow to repair losses. Returns whether
+    /// there is something to send now.
     pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
         if self.sender.check.take_if(|at| *at <= now).is_none() {
             return false;
@@ -33,7 +34,8 @@ impl Connection {
         found
     }
 
-    /// The subflows that hold the stream's next byte have not delivered it for long: others carry it too.
+    /// The subflows that carry the stream's next byte have not delivered it for a timeout: other subflows carry it too.
+    /// Returns whether there is something to send.
     fn pass_by_holders(&mut self, now: Instant) -> bool {
         let Some((_, owners)) = self.sender.map.span_at(self.sender.map.first_unacked()) else { return false };
         let mut found = false;
@@ -43,7 +45,7 @@ impl Connection {
         found
     }
 
-    /// The stream has moved on. While a late subflow stays silent, others send more of what it carries.
+    /// The stream has moved on. While a late subflow stays silent, others send more of its data.
     pub(super) fn pass_by_late(&mut self, now: Instant) {
         self.sender.passing_by = false;
         for id in self.subflows.ids() {
@@ -54,8 +56,8 @@ impl Connection {
         }
     }
 
-    /// Data has vanished on its subflow: another one carries it again, as much as its window takes. Where there is no other, it
-    /// is unassigned again. Returns whether there was any.
+    /// Data was acknowledged on its subflow but vanished before the data level. Another subflow carries it again, as
+    /// much as its window allows; without another one it becomes unassigned. Returns whether there was such data.
     fn repair_vanished(&mut self, now: Instant) -> bool {
         if self.may_have_left() {
             return false;
@@ -63,15 +65,16 @@ impl Connection {
         let Some(range) = self.sender.vanished(&self.subflows) else { return false };
         self.counters.reinjected_segments += 1;
         let reason = Reason::new("acknowledged on its subflow, and not at the data level");
-        // On its own subflow it would vanish again: a scheduler that likes the subflow would never see the difference.
+        // Not on the same subflow, where it would vanish again; a scheduler that prefers that subflow would never
+        // notice.
         if !self.carry_elsewhere(now, range.clone(), self.sender.holders(), reason) {
             self.sender.take_back(range);
         }
         true
     }
 
-    /// Sends a range again on a subflow that is none of `owners`, an idle one first, as far as its window goes. The answer is
-    /// whether there was one.
+    /// Sends a range again on a subflow outside `owners`, preferably an idle one, as far as its window allows. Returns
+    /// whether there was such a subflow.
     fn carry_elsewhere(&mut self, now: Instant, range: Range<DataSeq>, owners: SubflowSet, reason: Reason) -> bool {
         let mut views = core::mem::take(&mut self.scheduling.views);
         self.fill_views(&mut views);
@@ -98,8 +101,8 @@ impl Connection {
         carried
     }
 
-    /// The connection-level timer: the first data that is not acknowledged goes out again on a subflow that does not
-    /// carry it, an idle one first; subflows that have been silent for long become stale.
+    /// The connection's retransmission timer expired. The first unacknowledged data is sent again on a subflow that
+    /// does not carry it, preferably an idle one. Subflows that have been silent for long become stale.
     pub(super) fn handle_data_timeout(&mut self, now: Instant) {
         self.sender.data_timer = None;
         let mut silent = Vec::new();
@@ -122,20 +125,22 @@ impl Connection {
         let reason = || Reason::new("connection-level retransmission timer");
         let mut carried = self.carry_elsewhere(now, range.clone(), owners, reason());
         if !carried && !self.may_have_left() {
-            // Where there is no other, the kernel takes one that has had it acknowledged.
+            // If there is no other subflow, the kernel uses one on which the data was acknowledged already.
             let (range, repeating) = self.sender.take_back_acknowledged(&self.subflows, range, owners);
             carried = repeating.is_empty() || self.carry_elsewhere(now, range, repeating, reason());
         }
         self.counters.reinjected_segments += u64::from(carried);
     }
 
-    /// Failure detection `fast`: nothing has come from a subflow for two round trips, or the stream has stood still for a timeout.
-    /// Where it holds the stream's next byte, others carry that too. Returns whether something is to be carried.
+    /// Failure detection `fast`: subflow `id` has not answered for two round trips, or the stream has stood still for a
+    /// timeout. If the subflow holds the stream's next byte, others carry that byte too. Returns whether there is
+    /// something to send.
     pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
         self.is_mptcp() && self.fast_detection() && self.sender.pass_by(now, &mut self.subflows, id)
     }
 
-    /// A retransmission timeout on `id`: its data goes to others, and it gets no new data until it shows a sign of life.
+    /// A retransmission timeout on `id`: its data goes to other subflows, and it gets no new data until it shows a sign
+    /// of life.
     pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
         if !self.is_mptcp() || !self.fast_detection() {
             return;
@@ -150,8 +155,10 @@ impl Connection {
         }
     }
 
-    /// See [`Sender::send_everything_again`](crate::sender::Sender::send_everything_again). Not while nothing has been
-    /// acknowledged and the first subflow repeats all of it: the peer may still fall back to plain TCP, for which nothing may come twice.
+    /// Assigns all unacknowledged data again
+    /// ([`Sender::send_everything_again`](crate::sender::Sender::send_everything_again)). Not while nothing has been
+    /// acknowledged and the first subflow still repeats everything: the peer may yet fall back to plain TCP, where no
+    /// data may come twice.
     fn send_everything_again(&mut self) {
         let first_repeats = || self.subflows.iter().any(|s| s.join == Join::Initial && !s.tcp.is_closed());
         if !self.may_have_left() && (self.fallback.data_ack_seen || !first_repeats()) {
@@ -159,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// A subflow is over: others carry again what only it carried, and it is joined again.
+    /// Ends a subflow: others send again what only it carried, and a new join is tried.
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
         if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
             self.end_subflow(now, id);
@@ -167,7 +174,8 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::lose_subflow`], after nothing answered for long: the path is dark, so that its probes go on.
+    /// Ends a subflow, like [`Connection::lose_subflow`], that was silent for long. The path counts as dark, so probing
+    /// it continues.
     pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
         if self.fast_detection() {
             self.joins.forget_losses();
@@ -175,15 +183,15 @@ impl Connection {
         self.lose_subflow(now, id);
     }
 
-    /// A subflow is over.
+    /// Ends a subflow.
     pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let (was_up, remote) = (subflow.health.end(), subflow.tcp.remote);
         if self.addresses.is_unproved(remote) {
             self.joins.charge_unproved(subflow.tcp.syns_unanswered());
         }
-        // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
-        // came too late for its own side counts.
+        // A join that was refused or never answered carried nothing and does not count, except one that this side
+        // refuses because it is too late to join.
         let too_late = self.role == super::Role::Client && self.closes_to_joins();
         if self.is_mptcp() && !self.fast_detection() && (was_up || too_late) {
             self.send_everything_again();
@@ -191,14 +199,15 @@ impl Connection {
         self.sender.hand_over(&mut self.subflows, id);
         self.sender.release(id);
         if was_up {
-            // Without any other, the time in which one may join begins. A join that is refused does not prolong it.
+            // If this was the last living subflow, the time for another one to join begins. A refused join does not
+            // prolong it.
             self.note_living_subflow(now);
             self.tell(now, |_| Event::SubflowDown(id));
             self.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
         }
     }
 
-    /// The subflow answered: it may carry new data again.
+    /// The subflow answered, so it may carry new data again.
     pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         if subflow.health.answer() {
@@ -208,7 +217,8 @@ impl Connection {
         }
     }
 
-    /// `id` is alive again. Where no other is, nobody could carry what the stale ones had when their timeouts came.
+    /// Subflow `id` is alive again. If it is the only one, it takes over the data of stale subflows, which no subflow
+    /// could take when their timeouts came.
     fn take_over(&mut self, id: SubflowId) {
         if !self.is_mptcp() || !self.fast_detection() || self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
             return;
@@ -220,7 +230,7 @@ impl Connection {
         }
     }
 
-    /// Assigns what waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
+    /// Assigns data that waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
     pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
         let fast = self.fast_detection();
         while let Some(range) = self.sender.reinjection.first() {
@@ -230,17 +240,17 @@ impl Connection {
                 continue;
             }
             let Some((span, owners)) = self.sender.map.span_at(start) else {
-                // Unassigned again: the scheduler sends it.
+                // Unassigned again, so the scheduler sends it.
                 self.sender.reinjection.drop_first();
                 continue;
             };
             let end = span.end.min(range.end);
-            // What a subflow lost waits for round trips where it is more than its window.
+            // If a subflow lost more than its window holds, its retransmissions take several round trips.
             let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
             let living = |s: &Subflow| s.answers() && !repairs(s);
             let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
-                // Someone else carries it already.
+                // A living subflow carries it already.
                 self.sender.reinjection.advance(end);
                 continue;
             }

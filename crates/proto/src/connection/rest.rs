@@ -1,16 +1,16 @@
-//! A connection that rests keeps no memory for what may come.
+//! Freeing the memory that an idle connection does not need.
 
 use super::Connection;
 
 impl Connection {
-    /// Whether nothing is out, nothing waits to be sent, to be read or for what is missing before it.
+    /// Whether no data is in flight, waits to be sent or read, or waits for missing data in front of it.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.sender.is_idle()
             && self.receiver.ready_bytes() + self.receiver.held_bytes() == 0
             && self.subflows.iter().all(|s| s.tcp.queue().is_empty() && s.tcp.held_bytes() == 0 && s.mappings.is_idle())
     }
 
-    /// Gives back what lists have room for beyond what is in them. Nothing else changes.
+    /// Frees the spare capacity of all lists. Nothing else changes.
     #[cold]
     pub(crate) fn shrink(&mut self) {
         self.subflows.shrink();

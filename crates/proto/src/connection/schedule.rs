@@ -1,4 +1,4 @@
-//! Asking the scheduler, and carrying out what it answers: at once, or at the end of an instant where the host lets grants wait.
+//! Asking the scheduler, and carrying out its decisions: at once, or at the end of an instant if the host delays them.
 
 use super::observation::{Carried, Decided, Given, Happening, Kinds, Saw};
 use super::{Connection, DataFin};
@@ -10,17 +10,18 @@ use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
 
-/// The scheduler, and what came of asking it.
+/// The scheduler, and the state of asking it.
 pub(super) struct Scheduling {
     pub(super) scheduler: Box<dyn Scheduler>,
-    /// The scheduler asked to be asked again.
+    /// Time at which the scheduler asked to be asked again.
     pub(super) wake: Option<Instant>,
-    /// The last decision that could not be carried out.
+    /// Error of the last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
-    /// The application lets the stream's short tail wait for more; and says that more follows the write at hand.
+    /// `corked`: the stream's short tail waits for more data (`set_cork`). `more_follows`: the current write announced
+    /// more (`write_more`).
     pub(super) corked: bool,
     pub(super) more_follows: bool,
-    /// Reused, so that nothing is allocated per segment.
+    /// Reused, so that no segment needs an allocation.
     pub(super) views: Vec<SubflowView>,
 }
 
@@ -30,7 +31,7 @@ impl Scheduling {
     }
 }
 
-/// Stands in while the real scheduler is borrowed.
+/// Takes the scheduler's place while the scheduler is borrowed.
 pub(super) struct NoScheduler;
 
 impl Scheduler for NoScheduler {
@@ -42,7 +43,7 @@ impl Scheduler for NoScheduler {
 impl Connection {
     pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>) {
         views.clear();
-        // A few entries more, as lists grow by themselves, would be a large part of an idle connection.
+        // The exact size, because spare entries would be a large part of an idle connection.
         views.reserve_exact(self.subflows.len());
         views.extend(self.subflows.usable().map(|s| s.view(self.config.send_buffer)));
     }
@@ -64,7 +65,7 @@ impl Connection {
     /// Whether the scheduler has anything to decide.
     fn has_work(&self) -> bool {
         if self.sender.map.unassigned_bytes() > 0 {
-            // Also where the window is closed: the scheduler must be told, and `pr` may act.
+            // Also while the window is closed: the scheduler must hear of it, and `pr` may act.
             return true;
         }
         self.config.scheduler.duplicates() && self.sender.map.assigned_bytes() > 0
@@ -89,12 +90,13 @@ impl Connection {
             if !views.is_empty() {
                 self.reinject_waiting(now, &mut views);
                 self.feed_loss_probe(&mut views);
-                // What is queued beyond a window would go out before what still waits for that window.
+                // Data queued beyond a window would leave before reinjected data that still waits for that window.
                 let queues = self.config.scheduler.queues() && !self.sender.reinjection.is_empty();
                 if self.has_work() && !queues {
                     self.run_scheduler(now, &mut views, None);
                 }
-                // The scheduler is told who holds the window up before a copy of that makes another subflow a holder too.
+                // The scheduler learns which subflows block the window before a copy of the blocking data adds another
+                // subflow to them.
                 self.update_blocked(now, &views);
                 if self.opportunistic_retransmission(now, &mut views) {
                     self.update_blocked(now, &views);
@@ -102,7 +104,7 @@ impl Connection {
             }
             self.scheduling.views = views;
         } else if self.subflows.iter().any(Subflow::usable) {
-            // No room in the receive window, as before: no views are made for that.
+            // Still no room in the receive window, so no views are needed.
             if self.has_work() {
                 self.scheduling.wake = None;
             }
@@ -110,7 +112,7 @@ impl Connection {
         }
         if unassigned && self.sender.map.assigned_bytes() > 0 {
             self.sender.moved_at = now;
-            // What was taken back from a subflow and goes out again is no sign of life.
+            // Data that was taken back from a subflow and is sent again is no sign of life.
             if idle {
                 (self.life.progress_at, self.life.stream_moved_at) = (now, now);
             }
@@ -121,8 +123,9 @@ impl Connection {
         self.after_assigning(now);
     }
 
-    /// The subflow whose data comes first in the stream sends first. On paths of equal delay, what comes later in the stream would wait
-    /// at the receiver otherwise, and while the other subflow's window goes on opening, the first would not have its turn.
+    /// The subflow whose data comes first in the stream sends first. Otherwise, on paths of equal delay, later data
+    /// would wait at the receiver, and while the other subflow's window keeps opening, the first one would never have
+    /// its turn.
     fn send_in_order(&mut self) {
         let mut first: Option<(DataSeq, SubflowId)> = None;
         for subflow in self.subflows.iter().filter(|s| s.tcp.queue().unsent() > 0) {
@@ -136,7 +139,8 @@ impl Connection {
         }
     }
 
-    /// Whether data may be given to a subflow: there is some that the receive window has room for, or that goes again.
+    /// Whether data may be given to a subflow: there is new data for which the receive window has room, or data to send
+    /// again.
     fn may_assign(&self) -> bool {
         !self.sender.reinjection.is_empty()
             || self.config.pr
@@ -150,7 +154,7 @@ impl Connection {
         }
     }
 
-    /// Asks the scheduler until it waits. `first`: this subflow is pushed to before anyone is asked.
+    /// Asks the scheduler until it waits. If `first` is given, that subflow gets data before the scheduler is asked.
     pub(super) fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView], mut first: Option<SubflowId>) {
         let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
         self.scheduling.wake = None;
@@ -207,8 +211,8 @@ impl Connection {
         self.scheduling.scheduler = scheduler;
     }
 
-    /// A tail loss probe of plain TCP carries the next new data, beyond the congestion window if need be. With Multipath TCP no subflow owns
-    /// what is not assigned: its probe repeats its own last segment.
+    /// Gives the next new data to a due tail loss probe of plain TCP, beyond the congestion window if necessary. With
+    /// Multipath TCP unassigned data belongs to no subflow, so the probe repeats the subflow's last segment.
     //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
     //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
     fn feed_loss_probe(&mut self, views: &mut [SubflowView]) {
@@ -222,25 +226,27 @@ impl Connection {
         let reason = Reason::new("tail loss probe");
         let assign = Assign { subflow: view.id, range, window: WindowUse::Respect, reason };
         let cwnd = core::mem::replace(&mut view.window.cwnd, view.window.in_flight.saturating_add(1));
-        // Where it may not leave, the probe repeats the last segment.
+        // If the data may not leave, the probe repeats the last segment.
         self.carry_out(&assign, views).ok();
         if let [view] = views {
             view.window.cwnd = cwnd;
         }
     }
 
-    /// Plain TCP's data goes in order, and so does what may turn out to be plain TCP's.
+    /// Whether an assignment keeps the stream's order, as plain TCP must, and Multipath TCP as long as it may fall back
+    /// to plain TCP.
     fn keeps_order(&self, assign: &Assign) -> bool {
         !self.needs_order() || self.sender.map.first_unassigned().is_some_and(|r| r.start == assign.range.start)
     }
 
     fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
-        // What is out on a dark subflow ends no wait while another lives, nor does what the peer has had for a timeout by another subflow.
+        // A wait without a time must end with an acknowledgement. Data on a dark subflow does not count while another
+        // one is alive, nor does data that the peer got over another subflow a timeout ago.
         let dark = views.iter().all(|s| s.stale);
         let stuck = self.sender.peer.overridden && self.sender.map.assigned_bytes() == 0;
         let in_flight = !stuck && views.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0);
         match until {
-            // A wait that is over already would spin.
+            // A wait that has passed already would be repeated for ever.
             Some(t) if t <= now => Err(ScheduleError::WaitIsOver),
             Some(t) => {
                 self.scheduling.wake = Some(t);
@@ -251,7 +257,8 @@ impl Connection {
         }
     }
 
-    /// The lowest round-trip time with space, as `minrtt`. Returns what it gave, if anything.
+    /// Assigns one segment to the subflow with space that has the lowest round-trip time, like `minrtt`. Returns the
+    /// data given, if any.
     fn assign_by_default(
         &mut self,
         now: Instant,
@@ -278,7 +285,7 @@ impl Connection {
         let subflow = assign.subflow;
         let stale = views.iter().any(|v| v.id == subflow && v.stale);
         if stale && views.iter().any(|v| !v.stale) {
-            // It could not leave, and nobody else would send it.
+            // The data could not leave there, and no other subflow would send it.
             return Err(ScheduleError::UnknownSubflow(subflow));
         }
         match self.carry_out(assign, views) {
@@ -289,13 +296,14 @@ impl Connection {
                 }
                 Ok(Carried::Assigned(Given { subflow, range, clipped_by }))
             }
-            // A segment that is held back (a window smaller than it, Nagle) is no mistake of the scheduler.
+            // A segment that is held back (by a window smaller than it, or by Nagle's rule) is no mistake of the
+            // scheduler.
             Err(ScheduleError::NoSpace(by @ (ClippedBy::SendWindow | ClippedBy::Data))) => Ok(Carried::HeldBack(by)),
             Err(error) => Err(error),
         }
     }
 
-    /// Cuts a range into segments and queues them on a subflow. Keeps the subflow's view current.
+    /// Cuts a range into segments, queues them on a subflow and updates the subflow's view.
     pub(super) fn carry_out(
         &mut self,
         assign: &Assign,
@@ -311,7 +319,7 @@ impl Connection {
         self.sender.carry_out(assign, views, &mut self.subflows, &terms)
     }
 
-    /// Tells the scheduler what holds data back, where that has changed.
+    /// Tells the scheduler which limit holds data back, if that has changed.
     pub(super) fn update_blocked(&mut self, now: Instant, views: &[SubflowView]) {
         let blocked = self.blocked_now();
         self.count_limited(now);
@@ -336,8 +344,8 @@ impl Connection {
         self.sender.blocked_now(&self.subflows, self.config.send_buffer)
     }
 
-    /// What holds data back has done so until now. A window that each acknowledgement opens for just one segment more holds
-    /// back all the time.
+    /// Counts the time during which a limit has held data back until now. A window that each acknowledgement opens by
+    /// only one segment counts as holding back all the time.
     fn count_limited(&mut self, now: Instant) {
         if let (Some(since), Some(blocked)) = (&mut self.sender.limited_since, self.sender.blocked) {
             *self.counters.limited_by(blocked.by) += now.since(*since);
@@ -349,7 +357,7 @@ impl Connection {
         }
     }
 
-    /// Sets the timer that looks after data that is out. Plain TCP needs none.
+    /// Sets the connection's timer for data in flight. Plain TCP needs none.
     #[inline]
     pub(super) fn arm_data_timer(&mut self, now: Instant) {
         if !self.is_mptcp() {
@@ -360,8 +368,8 @@ impl Connection {
 }
 
 impl Connection {
-    /// Notes where a burst ends, and lets the subflow that it is for wait for the end of the instant if that is not the
-    /// one that is being acknowledged. The answer is whether it waits.
+    /// Notes the end of a burst. If the burst's subflow is not the one that is being acknowledged, it waits for the end
+    /// of the instant. Returns whether it waits.
     pub(super) fn delegate(&mut self, now: Instant, decision: &Decision, views: &[SubflowView]) -> bool {
         if !self.host.delegates(self.config.scheduler.queues()) {
             return false;
@@ -371,7 +379,7 @@ impl Connection {
                 self.host.note_burst(assign.range.end);
                 assign.subflow
             }
-            // Picked without any room in the window, which may open until the end of the instant.
+            // Picked although its window has no room; the window may open until the end of the instant.
             Decision::Wait { for_subflow: Some(to), .. } => *to,
             Decision::Wait { .. } => return false,
         };
@@ -383,7 +391,7 @@ impl Connection {
         true
     }
 
-    /// What a subflow that was picked before gets.
+    /// The assignment for a subflow that was picked before.
     pub(super) fn picked_before(&mut self, subflow: SubflowId) -> Option<Assign> {
         self.host.unpick(subflow);
         let start = self.sender.map.sendable(self.sender.peer.end)?.start;
@@ -391,7 +399,7 @@ impl Connection {
         Some(Assign { subflow, range, window: WindowUse::Queue, reason: Reason::new("picked before at this instant") })
     }
 
-    /// Pushes to the subflows that waited for the end of the instant.
+    /// Gives data to the subflows that waited for the end of the instant.
     pub(super) fn push_delegated(&mut self, now: Instant) {
         let mut views = core::mem::take(&mut self.scheduling.views);
         self.fill_views(&mut views);

@@ -1,11 +1,13 @@
-//! Settings that a living connection can change.
+//! Changes to the settings of a living connection.
 //!
 //! What the two SYNs of a subflow agree on is fixed for that subflow: timestamps, SACK, ECN, and the window scale,
 //! which limits the receive buffer. What MP_CAPABLE says is fixed for the connection: Multipath TCP, checksums, and
 //! whether the initial address may be joined. The host and the controllers cannot be exchanged, because a host counts
 //! memory from the first byte on, and a controller counts windows from the first segment on. Settings that matter only
 //! when a subflow begins (initial window, path manager, number of subflows) have no setter, because they would change
-//! nothing that exists. The scheduler has [`Connection::set_scheduler`], a path's MTU
+//! nothing that exists.
+//!
+//! The scheduler has [`Connection::set_scheduler`], a path's MTU
 //! [`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu), a subflow's priority [`Connection::set_backup`].
 
 use super::Connection;
@@ -18,17 +20,17 @@ use arrayvec::ArrayVec;
 use pathweave_units::{Bitrate, Duration, Instant};
 use std::sync::Arc;
 
-/// Why a setting is rejected.
+/// Why a setting was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingError {
-    /// Zero has no meaning here.
+    /// Zero is not allowed for this setting.
     Zero,
-    /// A window scale that was agreed on in a handshake cannot express more than this many bytes.
+    /// The value exceeds what the window scale of a subflow, agreed on in its handshake, can express.
     BeyondWindowScale {
-        /// The most.
+        /// Largest allowed value, bytes.
         most: u64,
     },
-    /// The connection has no such subflow, or it is over.
+    /// The connection has no such subflow, or the subflow has ended.
     UnknownSubflow,
 }
 
@@ -45,50 +47,50 @@ impl core::fmt::Display for SettingError {
 impl core::error::Error for SettingError {}
 
 impl Connection {
-    /// The settings, to change them. Connections that a listener has accepted share theirs until then.
+    /// The settings, for changes. Connections of one listener share theirs until one of them is changed.
     fn config_mut(&mut self) -> &mut ConnectionConfig {
         Arc::make_mut(&mut self.config)
     }
 
-    /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. When it is switched off, data that it has held back leaves at
+    /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. If it is switched off, data that it has held back leaves at
     /// once.
     //= RFC 9293 §3.7.4 (MUST-17): "there MUST be a way for an application to disable the Nagle algorithm on an individual
     //= connection"
     //= tests: settings::without_nagles_rule_the_tail_that_it_held_leaves_at_once
     pub fn set_nagle(&mut self, now: Instant, on: bool) {
         self.config_mut().nagle = on;
-        // After `close` plain TCP's tail waits for nothing, whatever is set.
+        // After `close`, the tail of plain TCP does not wait, whatever the setting.
         let on = on && (self.is_mptcp() || self.life.data_fin == super::DataFin::NotRequested);
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.set_nagle(on);
             subflow.tcp.look_again();
         }
-        // What is there leaves although there is a cork, as on Linux.
+        // Waiting data leaves in spite of a cork, as on Linux.
         self.sender.peer.overridden |= !on && self.scheduling.corked;
         self.schedule(now);
         self.sender.peer.overridden = false;
     }
 
-    /// While it is corked, a short segment at the stream's end waits for more data, but no longer than a retransmission timeout (Linux:
-    /// `TCP_CORK`). What has waited leaves when the cork is taken out.
+    /// Sets or removes the cork. While it is set, a short segment at the stream's end waits for more data, but no
+    /// longer than a retransmission timeout (Linux: `TCP_CORK`). If it is removed, waiting data leaves.
     pub fn set_cork(&mut self, now: Instant, on: bool) {
         self.scheduling.corked = on;
         self.schedule(now);
     }
 
-    /// Probes a subflow on which nothing has arrived for this long (RFC 9293 §3.8.4); zero: never. A subflow that has
-    /// been quiet for longer is probed at once.
+    /// Sets the silence after which a subflow is probed (RFC 9293 §3.8.4); zero: never. A subflow that has been silent
+    /// for longer is probed at once.
     //= RFC 9293 §3.8.4 (MUST-24, MUST-27): "the application MUST be able to turn them on or off for each TCP connection"
     //= tests: settings::keep_alive_begins_and_ends_on_a_living_connection
     pub fn set_keep_alive(&mut self, interval: Duration) {
         self.config_mut().keep_alive = interval;
     }
 
-    /// How long the connection survives without any sign of life of its peer, and how long a close may take: RFC 9293's
-    /// user timeout (§3.9.1). It counts from the last sign of life, so it may have passed already.
+    /// Sets how long the connection survives without any sign of life of its peer, and how long a close may take: RFC
+    /// 9293's user timeout (§3.9.1). It counts from the last sign of life, so it may have passed already.
     ///
     /// # Errors
-    /// For zero.
+    /// If `timeout` is zero.
     //= RFC 9293 §3.8.3 (MUST-21): "An application MUST be able to set the value for R2 for a particular connection"
     //= tests: settings::another_close_timeout_counts_from_the_last_sign_of_life
     pub fn set_close_timeout(&mut self, timeout: Duration) -> Result<(), SettingError> {
@@ -99,11 +101,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Changes the send buffer, in bytes. Data that was written stays; a smaller buffer takes no more until it has
-    /// room. On a host whose send buffer follows the windows it has this size from now on, as after Linux's `SO_SNDBUF`.
+    /// Sets the size of the send buffer, in bytes. Written data stays; a smaller buffer accepts no more data until it
+    /// has room. If the host adapts the send buffer to the windows, it stops doing so, as after Linux's `SO_SNDBUF`.
     ///
     /// # Errors
-    /// For zero.
+    /// If `bytes` is zero.
     pub fn set_send_buffer(&mut self, now: Instant, bytes: u64) -> Result<(), SettingError> {
         if bytes == 0 {
             return Err(SettingError::Zero);
@@ -118,12 +120,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets the application write no more than this many bytes ahead of what has left, whatever room there is in the send buffer, so that
-    /// what it writes next does not wait behind much else (Linux: `TCP_NOTSENT_LOWAT`); without a number the send buffer alone bounds it. The
-    /// application is told of room once less than half of it is unsent.
+    /// Limits the written data that has not left yet to this many bytes, even if the send buffer has more room, so that
+    /// later writes do not wait behind much other data (Linux: `TCP_NOTSENT_LOWAT`). With `None` only the send buffer
+    /// limits it. The application is told of room as soon as less than half of the limit is unsent.
     ///
     /// # Errors
-    /// For zero.
+    /// If `bytes` is zero.
     pub fn set_unsent_limit(&mut self, bytes: Option<u64>) -> Result<(), SettingError> {
         if bytes == Some(0) {
             return Err(SettingError::Zero);
@@ -133,12 +135,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Changes the receive buffer. A smaller one takes back nothing that was offered: the window's edge stays where it
-    /// is until what was read has made up for the difference (RFC 9293 §3.8.6). A larger one is announced to the peer.
+    /// Changes the receive buffer. A smaller one takes back nothing that was offered: the window's edge stays until
+    /// reading has made up for the difference (RFC 9293 §3.8.6). A larger one is announced to the peer.
     ///
     /// # Errors
-    /// For zero, and for more than the window scale of every living subflow can express, unless the buffer was as large
-    /// before.
+    /// If a size is zero, or exceeds what the window scale of some living subflow can express, unless the buffer was as
+    /// large before.
     //= RFC 9293 §3.8.6 (SHLD-14): "A TCP receiver SHOULD NOT shrink the window, i.e., move the right window edge to the left"
     //= tests: settings::a_smaller_receive_buffer_takes_back_nothing_that_was_offered
     pub fn set_receive_buffer(&mut self, buffer: ReceiveBuffer) -> Result<(), SettingError> {
@@ -167,11 +169,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Switches pacing of all subflows on or off, or changes its limit or horizon. Data that waits for its time leaves
-    /// at the new rate.
+    /// Switches pacing of all subflows on or off, or changes its limit or horizon. Waiting data leaves at the new rate.
     ///
     /// # Errors
-    /// For a limit of zero.
+    /// If the limit is zero.
     pub fn set_pacing(&mut self, pacing: Pacing) -> Result<(), SettingError> {
         if matches!(pacing, Pacing::On { limit: Some(limit), .. } if limit == Bitrate::from_bps(0)) {
             return Err(SettingError::Zero);
@@ -185,20 +186,21 @@ impl Connection {
 }
 
 impl Connection {
-    /// What this side's scheduler carries along now (see [`Scheduler::quantities`](crate::scheduler::Scheduler::quantities)).
+    /// Values that this side's scheduler keeps between decisions (see
+    /// [`Scheduler::quantities`](crate::scheduler::Scheduler::quantities)).
     pub fn scheduler_quantities(&self, put: &mut dyn FnMut(Quantity)) {
         self.scheduling.scheduler.quantities(put);
     }
 
-    /// Exchanges the scheduler of this side's sending direction. The old one is dropped with all that it remembers.
+    /// Replaces the scheduler of this side's sending direction. The old one is dropped with its state.
     ///
-    /// Data that the old one gave to subflows stays there. Its waits end, and subflows that it picked but that got no
-    /// data yet are no longer picked. The new one gets events for each subflow that can carry data and for what holds
-    /// data back, as if both had just begun, and is asked at once. Events about data that the old one assigned reach
-    /// the new one.
+    /// Data that the old scheduler gave to subflows stays there. Its waits end, and subflows that it picked but that
+    /// got no data are no longer picked. The new scheduler gets an event for each subflow that can carry data, and one
+    /// if a limit holds data back, as if both had just begun; then it is asked. Events about data that the old
+    /// scheduler assigned go to the new one.
     ///
     /// # Errors
-    /// If the new one's factory rejects a value; the old one goes on then.
+    /// If the new scheduler's factory rejects a value. The old scheduler stays.
     pub fn set_scheduler(&mut self, now: Instant, chosen: ChosenScheduler) -> Result<(), ParameterError> {
         self.scheduling.scheduler = chosen.build()?;
         self.config_mut().scheduler = chosen;

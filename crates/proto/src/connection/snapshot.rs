@@ -1,63 +1,62 @@
-//! A connection's state at one time, and what keeps its sender from sending more, for people and programs that want to
-//! know.
+//! A connection's state at one time, and the limit that keeps its sender from sending more, for people and programs.
 
 use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
 use crate::seq::{DataSeq, SubflowId};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 
-/// A connection's state at one time. All places in the stream are bytes from its first one.
+/// A connection's state at one time. Positions in the stream count bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConnectionSnapshot {
-    /// Which side opened it.
+    /// The side that opened the connection.
     pub role: Role,
-    /// The handshake of the first subflow is complete.
+    /// Whether the handshake of the first subflow is complete.
     pub connected: bool,
-    /// Multipath TCP is in use, not plain TCP (known after the handshake).
+    /// Whether Multipath TCP is in use, not plain TCP; known after the handshake.
     pub multipath: bool,
-    /// Why it ended early.
+    /// Why the connection ended early, if it did.
     pub error: Option<ConnectionError>,
     /// The stream to the peer.
     pub sending: SendingState,
     /// The stream from the peer.
     pub receiving: ReceivingState,
-    /// What was counted.
+    /// The connection's counters.
     pub counters: ConnectionCounters,
-    /// Why the scheduler's last decision that could not be carried out was wrong; the default took over then.
+    /// Error of the scheduler's last decision that could not be carried out. The default scheduler decided instead.
     pub schedule_error: Option<ScheduleError>,
 }
 
-/// How far the stream to the peer is.
+/// Progress of the stream to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendingState {
     /// Bytes that the application has written so far.
     pub written_bytes: u64,
-    /// Of these, bytes that the peer has acknowledged.
+    /// Bytes that the peer has acknowledged.
     pub acked_bytes: u64,
     /// Bytes assigned to subflows and not acknowledged.
     pub assigned_bytes: u64,
-    /// Bytes written and assigned to no subflow yet.
+    /// Bytes written and not yet assigned to a subflow.
     pub unassigned_bytes: u64,
-    /// The whole window that the peer offers, bytes.
+    /// Size of the window that the peer offers, bytes.
     pub window_bytes: u64,
-    /// The first byte that the peer does not take yet.
+    /// End of that window: the first byte that may not be sent yet.
     pub window_end: u64,
-    /// The connection's send buffer, bytes.
+    /// Size of the connection's send buffer, bytes.
     pub buffer_bytes: u64,
 }
 
 impl SendingState {
-    /// Whether the peer has acknowledged everything that was written.
+    /// Whether the peer has acknowledged all written data.
     pub fn is_acked(&self) -> bool {
         self.acked_bytes == self.written_bytes
     }
 }
 
-/// How long a connection had something to deliver, and what held it back (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`,
-/// `tcpi_sndbuf_limited`).
+/// How long a connection had data to deliver, and how long a limit held that data back (Linux: `tcpi_busy_time`,
+/// `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendingTime {
-    /// Something that was written was not acknowledged.
+    /// Time during which written data was not acknowledged.
     pub busy: Duration,
     /// See [`ConnectionCounters::window_limited`].
     pub window_limited: Duration,
@@ -65,21 +64,21 @@ pub struct SendingTime {
     pub send_buffer_limited: Duration,
 }
 
-/// How far the stream from the peer is.
+/// Progress of the stream from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivingState {
     /// Bytes that have arrived in order so far.
     pub in_order_bytes: u64,
-    /// Bytes that wait for earlier ones of the stream.
+    /// Bytes that wait for earlier bytes of the stream.
     pub out_of_order_bytes: u64,
     /// Bytes that wait for a hole in their subflow's own sequence.
     pub held_bytes: u64,
-    /// The first byte beyond the window that was offered to the peer.
+    /// End of the window that was offered to the peer.
     pub window_end: u64,
 }
 
 impl ReceivingState {
-    /// Bytes that have arrived and wait for earlier ones, of the stream or of their subflow.
+    /// Bytes that have arrived and wait for earlier bytes, of the stream or of their subflow.
     pub fn waiting_bytes(&self) -> u64 {
         self.out_of_order_bytes + self.held_bytes
     }
@@ -109,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// How long there was something to deliver until now, and what held it back ([`ConnectionCounters`]) in that time.
+    /// How long there was data to deliver until now, and how long a limit ([`ConnectionCounters`]) held it back.
     pub fn sending_time(&self, now: Instant) -> SendingTime {
         let mut counters = self.counters;
         if let (Some(since), Some(blocked)) = (self.sender.limited_since, self.sender.blocked) {
@@ -122,7 +121,8 @@ impl Connection {
         }
     }
 
-    /// How far the stream from the peer is. It costs less than all of [`Connection::snapshot`], for those who ask at each segment.
+    /// Progress of the stream from the peer. This costs less than [`Connection::snapshot`], for callers that ask at
+    /// each segment.
     #[inline]
     pub fn receiving(&self) -> ReceivingState {
         ReceivingState {
@@ -133,41 +133,42 @@ impl Connection {
         }
     }
 
-    /// The addresses of a subflow, ours first; `None` if there is none of this name.
+    /// The addresses of a subflow, ours first; `None` if there is no subflow of this name.
     #[inline]
     pub fn addresses(&self, id: SubflowId) -> Option<(SocketAddr, SocketAddr)> {
         self.subflows.get(id).map(|s| (s.tcp.local, s.tcp.remote))
     }
 
-    /// Data bytes that each subflow brought before any other did ([`SubflowSnapshot::first_bytes`]), without the rest of the snapshot.
+    /// Data bytes that each subflow delivered before any other did ([`SubflowSnapshot::first_bytes`]), without the rest
+    /// of the snapshot.
     #[inline]
     pub fn first_bytes(&self) -> impl Iterator<Item = (SubflowId, u64)> + '_ {
         self.subflows.iter().map(|s| (s.id, s.first_bytes))
     }
 
-    /// The state of all subflows that exist, dead ones too until their names are given again.
+    /// The state of all subflows. Dead ones are included until their names are used again.
     pub fn subflows(&self) -> impl Iterator<Item = SubflowSnapshot> + '_ {
         self.subflows.iter().map(|s| s.snapshot(self.config.send_buffer))
     }
 }
 
-/// What keeps a sender from sending more, or that nothing does.
+/// The limit that keeps a sender from sending more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// There is nothing new to send, or nobody to send it to yet.
+    /// There is no new data, or no subflow yet to send it on.
     NoData,
-    /// Some subflow has room in its congestion window, and the window that the peer offers is full.
+    /// Some subflow has room in its congestion window, but the window that the peer offers is full.
     WindowFull,
     /// Every subflow's congestion window, or its send buffer, is full.
     CongestionWindowsFull,
-    /// There is data, room in a congestion window and room in the peer's window, and still nothing was assigned: the scheduler
-    /// waits.
+    /// There is data, room in a congestion window and room in the peer's window, but nothing was assigned: the
+    /// scheduler waits.
     SchedulerWaits,
 }
 
 impl Connection {
-    /// What keeps this connection from sending more. Ask this when the connection is drained, so that everything that
-    /// could be sent has left.
+    /// The limit that keeps this connection from sending more. Ask when the connection is drained, so that everything
+    /// that could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
         if !self.life.is_connected() || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {
@@ -176,7 +177,7 @@ impl Connection {
         if self.sender.is_held_back_by_window() {
             return Progress::WindowFull;
         }
-        // A backup has room all the time, and it is not for use while another subflow lives.
+        // A backup always has room, and is not used while another subflow is alive.
         let first_choice = || usable().filter(|s| !s.backup && s.is_alive());
         let send_buffer = self.config.send_buffer;
         let room = match first_choice().next() {
@@ -186,7 +187,7 @@ impl Connection {
         if room { Progress::SchedulerWaits } else { Progress::CongestionWindowsFull }
     }
 
-    /// The subflow that carries the byte at `at`; nothing for a byte that is acknowledged or assigned to nobody.
+    /// A subflow that carries the byte at `at`; `None` if the byte is acknowledged or unassigned.
     pub fn holder_of(&self, at: DataSeq) -> Option<SubflowId> {
         let (_, owners) = self.sender.map.span_at(at)?;
         owners.iter().next()

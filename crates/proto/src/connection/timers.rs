@@ -1,4 +1,4 @@
-//! The passing of time.
+//! The connection's timers: when the next one is due, and what happens then.
 
 use super::Connection;
 use super::close::DataFin;
@@ -7,14 +7,14 @@ use crate::congestion::PathState;
 use crate::tcp::Peers;
 use pathweave_units::Instant;
 
-/// While the stream stands still, living subflows keep a connection alive for this many close timeouts.
+/// Close timeouts for which living subflows keep a connection alive although its stream stands still.
 const STANDSTILLS: u64 = 3;
 
 impl Connection {
     /// When the next timer is due.
     #[inline(always)]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        // Asked after every segment: one pass, and the test that looks at more only where it can matter.
+        // Called after every segment: one pass, and the costlier test only if it can matter.
         let mut next = Instant::FAR_FUTURE;
         let mut consider = |timer: Option<Instant>| next = next.min(timer.unwrap_or(Instant::FAR_FUTURE));
         for subflow in self.subflows.iter() {
@@ -40,8 +40,8 @@ impl Connection {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// A subflow has shown that it is alive, which usually means that the connection is. But if the stream stands still meanwhile,
-    /// that does not count for ever: a middlebox may let everything through except what gives it a meaning.
+    /// Notes that a subflow is alive, which usually means that the connection is. But if the stream stands still, that
+    /// does not count for ever: a middlebox may let everything through except the options that give the data a meaning.
     pub(super) fn note_living_subflow(&mut self, now: Instant) {
         let waits = self.sender.map.is_waiting();
         if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
@@ -49,7 +49,7 @@ impl Connection {
         }
     }
 
-    /// When we give the connection up because no answer has come.
+    /// When the connection is given up because no answer has come.
     #[inline]
     fn death_deadline(&self) -> Option<Instant> {
         let waiting = self.life.is_connected()
@@ -65,12 +65,14 @@ impl Connection {
         waiting.then(|| self.life.progress_at + self.config.close_timeout)
     }
 
-    /// No subflow carries any of the data that there is, and none answers: a scheduler that waits does not wait for itself.
+    /// Whether no subflow carries any of the waiting data and no subflow answers. The wait is then for a path, not for
+    /// the scheduler.
     fn finds_only_dark_paths(&self) -> bool {
         self.sender.peer.stuck && self.subflows.usable().all(|s| s.health.is_stale())
     }
 
-    /// Each subflow repeats something, though another may have delivered it: a peer that is gone answers none of them (RFC 9293 §3.8.3, R2).
+    /// Whether every subflow has unanswered data, even if another may have delivered it: a peer that is gone answers
+    /// none of them (RFC 9293 §3.8.3, R2).
     fn nothing_is_answered(&self) -> bool {
         let mut usable = self.subflows.usable().peekable();
         usable.peek().is_some() && usable.all(|s| s.tcp.queue().packets_out() > 0)
