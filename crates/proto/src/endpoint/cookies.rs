@@ -1,9 +1,10 @@
-//! SYN cookies: what is answered without being remembered, while as many handshakes wait as may (RFC 4987 §3.6).
+//! SYN cookies: SYNs are answered without any memory of them while the half-open limit is reached (RFC 4987 §3.6).
 //!
-//! All that has to be known of a handshake is in its SYN/ACK, and comes back with the third segment: the sequence number holds when
-//! it was sent, the peer's segment size and a keyed hash of addresses and numbers; the timestamp's last bits hold the other options of TCP.
-//! Without timestamps the connection does without them, as in Linux. The key of Multipath TCP is a keyed hash too, so that the one that
-//! comes back can be verified (RFC 8684 §3.1; Linux takes whatever key comes back for its own).
+//! The SYN/ACK holds everything that must be known of a handshake, and the third segment brings it back. The sequence
+//! number holds the time of sending, the peer's segment size and a keyed hash of addresses and numbers. The timestamp's
+//! last bits hold the other TCP options; without timestamps the connection does without these options, as in Linux. The
+//! key of Multipath TCP is a keyed hash too, so that the key in the third segment can be verified (RFC 8684 §3.1; Linux
+//! accepts any key there as its own).
 
 use super::listener::Policy;
 use super::secrets::Secrets;
@@ -20,44 +21,44 @@ use pathweave_wire::mptcp::{CapableContent, Key, MpCapable, MptcpOption};
 use pathweave_wire::{Ecn, Flags, Segment, Timestamps, crypto};
 use std::sync::Arc;
 
-/// A cookie counts in the period in which it was made and in the next one.
+/// Length of a period. A cookie is valid in the period in which it was made and in the next one.
 const PERIOD: Duration = Duration::from_secs(64);
-/// Peers' segment sizes that a cookie can hold: the largest that is not above the peer's own.
+/// Segment sizes of peers that a cookie can express. The largest that does not exceed the peer's own is used.
 const SEGMENT_SIZES: [u16; 4] = [536, 1220, 1440, 1460];
-/// Bits of a cookie: those of the hash, of the segment size above them, of the period above these.
+/// Bits of a cookie, from below: the hash, the segment size, the period.
 const HASH_BITS: u32 = 25;
 const SIZE_BITS: u32 = 2;
-/// Bits of a timestamp: the window's scale, with this value for none, then SACK and ECN.
+/// Bits of a timestamp, from below: the window scale (15: none), SACK, ECN.
 const SCALE_MASK: u32 = 15;
 const SACK: u32 = 16;
 const ECN: u32 = 32;
 const OPTIONS_MASK: u32 = 63;
 
-/// When a cookie was sent last: no segment can bring one back much later.
+/// When the last cookie was sent. No segment can bring one back more than two periods later.
 #[derive(Debug, Default)]
 pub(super) struct Cookies {
     sent_at: Option<Instant>,
 }
 
-/// The third segment of a handshake that nobody remembers.
+/// The third segment of a handshake that was answered with a cookie.
 pub(super) struct Third {
-    /// Ours, of Multipath TCP.
+    /// Our key of Multipath TCP.
     key: Key,
     ecn: Ecn,
     segment: Segment,
 }
 
-/// What a handshake that nobody remembers is made of.
+/// The state of a handshake that a cookie expresses.
 struct Cookie {
-    /// The peer's first sequence number, and when its SYN came, in periods.
+    /// The peer's first sequence number, and the time of its SYN in periods.
     peer_isn: u32,
     period: u64,
-    /// The place in [`SEGMENT_SIZES`].
+    /// Index in [`SEGMENT_SIZES`].
     size: u32,
 }
 
 impl Cookie {
-    /// Our first sequence number, and our key of Multipath TCP.
+    /// Our first sequence number and our key of Multipath TCP.
     fn numbers(&self, secrets: &Secrets, like: &Segment) -> (u32, Key) {
         let Cookie { peer_isn, period, size } = *self;
         let of = [peer_isn, period as u32, size];
@@ -71,7 +72,7 @@ fn period(now: Instant) -> u64 {
     now.as_nanos() / PERIOD.as_nanos()
 }
 
-/// The options of a SYN as the last bits of a timestamp.
+/// The options of a SYN, packed into the last bits of a timestamp.
 fn option_bits(syn: &Segment) -> u32 {
     let scale = syn.options.window_scale.map_or(SCALE_MASK, |shift| u32::from(shift.min(14)));
     let sack = if syn.options.sack_permitted { SACK } else { 0 };
@@ -79,7 +80,8 @@ fn option_bits(syn: &Segment) -> u32 {
     scale | sack | ecn
 }
 
-/// The SYN that a third segment stands for, as far as it can be known. `None`: it holds no cookie of ours, or comes too late.
+/// Reconstructs the SYN of a handshake from its third segment. `None` if the segment has no cookie of ours, or comes
+/// too late.
 fn syn_of(now: Instant, secrets: &Secrets, segment: &Segment) -> Option<(Segment, Key)> {
     let (isn, peer_isn) = (segment.ack.wrapping_sub(1), segment.seq.wrapping_sub(1));
     let size = isn >> HASH_BITS & ((1 << SIZE_BITS) - 1);
@@ -110,12 +112,12 @@ fn syn_of(now: Instant, secrets: &Secrets, segment: &Segment) -> Option<(Segment
 }
 
 impl Endpoint {
-    /// Whether a SYN is answered by a cookie: as many handshakes wait as may.
+    /// Whether a SYN is answered with a cookie because the half-open limit is reached.
     pub(super) fn needs_cookies(&self) -> bool {
         self.half_open_now >= self.half_open_limit.max(1)
     }
 
-    /// Answers a SYN, and forgets it.
+    /// Answers a SYN with a cookie and keeps no state of it.
     #[cold]
     pub(super) fn answer_with_cookie(
         &mut self,
@@ -143,7 +145,7 @@ impl Endpoint {
         let mut answer = Segment::default();
         if connection.poll_transmit(now, 1, &mut answer).is_some() {
             if answer.options.timestamps.is_none() {
-                // Nothing will bring them back.
+                // Without timestamps no later segment brings these options back.
                 (answer.options.window_scale, answer.options.sack_permitted) = (None, false);
                 answer.flags = answer.flags.without(Flags::ECE);
             }
@@ -153,7 +155,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The third segment of a handshake that was answered by a cookie opens the connection. Returns whether it needs no other answer.
+    /// Opens the connection if a segment is the third one of a handshake that was answered with a cookie. Returns
+    /// whether the segment needs no other answer.
     #[cold]
     pub(super) fn open_by_cookie(&mut self, now: Instant, ecn: Ecn, segment: &Segment) -> bool {
         let recent = self.cookies.sent_at.is_some_and(|at| now.since(at) < PERIOD.saturating_mul(2));
@@ -162,11 +165,12 @@ impl Endpoint {
         }
         let Some((listener, policy)) = self.listeners.at(segment.dst) else { return false };
         let Some((syn, key)) = syn_of(now, &self.secrets, segment) else {
-            // Data whose third segment was lost or overtaken is not reset: what is before it comes again.
+            // Data whose third segment was lost or overtaken is not reset, because the peer will repeat what is
+            // missing.
             return !segment.payload.is_empty();
         };
         if self.ignores_syns() || (segment.options.dss.is_some() && !names_capable(segment)) {
-            // Our key, or a place for the connection, may come with the repetition.
+            // The repetition may bring our key, or come when there is room for the connection.
             return true;
         }
         let third = Third { key, ecn, segment: segment.clone() };
@@ -182,7 +186,7 @@ impl Endpoint {
         }
     }
 
-    /// The connection that a cookie stands for takes its third segment. `None`: its key is in use.
+    /// Opens the connection that a cookie expresses and passes its third segment to it. `None` if its key is in use.
     pub(super) fn open_by_third(
         &mut self,
         now: Instant,

@@ -5,13 +5,14 @@ use crate::seq::SubflowId;
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-/// A connection's place in its endpoint, and one of its subflows.
+/// Index of a connection in its endpoint, and one of its subflows.
 type Owner = (u32, SubflowId);
 
 /// Subflows by their pair of addresses, local and remote.
 ///
-/// Looked up for every segment: pairs of IPv4 addresses are packed into numbers, which compare in a few instructions.
-/// Ordered trees, not hash tables: what a peer chooses to send from cannot make look-ups slow.
+/// Each segment needs a look-up, so pairs of IPv4 addresses are packed into numbers, which compare in a few
+/// instructions. The maps are ordered trees, not hash tables, so that an attacker's choice of addresses cannot make
+/// look-ups slow.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
     v4: BTreeMap<u128, Owner>,

@@ -1,17 +1,17 @@
-//! Why commands fail.
+//! Errors of the endpoint's commands.
 
 use crate::parameter::ParameterError;
 
-/// Why no connection could be opened.
+/// Why a connection could not be opened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConnectError {
-    /// There is a connection between these addresses.
+    /// There is a connection between these addresses already.
     AddressInUse,
-    /// No host has such an address alone: multicast, broadcast, none; or the port is 0.
+    /// The remote address is not the address of one host (multicast, broadcast, unspecified), or its port is 0.
     InvalidRemote,
     /// Every dynamic port has a connection to this peer already.
     NoFreePort,
-    /// There are as many connections as [`EndpointLimits::connections`](crate::EndpointLimits::connections) allows.
+    /// The endpoint already has [`EndpointLimits::connections`](crate::EndpointLimits::connections) connections.
     TooManyConnections,
     /// The scheduler or controller rejects its parameters.
     Parameter(ParameterError),
@@ -21,7 +21,9 @@ impl core::fmt::Display for ConnectError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             ConnectError::AddressInUse => f.write_str("there is a connection between these addresses"),
-            ConnectError::InvalidRemote => f.write_str("nobody can be connected to at this address"),
+            ConnectError::InvalidRemote => {
+                f.write_str("the remote address is not the address of one host, or its port is 0")
+            }
             ConnectError::NoFreePort => f.write_str("no port is free"),
             ConnectError::TooManyConnections => f.write_str("there are too many connections"),
             ConnectError::Parameter(error) => error.fmt(f),

@@ -1,4 +1,4 @@
-//! New connections: SYNs that a listener answers by itself, and those that wait for the application's decision.
+//! New connections: SYNs that a listener answers by itself, and SYNs that wait for the application's decision.
 
 use super::cookies::Third;
 use super::listener::Policy;
@@ -16,42 +16,43 @@ use pathweave_wire::{Ecn, Flags, Payload, Segment};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// See [`Endpoint::set_incoming_limits`].
+/// Defaults of [`Endpoint::set_incoming_limits`].
 const MOST_WAITING: usize = 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// A peer wants to open a connection: [`Endpoint::accept`], [`Endpoint::refuse`] or [`Endpoint::ignore`] it.
+/// A peer's request for a connection, to be answered with [`Endpoint::accept`], [`Endpoint::refuse`] or
+/// [`Endpoint::ignore`].
 ///
-/// The endpoint keeps the peer's SYN. One that is simply dropped is as good as ignored once its time is over.
+/// The endpoint keeps the peer's SYN for a limited time. An `Incoming` that is dropped counts as ignored after that.
 #[derive(Debug)]
 #[must_use]
 pub struct Incoming {
     id: u64,
-    /// Where the SYN came in.
+    /// The listener that the SYN reached.
     pub listener: ListenerHandle,
     /// The address that the peer connects to.
     pub local: SocketAddr,
-    /// The peer.
+    /// The peer's address.
     pub remote: SocketAddr,
-    /// The peer offers Multipath TCP, in a form that we can accept.
+    /// Whether the peer offers Multipath TCP in a form that we can accept.
     pub multipath: bool,
-    /// The peer asks for DSS checksums (RFC 8684 §3.3).
+    /// Whether the peer asks for DSS checksums (RFC 8684 §3.3).
     pub checksum: bool,
 }
 
 /// Why a connection could not be accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AcceptError {
-    /// The peer's attempt is over: it waited for too long, newer ones took its place, the peer took it back, or nobody
-    /// listens there any more.
+    /// The request is over: it waited for too long, newer requests took its place, the peer withdrew it, or the
+    /// listener is gone.
     Gone,
-    /// A connection between these addresses exists by now.
+    /// By now there is a connection between these addresses.
     AddressInUse,
-    /// As many handshakes wait as may ([`Endpoint::set_half_open_limit`]). The peer was answered by a SYN cookie, and comes again as a
-    /// new [`Incoming`] once it completes the handshake. The settings are those of the call that accepts it then; this call's have said
-    /// what the SYN/ACK offers.
+    /// The half-open limit is reached ([`Endpoint::set_half_open_limit`]). The peer was answered with a SYN cookie and
+    /// will come again as a new [`Incoming`] when it completes the handshake. This call's settings determined only what
+    /// the SYN/ACK offers; the connection gets the settings of the later call.
     NotRemembered,
-    /// The scheduler or controller does not take its parameters. The peer was refused.
+    /// The scheduler or controller rejects its parameters. The peer was refused.
     Parameter(ParameterError),
 }
 
@@ -61,7 +62,7 @@ impl Display for AcceptError {
             AcceptError::Gone => f.write_str("the attempt to connect is over"),
             AcceptError::AddressInUse => f.write_str("there is a connection between these addresses"),
             AcceptError::NotRemembered => {
-                f.write_str("too many handshakes wait: the peer comes again when it completes its own")
+                f.write_str("the half-open limit is reached: the peer comes again when it completes the handshake")
             }
             AcceptError::Parameter(error) => error.fmt(f),
         }
@@ -73,17 +74,17 @@ impl core::error::Error for AcceptError {}
 /// A SYN that waits for a decision.
 struct Waiting {
     syn: Segment,
-    /// Where the SYN was answered by a cookie: what has come back.
+    /// The third segment, if the SYN was answered with a cookie.
     third: Option<Box<Third>>,
     listener: ListenerHandle,
     deadline: Instant,
 }
 
-/// SYNs that wait for a decision, in the order in which they came: so many at most, and so long at most.
+/// SYNs that wait for a decision, in order of arrival: at most `most`, each for at most `longest`.
 pub(super) struct Backlog {
     waiting: BTreeMap<u64, Waiting>,
     by_addresses: BTreeMap<(SocketAddr, SocketAddr), u64>,
-    /// The number of the next, and of the first that was not polled.
+    /// Number of the next SYN, and of the first one that was not polled.
     next: u64,
     told: u64,
     most: usize,
@@ -104,10 +105,11 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Keeps a SYN. A repetition takes the place of the first, so that the newest timestamp is echoed, and a third segment that of any SYN.
+    /// Keeps a SYN. A repeated SYN replaces the first one, so that the newest timestamp is echoed. A third segment
+    /// replaces any SYN.
     pub(super) fn keep(&mut self, now: Instant, listener: ListenerHandle, syn: &Segment, third: Option<Box<Third>>) {
         let addresses = (syn.dst, syn.src);
-        // Its data is not for us, and would keep a packet's memory.
+        // The SYN's data is not used, and would keep a packet's memory alive.
         let syn = Segment { payload: Payload::EMPTY, ..syn.clone() };
         if let Some(waiting) = self.by_addresses.get(&addresses).and_then(|id| self.waiting.get_mut(id)) {
             if third.is_some() || waiting.third.is_none() {
@@ -130,7 +132,7 @@ impl Backlog {
         Some(waiting)
     }
 
-    /// The next that was not polled.
+    /// The next SYN that was not polled.
     fn tell(&mut self) -> Option<Incoming> {
         let (id, waiting) = self.waiting.range(self.told..).next()?;
         self.told = id + 1;
@@ -145,7 +147,7 @@ impl Backlog {
         })
     }
 
-    /// The peer takes its SYN back. The exact number, so that nobody else can.
+    /// Removes a SYN that the peer resets. Only the exact sequence number counts, so that no attacker can do the same.
     fn reset(&mut self, rst: &Segment) {
         let Some(id) = self.by_addresses.get(&(rst.dst, rst.src)).copied() else { return };
         if self.waiting.get(&id).is_some_and(|w| w.syn.seq.wrapping_add(1) == rst.seq) {
@@ -153,7 +155,7 @@ impl Backlog {
         }
     }
 
-    /// When the oldest is forgotten.
+    /// When the oldest SYN is forgotten.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(_, w)| w.deadline)
     }
@@ -172,14 +174,15 @@ impl Backlog {
     }
 }
 
-/// Not the address of one host.
+/// Whether an address is not the address of one host.
 pub(super) fn is_nobodys(ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-/// Whether a segment for no connection may be answered: not one from or to an address that is nobody's alone, from this host to itself on
-/// the same port (LAND), from a loopback address to another, or one that begins and ends at once.
+/// Whether a segment for no connection may be answered. Excluded are segments from or to an address that is not the
+/// address of one host, from this host to itself on the same port (LAND), from a loopback address to another address,
+/// and those that begin and end a connection at once.
 //= RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to a broadcast or multicast
 //= address"
 //= tests: strangers::what_nobody_can_have_sent_is_not_answered
@@ -199,16 +202,17 @@ fn is_believable(segment: &Segment) -> bool {
 }
 
 impl Endpoint {
-    /// The next connection that a peer wants to open ([`Endpoint::listen`]).
+    /// The next request of a peer for a connection ([`Endpoint::listen`]).
     pub fn poll_incoming(&mut self) -> Option<Incoming> {
         self.backlog.tell()
     }
 
-    /// Accepts a connection with these settings. `addresses` are this host's that it may use; all but the one that was
-    /// connected to are announced. [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected) tells when the peer has completed the handshake.
+    /// Accepts a connection with these settings. `addresses` are this host's addresses that it may use; all but the one
+    /// that the peer connected to are announced. [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected)
+    /// follows when the peer has completed the handshake.
     ///
     /// # Errors
-    /// When the attempt is over by now, when too many handshakes wait, and when the scheduler or controller does not take its parameters.
+    /// If the request is over, the half-open limit is reached, or the scheduler or controller rejects its parameters.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -243,12 +247,13 @@ impl Endpoint {
         }
     }
 
-    /// Does not answer. The peer's SYN comes again, and then as a new [`Incoming`].
+    /// Leaves a request unanswered. The peer repeats its SYN, which is then a new [`Incoming`].
     pub fn ignore(&mut self, incoming: Incoming) {
         self.backlog.take(incoming.id);
     }
 
-    /// So many connections wait for a decision at most, and so long each: then the oldest is forgotten, without an answer.
+    /// Limits the requests that wait for a decision to `most`, each for at most `longest`. Beyond a limit the oldest is
+    /// forgotten without an answer.
     pub fn set_incoming_limits(&mut self, most: usize, longest: Duration) {
         (self.backlog.most, self.backlog.longest) = (most, longest);
     }
@@ -261,7 +266,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment for no connection.
+    /// Handles a segment that belongs to no connection.
     #[cold]
     pub(super) fn handle_stranger(&mut self, now: Instant, ecn: Ecn, segment: &Segment) {
         if !is_believable(segment) || self.handle_waited(now, segment) {
@@ -276,8 +281,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether somebody listens for this SYN, or it joins a connection that there is. Without that it would be refused, and what it comes
-    /// to in its addresses' place ends for nothing.
+    /// Whether this SYN has a listener or joins an existing connection. If not, it would be refused, and a connection
+    /// in TIME-WAIT between the same addresses would end for nothing.
     #[cold]
     pub(super) fn has_use_for(&self, syn: &Segment) -> bool {
         let joins = match join(syn) {
@@ -313,7 +318,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a SYN.
+    /// Opens a connection to answer a SYN.
     fn open(
         &mut self,
         now: Instant,
@@ -330,7 +335,7 @@ impl Endpoint {
         Ok(self.insert_half_open(now, connection, (syn.dst, syn.src)))
     }
 
-    /// Gives a connection its place that waits for the third segment of its handshake.
+    /// Adds a connection that waits for the third segment of its handshake.
     fn insert_half_open(
         &mut self,
         now: Instant,
@@ -346,7 +351,7 @@ impl Endpoint {
         handle
     }
 
-    /// A reset for what belongs to no connection.
+    /// Answers a segment that belongs to no connection with a reset.
     #[cold]
     pub(super) fn refuse_segment(&mut self, segment: &Segment, why: Option<MptcpOption>) {
         let mut reset = segment.resetting_answer();

@@ -1,4 +1,4 @@
-//! Further subflows: those that a connection wants, and those that the peer opens.
+//! Further subflows, opened by a connection or by its peer.
 
 use super::Endpoint;
 use core::net::SocketAddr;
@@ -48,7 +48,7 @@ impl Endpoint {
         }
     }
 
-    /// A join that found no name for its subflow gets one once it has proved to be the peer's.
+    /// Gives a name to a join that found none free, if this segment proves that it comes from the peer.
     #[cold]
     pub(super) fn handle_late_join(&mut self, now: Instant, index: u32, ecn: Ecn, segment: &Segment) {
         let addresses = (segment.dst, segment.src);

@@ -1,22 +1,22 @@
-//! What an endpoint takes on at most, whatever peers do.
+//! Limits of an endpoint's memory, independent of what peers do.
 
 use super::Endpoint;
 use crate::connection::Connection;
 use pathweave_wire::Segment;
 use std::collections::BTreeSet;
 
-/// What an endpoint takes on at most.
+/// Limits of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointLimits {
-    /// Connections in all, those whose handshake is not complete included. Beyond them SYNs are not answered, and connecting is an
-    /// error. Linux has no such limit but its memory.
+    /// Connections in all, including those in handshake. Beyond the limit SYNs are not answered, and connecting fails.
+    /// Linux has no such limit except its memory.
     pub connections: usize,
-    /// Connections that wait for [`Endpoint::poll_accept`]. Beyond them SYNs are not answered, as in Linux, whose `somaxconn` is the
-    /// same number. Handshakes that were begun before still complete.
+    /// Connections that wait for [`Endpoint::poll_accept`]. Beyond the limit SYNs are not answered, as in Linux, whose
+    /// `somaxconn` is the same number. Handshakes that have begun still complete.
     pub unclaimed: usize,
-    /// Data that waits for a reader or for what is missing before it, of all connections, bytes of memory. Beyond it, a connection
-    /// that has more than its share of it takes no data until there is room again, and its peer is told of a window of zero. Linux
-    /// bounds all TCP memory likewise (`tcp_mem`).
+    /// Memory of waiting data of all connections, bytes: data that waits for a reader, or for missing data in front of
+    /// it. Beyond the limit, a connection that holds more than its share accepts no data until there is room again, and
+    /// announces a window of zero to its peer. Linux bounds all TCP memory likewise (`tcp_mem`).
     pub waiting_bytes: u64,
 }
 
@@ -26,26 +26,26 @@ impl Default for EndpointLimits {
     }
 }
 
-/// The limits, and what is counted against them.
+/// The limits, and the counts that they bound.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     pub(super) limits: EndpointLimits,
-    /// Memory that waiting data takes, of all connections.
+    /// Memory of the waiting data of all connections, bytes.
     waiting_bytes: u64,
-    /// Segments whose data was dropped for want of memory.
+    /// Segments whose data was dropped because there was no memory.
     dropped: u64,
-    /// Connections whose peers have been told that there is no room.
+    /// Connections that have announced a closed window because there was no memory.
     closed: BTreeSet<u32>,
 }
 
 impl Budget {
-    /// A connection's waiting data takes `now` bytes instead of `before`.
+    /// A connection's waiting data holds `now` bytes instead of `before`.
     #[inline]
     pub(super) fn count(&mut self, before: u64, now: u64) {
         self.waiting_bytes = self.waiting_bytes - before + now;
     }
 
-    /// Connections whose peers have been told that there is no room.
+    /// Number of connections that have announced a closed window because there was no memory.
     pub(super) fn closed(&self) -> usize {
         self.closed.len()
     }
@@ -57,22 +57,24 @@ impl Budget {
 }
 
 impl Endpoint {
-    /// What is taken on at most from now on. What is more already stays.
+    /// Sets the limits. Connections and data beyond a lower limit stay.
     pub fn set_limits(&mut self, limits: EndpointLimits) {
         self.budget.limits = limits;
     }
 
-    /// The memory that data takes which waits for a reader or for what is missing before it, of all connections, bytes.
+    /// Memory of the waiting data of all connections, bytes: data that waits for a reader, or for missing data in front
+    /// of it.
     pub fn waiting_bytes(&self) -> u64 {
         self.budget.waiting_bytes
     }
 
-    /// Segments whose data was dropped because the waiting data of all connections took more than [`EndpointLimits::waiting_bytes`].
+    /// Segments whose data was dropped because the waiting data of all connections exceeded
+    /// [`EndpointLimits::waiting_bytes`].
     pub fn dropped_for_memory(&self) -> u64 {
         self.budget.dropped
     }
 
-    /// Whether one more connection is too much.
+    /// Whether there is no room for one more connection.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() - self.free.len() >= self.budget.limits.connections
     }
@@ -82,7 +84,8 @@ impl Endpoint {
         self.is_full() || self.accepted.len() >= self.budget.limits.unclaimed
     }
 
-    /// Whether the data of a segment finds no memory: all connections take too much together, and this one more than its share.
+    /// Whether there is no memory for the data of a segment: all connections together hold too much, and this one more
+    /// than its share.
     #[inline]
     pub(super) fn has_no_memory_for(&mut self, index: u32, segment: &Segment) -> bool {
         self.budget.is_exceeded() && !segment.payload.is_empty() && self.drops_data(index)
@@ -93,7 +96,7 @@ impl Endpoint {
         if !self.is_beyond_its_share(index) {
             return false;
         }
-        // Where nothing can be read, what fills the hole makes room: only the rest is dropped.
+        // If no data is ready to be read, only data that fills the hole makes room, so only other data is dropped.
         let connection = self.slots[index as usize].connection.as_deref_mut();
         let hole = connection.is_some_and(Connection::takes_only_what_is_missing);
         self.budget.dropped += u64::from(!hole);
@@ -109,7 +112,7 @@ impl Endpoint {
         self.slots[index as usize].connection.as_deref().is_some_and(Connection::waits_for_what_is_missing)
     }
 
-    /// A peer has been told that there is no room: it is told when there is.
+    /// Notes that a connection has announced a closed window, so that it announces the window again when there is room.
     #[cold]
     pub(super) fn note_closed(&mut self, index: u32) {
         self.budget.closed.insert(index);
@@ -119,9 +122,9 @@ impl Endpoint {
         self.budget.closed.remove(&index);
     }
 
-    /// A connection may take less memory than before: peers that have been told that there is no room are told if there is now. Those of
-    /// other connections only once all take less than the limit together. Where nothing can be read, there is always room for what is
-    /// missing ([`Endpoint::drops_data`]).
+    /// A connection may hold less memory than before: if it has announced a closed window and there is room now, it
+    /// announces the window again. Other connections do so only when all together are below the limit. If no data is
+    /// ready to be read, there is always room for the missing data ([`Endpoint::drops_data`]).
     #[inline]
     pub(super) fn look_for_room(&mut self, index: u32) {
         if !self.budget.closed.is_empty() {
@@ -148,7 +151,7 @@ impl Endpoint {
         }
     }
 
-    /// Counts again what a connection's waiting data takes.
+    /// Recounts the memory that a connection's waiting data holds.
     #[inline]
     pub(super) fn count_waiting(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];

@@ -1,4 +1,4 @@
-//! Where an endpoint takes new connections, and who decides about them.
+//! Listeners: the addresses at which an endpoint takes new connections, and how these are decided on.
 
 use super::slots::Origin;
 use super::{ConnectionHandle, Endpoint, LocalAddress, with_ids};
@@ -9,7 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Names a listener of one endpoint.
+/// Name of a listener of one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListenerHandle(u32);
 
@@ -18,20 +18,20 @@ pub struct ListenerHandle(u32);
 pub struct Accepted {
     /// The connection.
     pub connection: ConnectionHandle,
-    /// Who has accepted it.
+    /// The listener that accepted it.
     pub listener: ListenerHandle,
     /// The address that the peer connected to.
     pub local: SocketAddr,
-    /// The peer.
+    /// The peer's address.
     pub remote: SocketAddr,
 }
 
-/// Why nobody listens.
+/// Why a listener could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenError {
-    /// Another listener is there already.
+    /// Another listener has this address and port.
     AddressInUse,
-    /// A listener needs a port.
+    /// The port is 0.
     NoPort,
 }
 
@@ -46,7 +46,7 @@ impl Display for ListenError {
 
 impl core::error::Error for ListenError {}
 
-/// The endpoint has no such listener, or not any more.
+/// The endpoint does not have this listener, or no longer has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownListener;
 
@@ -58,16 +58,16 @@ impl Display for UnknownListener {
 
 impl core::error::Error for UnknownListener {}
 
-/// What becomes of a SYN.
+/// How a listener treats a SYN.
 #[derive(Clone)]
 pub(super) enum Policy {
     /// The application decides.
     Ask,
-    /// It is answered at once, with these settings and addresses.
+    /// The SYN is answered at once, with these settings and addresses.
     Accept(Arc<ConnectionConfig>, Arc<[addresses::LocalAddress]>),
 }
 
-/// All listeners, by their address.
+/// All listeners, by address.
 #[derive(Default)]
 pub(super) struct Listeners {
     by_address: BTreeMap<SocketAddr, (ListenerHandle, Policy)>,
@@ -83,7 +83,7 @@ impl Listeners {
     //= SYN-SENT or SYN-RECEIVED state"
     //= tests: incoming::a_port_of_a_connection_can_be_listened_at
     fn insert(&mut self, at: SocketAddr, policy: Policy) -> Result<ListenerHandle, ListenError> {
-        // Without the scope and the flow of an IPv6 address.
+        // Without the scope and the flow label of an IPv6 address.
         let at = SocketAddr::new(at.ip(), at.port());
         if at.port() == 0 {
             return Err(ListenError::NoPort);
@@ -103,7 +103,8 @@ impl Listeners {
         if self.by_address.len() < before { Ok(()) } else { Err(UnknownListener) }
     }
 
-    /// Who listens at this address: the listener that names it, then one for any address of its family, then one for any.
+    /// The listener for an address: the one that names it, otherwise one for any address of its family, otherwise one
+    /// for any address.
     pub(super) fn at(&self, address: SocketAddr) -> Option<(ListenerHandle, &Policy)> {
         let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
@@ -117,23 +118,23 @@ impl Listeners {
 }
 
 impl Endpoint {
-    /// Listens at an address and port; the application decides about each connection ([`Endpoint::poll_incoming`]).
+    /// Listens at an address and port. The application decides on each connection ([`Endpoint::poll_incoming`]).
     ///
-    /// The address `0.0.0.0` stands for every IPv4 address, `[::]` for every address of both families. A listener at a
-    /// certain address goes before one for all.
+    /// The address `0.0.0.0` stands for every IPv4 address, `[::]` for every address of both families. A listener with
+    /// a specific address precedes one for all.
     ///
     /// # Errors
-    /// Where another listener has this address and port, and for port 0.
+    /// If another listener has this address and port, or the port is 0.
     pub fn listen(&mut self, at: SocketAddr) -> Result<ListenerHandle, ListenError> {
         self.listeners.insert(at, Policy::Ask)
     }
 
-    /// Listens as [`Endpoint::listen`] does, and accepts every connection with these settings ([`Endpoint::poll_accept`]).
-    /// Each SYN is answered at once. `addresses` are this host's that a connection may use; all but the one that was
-    /// connected to are announced.
+    /// Listens like [`Endpoint::listen`], but accepts every connection with these settings ([`Endpoint::poll_accept`])
+    /// and answers each SYN at once. `addresses` are this host's addresses that a connection may use; all but the one
+    /// that the peer connected to are announced.
     ///
     /// # Errors
-    /// As [`Endpoint::listen`].
+    /// As for [`Endpoint::listen`].
     pub fn listen_and_accept(
         &mut self,
         at: SocketAddr,
@@ -143,10 +144,10 @@ impl Endpoint {
         self.listeners.insert(at, Policy::Accept(config.into(), with_ids(addresses).into()))
     }
 
-    /// Stops listening. Connections that were accepted live on, those that wait for a decision are refused.
+    /// Stops listening. Accepted connections continue; those that wait for a decision are refused.
     ///
     /// # Errors
-    /// When there is no such listener.
+    /// If there is no such listener.
     pub fn unlisten(&mut self, listener: ListenerHandle) -> Result<(), UnknownListener> {
         self.listeners.remove(listener)?;
         self.refuse_incoming_of(listener);
@@ -154,7 +155,7 @@ impl Endpoint {
     }
 
     /// The next connection that a listener has accepted by itself ([`Endpoint::listen_and_accept`]). Its events
-    /// ([`Endpoint::poll_event`]) come after this, the first of them
+    /// ([`Endpoint::poll_event`]) follow after this call, beginning with
     /// [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected).
     pub fn poll_accept(&mut self) -> Option<Accepted> {
         let accepted = self.accepted.pop_front()?;

@@ -44,8 +44,8 @@ use slots::{Origin, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use time_wait::TimeWaits;
 
-/// Names a connection of one endpoint. A handle of a connection that is gone finds nothing, even after its place was
-/// given to another.
+/// Name of a connection of one endpoint. The handle of a forgotten connection finds nothing, even if another connection
+/// has its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionHandle {
     index: u32,
@@ -57,42 +57,43 @@ pub struct ConnectionHandle {
 pub struct LocalAddress {
     /// The address.
     pub address: IpAddr,
-    /// What is configured about the path that starts here.
+    /// What is configured for the path that starts at this address.
     pub meta: PathMeta,
 }
 
-/// Address identifiers are places in the list: what does not fit into their octet is not used.
+/// Gives each address its index as identifier. Addresses beyond the 256th do not fit into an identifier's octet and are
+/// not used.
 fn with_ids(addresses: &[LocalAddress]) -> Vec<(AddressId, IpAddr, PathMeta)> {
     (0..=u8::MAX).zip(addresses).map(|(i, a)| (AddressId(i), a.address, a.meta)).collect()
 }
 
-/// See [`Endpoint::set_half_open_limit`].
+/// Default of [`Endpoint::set_half_open_limit`].
 const HALF_OPEN: usize = 4096;
 
-/// A host's end of many connections.
+/// One host's end of many connections.
 ///
-/// One mutation, then drain: [`Endpoint::poll_transmit`] until nothing is left, [`Endpoint::poll_event`] likewise, then
-/// wait for input or for [`Endpoint::poll_timeout`].
+/// After each mutation, drain it: call [`Endpoint::poll_transmit`] until it returns nothing, and
+/// [`Endpoint::poll_event`] likewise. Then wait for input or for [`Endpoint::poll_timeout`].
 pub struct Endpoint {
     secrets: Secrets,
     slots: Vec<Slot>,
     free: Vec<u32>,
     by_addresses: Demux,
     by_token: BTreeMap<Token, u32>,
-    /// So many handshakes wait for their third segment at most, and do so now.
+    /// Limit of handshakes that wait for their third segment, and their present number.
     half_open_limit: usize,
     half_open_now: usize,
     cookies: Cookies,
     listeners: Listeners,
     backlog: Backlog,
-    /// Pairs of local and remote address that a packet can travel between; nothing: every pair.
+    /// Pairs of local and remote address with a route between them; `None`: every pair.
     routes: Option<BTreeSet<(IpAddr, IpAddr)>>,
     path_mtus: PathMtus,
-    /// Connections with something to send.
+    /// Connections that may have something to send.
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// When connections want to look after data that may have vanished. This is kept apart from timers, because it
-    /// rarely leads to anything.
+    /// When connections check for data that may have vanished. These are no timers, because a check usually changes
+    /// nothing.
     checks: BinaryHeap<Reverse<(Instant, u32)>>,
     events: VecDeque<(ConnectionHandle, ConnectionEvent)>,
     observing: Observing,
@@ -133,23 +134,24 @@ impl Endpoint {
         }
     }
 
-    /// The pairs of local and remote address with a route between them: no subflow is tried between others, as a host
-    /// without a route refuses to connect.
+    /// Sets the pairs of local and remote address with a route between them. No subflow is tried between other
+    /// addresses, as a host without a route refuses to connect.
     pub fn set_routes(&mut self, pairs: impl IntoIterator<Item = (IpAddr, IpAddr)>) {
         self.routes = Some(pairs.into_iter().collect());
     }
 
-    /// So many handshakes wait for their third segment at most, so that a flood of SYNs takes a bounded amount of memory. Those beyond it
-    /// are answered by SYN cookies.
+    /// Limits the handshakes that wait for their third segment, so that a flood of SYNs takes a bounded amount of
+    /// memory. Further SYNs are answered with SYN cookies.
     pub fn set_half_open_limit(&mut self, limit: usize) {
         self.half_open_limit = limit;
     }
 
-    /// Opens a connection from `local` (port 0: a free one) to `remote`. `addresses` are this host's that it may use.
+    /// Opens a connection from `local` (port 0: any free one) to `remote`. `addresses` are this host's addresses that
+    /// it may use.
     ///
     /// # Errors
-    /// When `remote` is not the address of one host, when there is a connection between these addresses, when no port is free, when there are too many connections, and when the
-    /// scheduler or controller does not take its parameters.
+    /// If `remote` is not the address of one host, there is a connection between these addresses already, no port is
+    /// free, there are too many connections, or the scheduler or controller rejects its parameters.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -189,15 +191,15 @@ impl Endpoint {
         Ok(self.handle_of(index))
     }
 
-    /// A connection, to read its state.
+    /// A connection, for reading its state.
     pub fn connection(&self, handle: ConnectionHandle) -> Option<&Connection> {
         self.slot(handle)?.connection.as_deref()
     }
 
-    /// Runs any command on a connection.
+    /// Runs a command on a connection.
     ///
     /// # Errors
-    /// When there is no such connection.
+    /// If there is no such connection.
     pub fn with<R>(
         &mut self,
         handle: ConnectionHandle,
@@ -215,24 +217,24 @@ impl Endpoint {
         self.slots[handle.index as usize].connection.as_deref_mut()
     }
 
-    /// Writes to a connection's stream; returns the bytes taken, at least one unless `payload` is empty.
+    /// Writes to a connection's stream. Returns the number of bytes accepted, at least one unless `payload` is empty.
     ///
     /// # Errors
-    /// When there is no room, and when nothing can be written any more.
+    /// If the send buffer is full, or the stream can no longer be written to.
     ///
     /// # Panics
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     pub fn write(&mut self, now: Instant, handle: ConnectionHandle, payload: Payload) -> Result<u64, WriteError> {
         self.with(handle, |c| c.write(now, payload))?
     }
 
-    /// Writes chunks of bytes to a connection's stream, as one write: see [`Connection::write_chunks`].
+    /// Writes chunks of bytes to a connection's stream in one write ([`Connection::write_chunks`]).
     ///
     /// # Errors
-    /// As [`Endpoint::write`]. `chunks` are as they were then.
+    /// As for [`Endpoint::write`]; `chunks` is unchanged then.
     ///
     /// # Panics
-    /// As [`Connection::write_chunks`].
+    /// As for [`Connection::write_chunks`].
     pub fn write_chunks(
         &mut self,
         now: Instant,
@@ -242,13 +244,13 @@ impl Endpoint {
         self.with(handle, |c| c.write_chunks(now, chunks))?
     }
 
-    /// Like [`Endpoint::write`]; if everything is taken, it ends a message of the application.
+    /// Writes like [`Endpoint::write`]. If all of `payload` is accepted, a message of the application ends with it.
     ///
     /// # Errors
-    /// As [`Endpoint::write`].
+    /// As for [`Endpoint::write`].
     ///
     /// # Panics
-    /// As [`Connection::write`].
+    /// As for [`Connection::write`].
     pub fn write_message(
         &mut self,
         now: Instant,
@@ -258,10 +260,10 @@ impl Endpoint {
         self.with(handle, |c| c.write_message(now, payload))?
     }
 
-    /// Ends our direction of a connection after all that was written.
+    /// Closes our direction of a connection, after all written data.
     ///
     /// # Errors
-    /// When there is no such connection.
+    /// If there is no such connection.
     pub fn close(&mut self, now: Instant, handle: ConnectionHandle) -> Result<(), UnknownConnection> {
         self.with(handle, |c| c.close(now))
     }
@@ -269,7 +271,7 @@ impl Endpoint {
     /// Ends a connection at once and tells the peer.
     ///
     /// # Errors
-    /// When there is no such connection.
+    /// If there is no such connection.
     pub fn abort(&mut self, now: Instant, handle: ConnectionHandle) -> Result<(), UnknownConnection> {
         self.with(handle, |c| c.abort(now))
     }
@@ -277,15 +279,16 @@ impl Endpoint {
     /// Reads at most `max` bytes in order from a connection.
     ///
     /// # Errors
-    /// When there is nothing to read yet, or never again.
+    /// If there is no data yet, or will never be any.
     pub fn read(&mut self, now: Instant, handle: ConnectionHandle, max: u64) -> Result<Payload, ReadError> {
         self.read_with(now, handle, |connection| connection.read(now, max))
     }
 
-    /// Reads at most `max` bytes in order from a connection, a piece into each chunk: see [`Connection::read_chunks`].
+    /// Reads at most `max` bytes in order from a connection, one contiguous piece into each chunk
+    /// ([`Connection::read_chunks`]).
     ///
     /// # Errors
-    /// As [`Endpoint::read`], and [`ReadError::Virtual`] where the peer's stream has no bytes.
+    /// As for [`Endpoint::read`], and [`ReadError::Virtual`] if the peer's stream has no bytes.
     pub fn read_chunks(
         &mut self,
         now: Instant,
@@ -305,7 +308,7 @@ impl Endpoint {
     ) -> Result<R, ReadError> {
         let connection = self.connection_mut(handle).ok_or(UnknownConnection)?;
         let out = read(connection)?;
-        // Nothing else comes of reading: a connection that stays as it is need not be looked at again.
+        // Reading has no other consequences, so otherwise the connection need not be asked for output.
         let touched = connection.acknowledges_reading(now) || connection.at_end() || connection.error().is_some();
         self.count_waiting(handle.index);
         self.look_for_room(handle.index);
@@ -322,12 +325,12 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// Takes a segment that arrived with this ECN codepoint, or several that a device has joined ([`Segment::segment_size`]).
-    /// What is kept of the data shares the memory of its bytes.
+    /// Processes a segment that arrived with this ECN codepoint, or several segments that a device has joined
+    /// ([`Segment::segment_size`]). Data that is kept shares the memory of the segment's bytes.
     ///
-    /// Joined segments are what they were one by one, with one mapping or several, but for acknowledgements: as in a kernel with
-    /// receive offload there is one decision for all, which is an acknowledgement where there are more bytes than one full segment's, and
-    /// the length of a full segment is that of a part.
+    /// Joined segments, with one mapping or several, have the same effect as one by one, except for acknowledgements:
+    /// as in a kernel with receive offload, there is one decision for all of them, which is to acknowledge if they have
+    /// more bytes than one full segment, and each part counts as a full segment in length.
     //= RFC 9293 §3.10.7.4 (MUST-58): "In general, the processing of received segments MUST be implemented to aggregate ACK segments
     //= whenever possible"
     //= tests: super_segments::what_arrives_as_one_is_taken_as_several_are, delayed_ack::every_second_full_segment_is_acknowledged
@@ -357,21 +360,22 @@ impl Endpoint {
                 if connection.handle_segment(now, subflow, ecn, segment, no_memory) {
                     self.note_closed(index);
                 }
-                // A mapping alone is kept too.
+                // A mapping without data is kept too.
                 if !segment.payload.is_empty() || segment.options.dss.is_some_and(|dss| dss.mapping.is_some()) {
                     self.count_waiting(index);
                 }
                 self.look_for_room(index);
                 return self.after_input(now, index);
             }
-            // The subflow's name has been given to another.
+            // Another subflow has this name now.
             self.by_addresses.remove((segment.dst, segment.src));
         }
         self.handle_stranger(now, ecn, segment);
     }
 
-    /// The next segment to send, or at most `max_segments` of one subflow that leave as one ([`Segment::segment_size`]), up to
-    /// 64 KiB. With 1 each leaves alone. What is on the wire once they are cut ([`Segment::parts`]) is the same in either case.
+    /// The next segment to send, or at most `max_segments` of one subflow that leave as one
+    /// ([`Segment::segment_size`]), up to 64 KiB. With `max_segments` of 1 each leaves alone. After cutting
+    /// ([`Segment::parts`]) the segments on the wire are the same either way.
     pub fn poll_transmit(&mut self, now: Instant, max_segments: usize) -> Option<Transmit> {
         let mut segment = Segment::default();
         let ecn = self.poll_transmit_into(now, max_segments, &mut segment)?;
@@ -379,7 +383,7 @@ impl Endpoint {
         Some(Transmit { segment, ecn, departure })
     }
 
-    /// When the segment that was just given out is to leave ([`Transmit::departure`]): for drivers that use
+    /// When the last segment that was given out is to leave ([`Transmit::departure`]), for drivers that use
     /// [`Endpoint::poll_transmit_into`].
     pub fn departure(&self, now: Instant, segment: &Segment) -> Instant {
         let connection = self.ready.front().and_then(|index| self.slots[*index as usize].connection.as_deref());
@@ -387,8 +391,8 @@ impl Endpoint {
         paced.map_or(now, |departure| departure.max(now))
     }
 
-    /// Writes the next segment to send into `segment`, whatever that held before, and returns its packet's ECN
-    /// codepoint. This is [`Endpoint::poll_transmit`] for drivers that keep segments where they are made.
+    /// Writes the next segment to send into `segment`, whatever it held before, and returns its packet's ECN codepoint.
+    /// This is [`Endpoint::poll_transmit`] for drivers that keep segments where they are made.
     pub fn poll_transmit_into(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
         if let Some(answer) = self.control.pop_front() {
             *segment = answer;
@@ -422,7 +426,7 @@ impl Endpoint {
         self.release_if_over(index);
     }
 
-    /// After input: new joins, events, and whatever it now has to send.
+    /// After input: starts new joins, and lists the connection for its events and segments.
     fn after_input(&mut self, now: Instant, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref_mut() else { return };
         if connection.wants_joins() {
@@ -431,7 +435,7 @@ impl Endpoint {
         self.touch(index);
     }
 
-    /// A connection changed: its events are collected, and it is asked for segments and timers.
+    /// A connection changed: collects its events and lists it as ready to be asked for segments and timers.
     fn touch(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
@@ -449,7 +453,7 @@ impl Endpoint {
             self.accepted.push_back(Accepted { connection, listener, local, remote });
         }
         if slot.token.is_some() && connection.is_plain() {
-            // The keys mean nothing any more (RFC 8684 §3.7).
+            // The keys have no meaning any more (RFC 8684 §3.7).
             if let Some(token) = slot.token.take() {
                 self.by_token.remove(&token);
             }
@@ -464,8 +468,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a connection reports. The application hears of one that a listener accepts by itself when it is told
-    /// of it ([`Endpoint::poll_accept`]), and never of one whose handshake fails.
+    /// Takes a connection's events and observations. The application gets the events of a connection that a listener
+    /// accepts by itself only after [`Endpoint::poll_accept`] has returned it, and none of one whose handshake fails.
     fn collect(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
@@ -473,7 +477,7 @@ impl Endpoint {
         match slot.origin {
             Origin::Known => {
                 while let Some(event) = connection.poll_event() {
-                    // What can be read is said once until it is heard.
+                    // Readable data is reported once until the event is polled.
                     let told = (handle, event);
                     if event != ConnectionEvent::Readable || self.events.back() != Some(&told) {
                         self.events.push_back(told);

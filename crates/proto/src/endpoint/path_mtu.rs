@@ -1,4 +1,4 @@
-//! How large a packet each path takes.
+//! The largest packet that each path takes.
 
 use super::Endpoint;
 use super::slots::Slot;
@@ -10,20 +10,20 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::PacketTooBig;
 use std::collections::BTreeMap;
 
-/// How long new connections use a size that was found out: what RFC 1191 §6.3 and RFC 8201 §5.3 suggest.
+/// How long new connections use a discovered MTU, as RFC 1191 §6.3 and RFC 8201 §5.3 suggest.
 const LEARNED_FOR: Duration = Duration::from_secs(600);
-/// How many pairs of addresses have such a size at most. The one that was found out first gives way.
+/// Most pairs of addresses with a discovered MTU. Beyond it the oldest discovery is forgotten.
 const LEARNED_PATHS: usize = 1024;
 
 /// A local and a remote address.
 type Pair = (IpAddr, IpAddr);
 
-/// The largest IP packet between two addresses, bytes.
+/// Size of the largest IP packet between two addresses, bytes.
 #[derive(Debug, Default)]
 pub(super) struct PathMtus {
-    /// Where it is not what a connection's settings say.
+    /// MTUs set by the application, in place of the one in a connection's settings.
     configured: BTreeMap<Pair, u32>,
-    /// Where it turned out to be less, and when that was.
+    /// Discovered MTUs that are smaller, and when each was discovered.
     learned: BTreeMap<Pair, (u32, Instant)>,
 }
 
@@ -54,14 +54,14 @@ impl PathMtus {
     }
 }
 
-/// Why a path MTU is not taken.
+/// Why a path MTU is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMtuError {
-    /// One address is of IPv4, the other of IPv6.
+    /// One address is IPv4, the other IPv6.
     MixedFamilies,
-    /// No path is taken to have less than this many bytes: 552 (IPv4), or 1280 (IPv6, RFC 8200 §5).
+    /// The value is below the least path MTU: 552 bytes (IPv4) or 1280 (IPv6, RFC 8200 §5).
     TooSmall {
-        /// The least that is taken.
+        /// Least path MTU, bytes.
         least: u32,
     },
 }
@@ -69,8 +69,8 @@ pub enum PathMtuError {
 impl core::fmt::Display for PathMtuError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            PathMtuError::MixedFamilies => f.write_str("a path has two addresses of one family"),
-            PathMtuError::TooSmall { least } => write!(f, "a path takes packets of at least {least} bytes"),
+            PathMtuError::MixedFamilies => f.write_str("the two addresses of a path must be of the same family"),
+            PathMtuError::TooSmall { least } => write!(f, "a path MTU must be at least {least} bytes"),
         }
     }
 }
@@ -78,13 +78,13 @@ impl core::fmt::Display for PathMtuError {
 impl core::error::Error for PathMtuError {}
 
 impl Endpoint {
-    /// Sets the size of the largest IP packet between two addresses, in bytes: that of the route or of the link behind it.
-    /// Subflows that begin from now on use it instead of [`TcpConfig::mtu`](crate::config::TcpConfig::mtu), and name it in
-    /// the MSS option of their SYN. Those that exist use it too: what they have queued or out and is larger is cut, and larger
-    /// segments go out as far as the peer's MSS option allows.
+    /// Sets the size of the largest IP packet between two addresses, in bytes, as known from the route or its link. New
+    /// subflows use it instead of [`TcpConfig::mtu`](crate::config::TcpConfig::mtu), and announce it in the MSS option
+    /// of their SYN. Existing ones use it too: larger segments that are queued or in flight are cut, and later segments
+    /// may grow as far as the peer's MSS option allows.
     ///
     /// # Errors
-    /// When the addresses are of two families, and when `mtu` is smaller than any path's.
+    /// If the addresses are of different families, or `mtu` is too small for any path.
     pub fn set_path_mtu(&mut self, now: Instant, local: IpAddr, remote: IpAddr, mtu: u32) -> Result<(), PathMtuError> {
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(PathMtuError::MixedFamilies);
@@ -103,9 +103,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes the message of a router that a packet of ours was too large for the next link. The answer says whether the
-    /// message is believed. Where it is, all connections between the same addresses use the size, and so do those that begin
-    /// within ten minutes; and so it is where one connection finds a smaller size by timeouts.
+    /// Handles a router's message that a packet of ours was too large for the next link. Returns whether the message is
+    /// believed. If it is, all connections between the same addresses use the size, and so do those that begin within
+    /// ten minutes. The same holds if one connection discovers a smaller size by timeouts.
     pub fn handle_packet_too_big(&mut self, now: Instant, message: &PacketTooBig) -> PacketTooBigVerdict {
         let found = self.by_addresses.get(&message.local, &message.remote).filter(|(_, id)| *id != LATE_JOIN);
         let Some((index, subflow)) = found else { return PacketTooBigVerdict::UnknownSubflow };
@@ -121,7 +121,7 @@ impl Endpoint {
         verdict
     }
 
-    /// Tells all connections what this one has found out, if it has.
+    /// Shares the MTUs that this connection has discovered with all others.
     //= RFC 8201 §5.2: "Any packetization layer instance (for example, a TCP connection) that is actively using the path must
     //= be notified if the PMTU estimate is decreased"
     //= tests: learned_path_mtu::what_one_connection_finds_out_all_between_the_same_addresses_use
@@ -136,7 +136,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection's subflows between these addresses use what is known of their path.
+    /// Applies the discovered MTU between these addresses to a connection's subflows.
     pub(super) fn use_learned_path_mtu(&mut self, now: Instant, index: u32, pair: Pair) {
         let Some(mtu) = self.path_mtus.learned(now, &pair) else { return };
         let connection = self.slots[index as usize].connection.as_deref_mut();
@@ -160,14 +160,14 @@ mod tests {
         let mut mtus = PathMtus::default();
         let at = |n: u32| Instant::ZERO + Duration::from_millis(u64::from(n));
         let most = LEARNED_PATHS as u32;
-        // The order of the addresses is not that of the times.
+        // The addresses are in another order than the times.
         (0..most).for_each(|n| mtus.learn(at(n), pair(most - n), 1300));
         assert!((0..most).all(|n| mtus.learned(at(most), &pair(most - n)) == Some(1300)));
         mtus.learn(at(most), pair(most + 1), 1280);
         assert_eq!(mtus.learned.len(), LEARNED_PATHS);
         assert_eq!(mtus.learned(at(most), &pair(most)), None, "the oldest");
         assert_eq!(mtus.learned(at(most), &pair(most - 1)), Some(1300));
-        // Those whose time is over go first.
+        // Expired entries go first.
         let later = at(most) + LEARNED_FOR;
         mtus.learn(later, pair(most + 2), 1280);
         assert_eq!(mtus.learned.len(), 1);

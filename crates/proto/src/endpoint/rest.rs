@@ -1,22 +1,22 @@
-//! Connections that rest: what does nothing for a second gives back the memory that it keeps for what may come.
+//! Idle connections: a connection that does nothing for a second frees its spare memory.
 //!
-//! A connection that is used is looked at once a second, so that a use costs no more than saying that there was one. One that rests is not
-//! looked at again until it is used.
+//! A connection in use is checked once a second, so that a use costs no more than setting a flag. An idle connection is
+//! not checked again until it is used.
 
 use super::Endpoint;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// How often a connection that is used is looked at.
+/// Interval between checks of a connection in use.
 const LOOK: Duration = Duration::from_secs(1);
-/// One whose rest was shorter than this is restless: its memory would come and go all the time.
+/// A connection whose last rest was shorter is restless: freeing its memory each time would not pay.
 const SHORT_REST: Duration = Duration::from_secs(3);
-/// A restless connection rests after so many looks without a use.
+/// Checks without a use after which a restless connection counts as idle.
 const RESTLESS: u8 = 4;
-/// Room for so many entries is kept.
+/// Entries for which room is always kept.
 const ROOM: usize = 64;
 
-/// When connections are looked at. The first entry is of one that lives.
+/// When connections are checked. The first entry is always of a living connection.
 #[derive(Debug, Default)]
 pub(super) struct Looks(VecDeque<(Instant, u32)>);
 
@@ -30,17 +30,17 @@ impl Looks {
     }
 }
 
-/// How a connection comes to rest.
+/// How far a connection is on its way to rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rest {
-    /// It was used since it was last looked at.
+    /// Whether it was used since the last check.
     is_used: bool,
-    /// It will be looked at.
+    /// Whether it has an entry in `Looks`.
     is_listed: bool,
     is_restless: bool,
-    /// So many looks have found it unused.
+    /// Number of consecutive checks without a use.
     unused: u8,
-    /// When it gave back its memory, if it has not been used since.
+    /// When it freed its memory, if it was not used since.
     since: Option<Instant>,
 }
 
@@ -50,14 +50,14 @@ impl Rest {
         self.is_used = true;
     }
 
-    /// The connection is gone. Its entry stays for the next one.
+    /// The connection is gone. Its entry in `Looks` stays for the next connection in this slot.
     pub(super) fn end(&mut self) {
         *self = Rest { is_listed: self.is_listed, ..Rest::default() };
     }
 }
 
 impl Endpoint {
-    /// See that a connection is looked at if it was used.
+    /// Schedules a check of a connection that was used.
     #[inline]
     pub(super) fn list_used(&mut self, now: Instant, index: u32) {
         let rest = &self.slots[index as usize].rest;
@@ -69,7 +69,7 @@ impl Endpoint {
     #[cold]
     fn list(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
-        // There may be many handshakes, and they have nothing to give back.
+        // There may be many handshakes, and they have no memory to free.
         if slot.half_open {
             return;
         }
@@ -81,7 +81,7 @@ impl Endpoint {
         self.looks.0.push_back((now + LOOK, index));
     }
 
-    /// Looks at the connections whose time has come.
+    /// Checks the connections that are due.
     #[cold]
     pub(super) fn look_for_rest(&mut self, now: Instant) {
         while let Some((_, index)) = self.looks.0.pop_front_if(|(at, _)| *at <= now) {
@@ -97,7 +97,7 @@ impl Endpoint {
                 connection.shrink();
                 rest.since = Some(now);
             }
-            // What waits for something is looked at again when that has come: it is a use.
+            // A connection that waits for something is checked again after that has come, because it counts as a use.
         }
         self.forget_looks();
         if self.looks.0.capacity() > 4 * self.looks.len() + ROOM {
@@ -105,7 +105,8 @@ impl Endpoint {
         }
     }
 
-    /// Nobody is woken for a connection that is gone. Behind the first, entries of such stay for those that get their places.
+    /// Drops entries of connections that are gone from the front, so that no timer fires for them. Those further back
+    /// stay for the next connections in their slots.
     pub(super) fn forget_looks(&mut self) {
         let slots = &mut self.slots;
         while let Some((_, index)) = self.looks.0.pop_front_if(|(_, index)| slots[*index as usize].connection.is_none())

@@ -1,4 +1,4 @@
-//! What an endpoint draws for its connections: keys, sequence numbers, nonces, ports.
+//! Random numbers that an endpoint draws for its connections: keys, sequence numbers, nonces, ports.
 
 use super::Endpoint;
 use crate::paths::joins::NewSubflow;
@@ -9,23 +9,23 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::crypto;
 use pathweave_wire::mptcp::{Key, Token};
 
-/// Draws of a token that is not in use before plain TCP is taken instead.
+/// Draws of a key with an unused token before the connection becomes plain TCP.
 const TOKEN_TRIES: u32 = 16;
-/// The first port for connections that name none (RFC 6335 §6: the dynamic ports).
+/// The first of the dynamic ports (RFC 6335 §6), used if the application names no port.
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 /// RFC 6528 §3: "M is the 4 microsecond timer".
 const ISN_TICK: Duration = Duration::from_micros(4);
 const PORTS: u16 = u16::MAX - FIRST_DYNAMIC_PORT + 1;
 
-/// What nobody else may know: where an endpoint's keys, sequence numbers, nonces, ports and timestamps come from.
+/// Secret state from which an endpoint's keys, sequence numbers, nonces, ports and timestamps come.
 pub struct Secrets {
     random: Random,
-    /// What keys initial sequence numbers and the timestamps' offsets; nothing where everything is to be the same in every run.
+    /// Key of the initial sequence numbers and the timestamps' offsets; `None` if every run is to be the same.
     numbers: Option<[u8; 32]>,
     next_port: u16,
 }
 
-/// Shows nothing of what it holds: it could end up in a log.
+/// Shows none of the content, because it could end up in a log.
 impl core::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Secrets").finish_non_exhaustive()
@@ -33,8 +33,9 @@ impl core::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Secrets of a real host, from 32 bytes of the operating system's randomness. Each start of a program needs others:
-    /// then its timestamps and ports begin elsewhere, and peers do not take its connections for those of before.
+    /// Secrets of a real host, from 32 bytes of the operating system's randomness. Use other bytes at each start of a
+    /// program, so that its timestamps and ports begin elsewhere and peers do not confuse its connections with earlier
+    /// ones.
     pub fn new(seed: [u8; 32]) -> Self {
         let mut random = Random::from_seed_bytes(seed);
         let mut numbers = [0; 32];
@@ -44,14 +45,14 @@ impl Secrets {
         Secrets { random, numbers: Some(numbers), next_port: FIRST_DYNAMIC_PORT }
     }
 
-    /// Secrets that everybody can compute, for simulations and tests: what `random` draws, timestamps that begin with the
-    /// driver's clock, ports one after the other.
+    /// Predictable secrets for simulations and tests: numbers drawn from `random`, timestamps that follow the driver's
+    /// clock, and ports in sequence.
     pub fn reproducible(random: Random) -> Self {
         Secrets { random, numbers: None, next_port: FIRST_DYNAMIC_PORT }
     }
 
-    /// Where the sequence numbers and timestamps of a connection between these addresses and ports start. Both only grow from one
-    /// connection to the next, so that a new one's are not older than those of the one before.
+    /// Start of the sequence numbers and timestamps of a connection between these addresses and ports. Both only grow
+    /// from one connection to the next, so a new connection's numbers are never older than its predecessor's.
     //= RFC 6528 §3: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)"
     //= tests: secrets::numbers_between_the_same_ports_only_grow, secrets::numbers_between_other_ports_tell_nothing
     //= RFC 7323 §5.4: "A random offset may be added to the timestamp clock on a per-connection basis"
@@ -70,12 +71,13 @@ impl Secrets {
         Origin { sequence: sequence.wrapping_add((now.as_nanos() / ISN_TICK.as_nanos()) as u32), timestamp }
     }
 
-    /// What keys SYN cookies: everybody can compute those of a simulation.
+    /// Key of the SYN cookies. In a simulation it is zero and not secret.
     pub(super) fn cookie_key(&self) -> [u8; 32] {
         self.numbers.unwrap_or_default()
     }
 
-    /// Where the search for a free port starts: anywhere (RFC 6056 §3.3.1), or after the one before.
+    /// Where the search for a free port starts: at a random port (RFC 6056 §3.3.1), or in a simulation after the
+    /// previous one.
     fn first_port(&mut self) -> u16 {
         match self.numbers {
             Some(_) => FIRST_DYNAMIC_PORT + self.random.below(u64::from(PORTS)) as u16,
@@ -95,7 +97,7 @@ impl Endpoint {
         unused_key(|| Key(self.secrets.random.next_u64()), |token| self.by_token.contains_key(&token))
     }
 
-    /// A port that no connection to `remote` has.
+    /// A port that no connection to `remote` uses.
     pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
         let mut port = self.secrets.first_port();
         for _ in 0..PORTS {
@@ -111,7 +113,7 @@ impl Endpoint {
     }
 }
 
-/// A key whose token nobody uses, after a bounded number of draws (RFC 8684 §3.1).
+/// A key with an unused token, after a bounded number of draws (RFC 8684 §3.1).
 //= RFC 8684 §3.1: "an implementation SHOULD check its list of connection tokens to ensure that there is no collision
 //= before sending its key, and if there is, then it should generate a new key"
 //= tests: secrets::a_token_in_use_costs_another_draw_and_no_key_after_sixteen

@@ -1,4 +1,4 @@
-//! The places of an endpoint's connections, and what finds them: addresses and tokens.
+//! Slots of an endpoint's connections, and the indices that find them by addresses and by token.
 
 use super::rest::Rest;
 use super::{ConnectionHandle, Endpoint, ListenerHandle};
@@ -12,20 +12,20 @@ use pathweave_wire::mptcp::Token;
 pub(super) struct Slot {
     pub(super) generation: u32,
     pub(super) connection: Option<Box<Connection>>,
-    /// The timer entry that stands for this connection in the table.
+    /// The valid entry of this connection in the heap of timers.
     pub(super) timer: Option<Instant>,
-    /// The same in the table of checks.
+    /// The valid entry in the heap of checks.
     pub(super) check: Option<Instant>,
     pub(super) queued: bool,
-    /// It counts among the handshakes that wait.
+    /// Whether it counts as a handshake that waits.
     pub(super) half_open: bool,
-    /// It is among those that only wait for old segments.
+    /// Whether it only waits for old segments (TIME-WAIT).
     pub(super) lingers: bool,
     pub(super) rest: Rest,
-    /// What its waiting data takes of memory, when that was last counted.
+    /// Memory of its waiting data when that was last counted, bytes.
     pub(super) waiting_bytes: u64,
     pub(super) origin: Origin,
-    /// What finds this connection: its subflows' addresses, local and remote, and its token.
+    /// Keys of the indices that find this connection: its subflows' local and remote addresses, and its token.
     pub(super) addresses: Vec<Addresses>,
     pub(super) token: Option<Token>,
 }
@@ -33,12 +33,12 @@ pub(super) struct Slot {
 /// Whether the application knows of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It has opened or accepted it, or was told of it.
+    /// The application has opened or accepted it, or [`Endpoint::poll_accept`] has returned it.
     #[default]
     Known,
     /// This listener has answered the SYN by itself, and the handshake is not complete.
     Handshake(ListenerHandle),
-    /// The same, and the handshake is complete: [`Endpoint::poll_accept`] tells of it.
+    /// A listener has accepted it by itself, and [`Endpoint::poll_accept`] has not returned it yet.
     Unclaimed,
 }
 
@@ -64,8 +64,8 @@ impl Endpoint {
         index
     }
 
-    /// Segments between these addresses are for this subflow from now on. Addresses of subflows whose name has been given
-    /// to another are forgotten.
+    /// Directs segments between these addresses to this subflow. Addresses of subflows whose names were given to others
+    /// are forgotten.
     #[cold]
     pub(super) fn register(&mut self, index: u32, addresses: Addresses, subflow: SubflowId) {
         let slot = &mut self.slots[index as usize];
@@ -94,7 +94,7 @@ impl Endpoint {
         self.slots.get(handle.index as usize).filter(|s| s.generation == handle.generation)
     }
 
-    /// Forgets a connection that is over and has told everything.
+    /// Forgets a connection that is over and has reported everything.
     pub(super) fn release_if_over(&mut self, index: u32) {
         let Some(connection) = self.slots[index as usize].connection.as_deref() else { return };
         if connection.is_released() {
@@ -130,8 +130,7 @@ impl Endpoint {
         self.look_for_room(index);
     }
 
-    /// Entries of all tables, places for connections that are free now included: what an endpoint costs beside its open
-    /// connections.
+    /// Entries of all tables, including free slots: what an endpoint costs beside its open connections.
     pub fn footprint(&self) -> usize {
         let waiting = self.timers.len()
             + self.checks.len()
@@ -151,7 +150,7 @@ impl Endpoint {
         connection.is_some_and(|c| c.table().is_between(subflow, &addresses.0, &addresses.1))
     }
 
-    /// Connections that exist.
+    /// Number of connections.
     pub fn connections(&self) -> usize {
         self.slots.iter().filter(|s| s.connection.is_some()).count()
     }

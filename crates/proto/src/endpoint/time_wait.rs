@@ -1,5 +1,5 @@
-//! Connections of which nothing is left but to wait for old segments: the newest are kept as they were, so that their ends can be looked at,
-//! of older ones only what [`TimeWait`] holds.
+//! Connections in TIME-WAIT, which only wait for old segments. The newest keep their whole state, so that it can be
+//! inspected; of older ones only the [`TimeWait`] record stays.
 
 use super::slots::Addresses;
 use super::{ConnectionHandle, Endpoint};
@@ -10,12 +10,12 @@ use pathweave_units::Instant;
 use pathweave_wire::Segment;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Connections in TIME-WAIT that keep all of their state.
+/// Connections in TIME-WAIT that keep their whole state.
 const WHOLE: usize = 1024;
-/// What is remembered of others; then those that end first are forgotten. Linux has the same number (`tcp_max_tw_buckets`).
+/// Most records. Beyond it those that end first are forgotten. Linux has the same number (`tcp_max_tw_buckets`).
 const RECORDS: usize = 1 << 18;
 
-/// The subflows in TIME-WAIT whose connections are gone, and the connections that are next.
+/// Records of subflows in TIME-WAIT whose connections are gone, and the connections that will become records next.
 #[derive(Debug, Default)]
 pub(super) struct TimeWaits {
     whole: VecDeque<ConnectionHandle>,
@@ -61,8 +61,8 @@ impl TimeWaits {
     }
 }
 
-/// Whether a subflow gives way to this SYN ([`Connection::gives_way`]). Its record stays until the new handshake is complete: the SYN may
-/// come from somebody who sees nothing.
+/// Whether a subflow gives way to this SYN ([`Connection::gives_way`]). Its record stays until the new handshake is
+/// complete, because the SYN may be a blind attacker's.
 #[cold]
 pub(super) fn gives_way(
     time_waits: &mut TimeWaits,
@@ -81,7 +81,8 @@ pub(super) fn gives_way(
 }
 
 impl Endpoint {
-    /// A connection only waits for old segments, and everybody has heard of its end. If too many do, the oldest becomes a record.
+    /// Notes that a connection only waits for old segments and has reported its end. If too many do, the oldest becomes
+    /// a record.
     #[cold]
     pub(super) fn note_lingering(&mut self, index: u32) {
         if core::mem::replace(&mut self.slots[index as usize].lingers, true) {
@@ -98,7 +99,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment for a connection of which only a record is left. Returns whether there is one, and it is done.
+    /// Handles a segment for a connection of which only a record is left. Returns whether the segment is dealt with.
     #[cold]
     pub(super) fn handle_waited(&mut self, now: Instant, segment: &Segment) -> bool {
         let addresses = (segment.dst, segment.src);
@@ -114,13 +115,13 @@ impl Endpoint {
                 self.time_waits.remove(addresses);
                 true
             }
-            // It stays until the new handshake is complete.
+            // The record stays until the new handshake is complete.
             Waited::GivesWay => false,
         }
     }
 
-    /// The end of an earlier connection between the addresses of a half-open one comes again: it is acknowledged. A SYN of somebody who
-    /// sees nothing can open the new one, and must not keep the earlier peer from its end.
+    /// Acknowledges a repeated FIN of an earlier connection between the addresses of a half-open one. The half-open one
+    /// may come from a blind attacker's SYN, which must not keep the earlier peer from closing.
     #[cold]
     pub(super) fn repeats_earlier_end(&mut self, now: Instant, segment: &Segment) -> bool {
         let record = self.time_waits.records.get(&(segment.dst, segment.src));

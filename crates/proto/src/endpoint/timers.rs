@@ -1,4 +1,4 @@
-//! When connections want to be woken.
+//! The endpoint's timers: when connections are to be woken.
 
 use super::Endpoint;
 use crate::connection::Connection;
@@ -53,7 +53,7 @@ impl Endpoint {
         }
     }
 
-    /// When [`Endpoint::handle_timeout`] wants to be called.
+    /// When [`Endpoint::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| {
             heap.peek().map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
@@ -64,12 +64,13 @@ impl Endpoint {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Timers are looked up lazily: an entry that is too early costs one look, one that is too late would be a missed timer.
+    /// Updates a connection's timer entry. Entries are corrected lazily: one that is too early costs a look, one that
+    /// is too late would be a missed timer.
     pub(super) fn update_timer(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
         let next = slot.connection.as_deref().and_then(Connection::poll_timeout);
         if slot.timer == Some(now) && next != Some(now) && self.timers.peek() == Some(&Reverse((now, index))) {
-            // What waited for the end of this instant has left.
+            // The data that waited for the end of this instant has left.
             self.timers.pop();
             slot.timer = None;
         }
@@ -92,13 +93,13 @@ impl Endpoint {
         }
     }
 
-    /// Entries that a sooner one has replaced stay until their time; too many of them are thrown out. At most one for each connection is
-    /// left, so that many more can come before it is done again.
+    /// Removes replaced entries, which otherwise stay until their time, if there are too many. At most one entry per
+    /// connection is left, so that many more can be added before the next removal.
     pub(super) fn compact_timers(&mut self) {
         if self.timers.len() > 4 * self.slots.len() + 64 {
             let mut entries = core::mem::take(&mut self.timers).into_vec();
             entries.retain(|Reverse((at, index))| self.slots[*index as usize].timer == Some(*at));
-            // A timer that a sooner one has replaced, and that was set again after it, has an entry of each time.
+            // A timer that was replaced by a sooner one and then set again can have several equal entries.
             entries.sort_unstable();
             entries.dedup();
             self.timers = entries.into();
