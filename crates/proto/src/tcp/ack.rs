@@ -1,4 +1,4 @@
-//! What an acknowledgement does to the sending half.
+//! Effects of an acknowledgement on the sending half.
 
 use super::recovery::Delivered;
 use super::{Changes, Peers, Tcp, Told};
@@ -11,13 +11,14 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
-/// The congestion window, and whether it is what limits sending.
+/// The congestion window, and whether it limits sending.
 pub(super) struct Congestion {
     pub(super) window: Window,
     pub(super) controller: Box<dyn Controller>,
-    /// How the controller lets the window grow now.
+    /// How the controller lets the window grow at present.
     pub(super) growth: Growth,
-    /// The window was filled in the last round, the most segments that were out in it, and where it ends.
+    /// Whether the window was filled in the last round, the most segments in flight during it, and the sequence number
+    /// that ends it.
     pub(super) limited: bool,
     pub(super) max_packets_out: u32,
     pub(super) usage_end: u64,
@@ -36,14 +37,14 @@ impl Congestion {
     }
 }
 
-/// What reaches the peer, and what does not.
+/// Measurements of delivered and lost data.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
-    /// Bytes delivered to the peer in all, and when that last changed.
+    /// Bytes delivered to the peer in all, and when that number last changed.
     pub(super) bytes: u64,
     pub(super) at: Instant,
-    /// The last interval and what was delivered in it. The rate is divided out where it is asked for, and then known until it
-    /// changes.
+    /// Bytes delivered in the last interval, and its length. The rate is divided out when it is asked for, and then
+    /// kept until it changes.
     pub(super) last: (u64, Duration),
     pub(super) rate: Cell<Option<f64>>,
     pub(super) loss_estimate: f64,
@@ -52,7 +53,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// Bytes per second; 0 before the first.
+    /// Delivery rate, bytes per second; 0 before the first measurement.
     pub(super) fn rate(&self) -> f64 {
         self.rate.get().unwrap_or_else(|| {
             let (bytes, interval) = self.last;
@@ -63,7 +64,7 @@ impl Delivery {
     }
 }
 
-/// A round trip, which ends when what was sent next at its start is acknowledged.
+/// A round trip. It ends when the data that was to be sent next at its start is acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     pub(super) end: u64,
@@ -78,22 +79,22 @@ pub(super) struct Round {
 //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window
 #[derive(Debug, Default)]
 pub(super) struct PeerWindow {
-    /// The last field as bytes, and the largest of all.
+    /// The last window and the largest of all, bytes.
     pub(super) bytes: u64,
     pub(super) largest: u64,
-    /// Segment that the last update was taken from (RFC 9293 §3.10.7.4: SND.WL1). What it acknowledged (SND.WL2) is never more than the
-    /// last acknowledgement.
+    /// Sequence number of the segment that brought the last update (RFC 9293 §3.10.7.4: SND.WL1). The number that it
+    /// acknowledged (SND.WL2) is never above `una`, so it needs no field.
     pub(super) seq: u64,
-    /// The last DATA_ACK that came here, its low 32 bits.
+    /// Low 32 bits of the last DATA_ACK on this subflow.
     pub(super) data_ack: Option<u32>,
 }
 
-/// Round trips that one acknowledgement measured.
+/// Sending times of the segments that one acknowledgement covers, for measuring round trips.
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
-    /// Of the first segment newly acknowledged: includes the receiver's delay, as a timeout must.
+    /// First segment newly acknowledged; the time includes the receiver's delay, as a timeout must.
     first: Option<Instant>,
-    /// Of the last one: the path's own time.
+    /// Last segment newly acknowledged: the path's own time.
     last: Option<Instant>,
     first_sacked: Option<Instant>,
     last_sacked: Option<Instant>,
@@ -101,14 +102,14 @@ struct Samples {
 }
 
 impl Tcp {
-    /// The relative number of a wire sequence number of ours, near `una`.
+    /// Relative number of one of our sequence numbers on the wire, near `una`.
     pub(super) fn own_relative(&self, wire: u32) -> Option<u64> {
         let delta = wire.wrapping_sub(self.opening.isn.wrapping_add(self.send.una as u32)) as i32;
         self.send.una.checked_add_signed(i64::from(delta))
     }
 
-    /// The relative acknowledgement number, unless it acknowledges what was never sent (RFC 9293 §3.10.7.4) or what no peer
-    /// acknowledges any more (RFC 5961 §5.2).
+    /// The relative acknowledgement number. `None` if it acknowledges data that was never sent (RFC 9293 §3.10.7.4), or
+    /// data so old that no peer acknowledges it any more (RFC 5961 §5.2).
     //= RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
     //= SEG.ACK <= SND.NXT)"
     //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds, blind_attacks::an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped
@@ -117,8 +118,8 @@ impl Tcp {
         (ack <= self.send.nxt && ack + self.peer_window.largest.max(1) >= self.send.una).then_some(ack)
     }
 
-    /// Handles the acknowledgement field and SACK blocks of an acceptable segment. Returns false when the number is not
-    /// acceptable: the segment is dropped.
+    /// Handles the acknowledgement number and the SACK blocks of an acceptable segment. Returns false if the number is
+    /// not acceptable; the segment is then dropped.
     pub(super) fn handle_ack(
         &mut self,
         now: Instant,
@@ -133,7 +134,7 @@ impl Tcp {
         //= RFC 9293 §3.8.6 (SHLD-17): "SHOULD NOT time out the connection if data beyond the right window edge is not acknowledged"
         //= tests: window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
         if self.peer_window.bytes == 0 && !changes.overtaken_ack {
-            // What is repeated into a window that has shrunk is answered: nobody is gone.
+            // The peer answers what is sent into its shrunken window, so it is not gone.
             self.silence.timeouts = 0;
         }
         let echo = segment.flags.contains(Flags::ECE);
@@ -153,7 +154,8 @@ impl Tcp {
         };
         let mut samples = Samples::default();
         changes.has_sack = !segment.options.sack.is_empty();
-        // What is acknowledged below this was overtaken: SACKs of this same acknowledgement do not count.
+        // Segments below this were overtaken if they are acknowledged now. SACK blocks of this acknowledgement do not
+        // count.
         let sacked_before = self.recovery.highest_sacked;
         if self.sack_recovery() && changes.has_sack {
             self.handle_sack(now, segment, ack, &mut d, &mut samples);
@@ -229,21 +231,24 @@ impl Tcp {
         true
     }
 
-    /// The side that only receives: an acknowledgement that says nothing new has nothing to act on.
+    /// Whether nothing is in flight, as on the receiving side of a transfer. An acknowledgement without news then has
+    /// no effect.
     fn nothing_is_out(&self) -> bool {
         self.queue.is_empty() && self.send.idle_for.is_none() && self.recovery.is_quiet()
     }
 
-    /// Takes the window of an acceptable segment, unless an older one only arrived late. Says whether the window changed.
+    /// Takes the window of an acceptable segment, unless the segment is older than the last update. Returns whether the
+    /// window changed.
     //= RFC 9293 §3.10.7.4: "The check here prevents using old segments to update the window"
     //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window, window_updates::what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first
     pub(super) fn update_peer_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         if ack < self.send.una {
             return false;
         }
-        // What acknowledges new data is newer than any window seen before, whatever became of the segments between: without
-        // its window the old one would count from the new acknowledgement on, and the edge would lie where the peer never
-        // offered it. What acknowledges nothing new acknowledges as much as the last update did, so that only its place counts.
+        // A segment that acknowledges new data is newer than any window update seen before, whatever happened to the
+        // segments between. If its window were ignored, the old one would count from the new acknowledgement, and the
+        // edge would be where the peer never offered it. A segment that acknowledges nothing new acknowledges as much
+        // as the last update did, so its sequence number alone decides.
         if ack == self.send.una && seq < self.peer_window.seq {
             return false;
         }
@@ -260,7 +265,8 @@ impl Tcp {
         self.peer_window.seq = seq;
         if let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) {
             let low = data_ack.expand(0) as u32;
-            // The window counts from it. Without SACK the duplicates that a loss brings have to be counted, also while it advances.
+            // The window counts from the DATA_ACK. But without SACK, duplicates caused by a loss must be counted even
+            // while the DATA_ACK advances.
             changed |= self.peer_window.data_ack.replace(low) != Some(low) && self.sack_recovery();
         }
         changed
@@ -271,7 +277,7 @@ impl Tcp {
         let mut blocks = segment.options.sack.iter();
         let relative =
             |t: &Tcp, b: &pathweave_wire::SackBlock| Some((t.own_relative(b.left)?, t.own_relative(b.right)?));
-        // RFC 2883 §4: the first block lies below the acknowledgement, or inside the second block.
+        // RFC 2883 §4: a D-SACK is the first block; it is below the acknowledgement, or inside the second block.
         if let Some(first) = segment.options.sack.first().and_then(|b| relative(self, b)) {
             let second = segment.options.sack.get(1).and_then(|b| relative(self, b));
             let inside = second.is_some_and(|s| s.0 <= first.0 && first.1 <= s.1);
@@ -283,14 +289,14 @@ impl Tcp {
             }
         }
         let previous = core::mem::take(&mut self.recovery.previous_sack);
-        // From the lowest on: a block below another one of the same acknowledgement is no sign of reordering.
+        // In ascending order: a block below another one of the same acknowledgement is no sign of reordering.
         let mut blocks: ArrayVec<(u64, u64), 4> = blocks.take(4).filter_map(|b| relative(self, b)).collect();
         blocks.sort_unstable();
         for (left, right) in blocks {
             if left >= right || right > self.send.nxt || right <= self.send.una {
                 continue;
             }
-            // What the last acknowledgement reported needs no second look, so that costs do not grow with the window.
+            // Parts that the last acknowledgement reported are skipped, so that the cost does not grow with the window.
             match previous.iter().find(|p| left <= p.0 && p.1 <= right) {
                 Some(&(l, r)) => {
                     self.sack_range(now, left..l, d, samples);
@@ -330,7 +336,7 @@ impl Tcp {
                     self.note_late(self.recovery.highest_sacked, s.ssn, d);
                 }
             }
-            // What is beyond a hole does not change the timestamp that is echoed (RFC 7323 §4.3).
+            // Without the echoed timestamp, because segments beyond a hole do not change it (RFC 7323 §4.3).
             self.recovery.rack_delivered(&s, now, self.rtt.min(), None);
             self.note_delivery(now, &s);
         }
@@ -382,7 +388,7 @@ impl Tcp {
         self.recovery.previous_sack.retain(|b| b.1 > ack);
     }
 
-    /// RFC 6298 §3 (Karn), RFC 7323 §4.
+    /// Measures a round trip (RFC 6298 §3 (Karn), RFC 7323 §4).
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
         //= RFC 9293 §3.8.1 (MUST-18): "The RTO MUST be computed according to the algorithm in [10], including Karn's algorithm for
         //= taking RTT samples"
@@ -395,7 +401,7 @@ impl Tcp {
         //= segment advances the left edge of the send window, i.e., SND.UNA is increased"
         //= tests: timeouts::what_is_received_beyond_a_hole_measures_no_round_trip
         let sacked = s.first_sacked.filter(|_| self.rtt.measures_sacked());
-        // What a path that was dark says first of what was sent before that is the outage's length.
+        // The first answer of a path that was dark, to data sent before that, measures the outage, not a round trip.
         let dark = self.silence.probe_interval.is_some();
         let dark_since = self.silence.dark_since.filter(|_| dark).unwrap_or(Instant::ZERO);
         let sample = match (direct.or(sacked), segment.options.timestamps.filter(|_| self.agreed.timestamps)) {
@@ -434,7 +440,7 @@ impl Tcp {
         ended
     }
 
-    /// The delivery rate since this segment was sent (draft-ietf-ccwg-bbr §4.1, without its send-rate bound).
+    /// Measures the delivery rate since this segment was sent (draft-ietf-ccwg-bbr §4.1, without its send-rate bound).
     fn note_delivery(&mut self, now: Instant, s: &SentSegment) {
         self.delivery.bytes += u64::from(s.len);
         self.path_mtu.delivered = self.path_mtu.delivered.max(s.len);
@@ -454,26 +460,26 @@ impl Tcp {
         self.delivery.loss_estimate -= self.delivery.loss_estimate * f64::from(d.segments.min(64)) / 128.0;
     }
 
-    /// The rate at which the host sends follows the window and the round trip.
+    /// Adapts the host's sending rate to the window and the round trip.
     pub(super) fn update_pacing(&mut self) {
         let window = self.congestion.window;
         self.host.update_pacing(window.cwnd, window.ssthresh, self.queue.packets_out(), self.rtt.srtt());
     }
 
-    /// Whether the window may grow by an acknowledgement that has delivered so many segments.
+    /// Whether the window may grow by an acknowledgement that delivered this many segments.
     fn may_grow(&self, delivered: u32) -> bool {
         let in_flight = self.in_flight() + delivered;
         self.host.lets_grow(self.congestion.window.cwnd, in_flight, self.is_cwnd_limited())
     }
 
-    /// Whether the window is, or lately was, what limits sending: only then it may grow.
+    /// Whether the window limits sending, or did so lately. Only then may it grow.
     fn is_cwnd_limited(&self) -> bool {
         self.congestion.limited
             || (self.congestion.window.in_slow_start()
                 && self.congestion.window.cwnd < 2 * self.congestion.max_packets_out)
     }
 
-    /// After a burst of sending: was it the window that ended it?
+    /// After a burst: notes whether the window ended it.
     pub(crate) fn validate_window(&mut self) {
         let limited = self.in_flight() >= self.congestion.window.cwnd;
         let packets_out = self.queue.packets_out();
@@ -488,7 +494,8 @@ impl Tcp {
     }
 }
 
-/// The timestamp clock: milliseconds (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). Never 0, which means "no timestamp yet".
+/// The timestamp clock, in milliseconds (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). It is never 0, which
+/// means "no timestamp yet".
 pub(crate) fn timestamp(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000 + 1) as u32
 }

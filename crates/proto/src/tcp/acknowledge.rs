@@ -5,8 +5,8 @@ use crate::config::TcpConfig;
 use crate::host::{AckHost, Host, SubflowHost, Surroundings};
 use pathweave_units::{Duration, Instant};
 
-/// Full segments of one instant of which one acknowledgement can wait for a reader that reads at once. More would keep a sender back that grows its
-/// window by so much for each acknowledgement (RFC 9406 §4.2).
+/// Full segments of one instant for which one acknowledgement can wait for a reader that reads at once. More would hold
+/// back a sender that grows its window by at most this much per acknowledgement (RFC 9406 §4.2).
 const MOST_AT_ONCE: u64 = 4;
 
 /// When an acknowledgement is due.
@@ -17,23 +17,23 @@ enum AckDue {
     Now,
 }
 
-/// When the next acknowledgement leaves.
+/// The timing of the next acknowledgement.
 #[derive(Debug)]
 pub(super) struct Acks {
     pub(super) host: AckHost,
     due: AckDue,
-    /// Segments still acknowledged at once: at the start, and when the host starts again.
+    /// Segments that are still acknowledged at once, at the start and when the host starts again.
     quick: u32,
-    /// The window that may be offered grew by the segment just received.
+    /// Whether the segment just received enlarged the window that may be offered.
     grew: bool,
     started: bool,
-    /// A segment came with PSH, or short: its sender has no more for now.
+    /// Whether a segment came with PSH, or short: its sender has no more data for now.
     pushed: bool,
-    /// When data or a FIN last came; the zero of time before the first.
+    /// When data or a FIN last came; time zero before the first.
     last_data: Instant,
     /// The segment that [`Receiver::decide_ack`] is to decide on.
     noted: Option<(Received, bool, u32)>,
-    /// The next number expected when the last acknowledgement was sent, and the window that it offered.
+    /// The next expected sequence number when the last acknowledgement was sent, and the window that it offered.
     pub(super) acked_next: u64,
     offered: u64,
 }
@@ -58,16 +58,16 @@ impl Acks {
 /// The peer's timestamps.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock {
-    /// The newest, to be echoed, and since when it is.
+    /// The newest timestamp, to be echoed, and when it came.
     pub(crate) recent: u32,
     pub(crate) recent_at: Instant,
-    /// The round trip as the receiver sees it, from the timestamps of ours that it echoes.
+    /// Round-trip time that the receiver measures from echoes of our timestamps.
     rtt: Option<Duration>,
     last_echo: u32,
 }
 
 impl Receiver {
-    /// A data segment or FIN was received; [`Receiver::decide_ack`] follows once its data has found its place.
+    /// Notes a received data segment or FIN. [`Receiver::decide_ack`] must follow once its data is in place.
     pub(crate) fn note(
         &mut self,
         now: Instant,
@@ -87,7 +87,8 @@ impl Receiver {
         }
     }
 
-    /// The receiver's view of the round trip, from echoed timestamps: the smaller at once, the larger slowly.
+    /// Takes a round trip that the receiver measured by an echoed timestamp. A smaller value counts at once, a larger
+    /// one slowly.
     fn sample_rtt(&mut self, now: Instant, echo: u32) {
         let ms = super::ack::timestamp(now).wrapping_sub(echo);
         if ms > i32::MAX as u32 {
@@ -111,13 +112,14 @@ impl Receiver {
         self.clock.rtt
     }
 
-    /// Data bytes of the segment just received, where it brought new data; and whether they wait for a hole.
+    /// Data bytes of the segment just received, if it had new data, and whether they wait for a hole.
     pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
         let (received, _, len) = self.acks.noted?;
         (received != Received::Duplicate).then_some((len, received == Received::OutOfOrder))
     }
 
-    /// Decides when the segment just received is acknowledged. `window` is what the acknowledgement would offer.
+    /// Decides when the segment just received is acknowledged. `window` is the window that the acknowledgement would
+    /// offer.
     //= RFC 9293 §3.8.6.3 (MUST-40): "an ACK should not be excessively delayed; in particular, the delay MUST be less than 0.5
     //= seconds"
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
@@ -167,7 +169,7 @@ impl Receiver {
         }
         let (unacked, full) = (self.next - self.acks.acked_next, u64::from(self.full_segment));
         let second = unacked > full;
-        // What is read makes the window larger (RFC 1122 §4.2.3.2).
+        // Reading soon makes the window larger (RFC 1122 §4.2.3.2).
         let waits_for_reader = second
             && self.acks.host.waits_for_reader(window < self.acks.offered, unacked > MOST_AT_ONCE * full, around);
         let at_once = fin
@@ -197,18 +199,20 @@ impl Receiver {
         self.acks.quick = self.acks.quick.max(self.acks.host.quick_acks(config.quick_acks, window, self.full_segment));
     }
 
-    /// Other subflows' data has waited for the segment just received. If its sender has no more for now, no second segment will ask for an
-    /// acknowledgement; full segments go on as they do.
+    /// Notes that other subflows' data has waited for the segment just received. If its sender has no more data for
+    /// now, it is acknowledged at once, because no second segment would cause an acknowledgement. Full segments are
+    /// acknowledged as usual.
     pub(crate) fn fills_hole_of_stream(&mut self) {
         self.filled_hole |= self.acks.pushed && self.acks.host.answers_hole_of_stream();
     }
 
-    /// The offered window grows: the sender is told at once.
+    /// Notes that the offered window grows, so that the sender is told at once.
     pub(crate) fn window_grew(&mut self) {
         self.acks.grew = true;
     }
 
-    /// The application has read, whose acknowledgement leaves at `at`, or at once. `empty`: nothing waits for it or for earlier data any more.
+    /// Notes that the application has read. If an acknowledgement is delayed, it may leave at `at`, or at once.
+    /// `empty`: nothing is left to read, and nothing waits for earlier data.
     pub(crate) fn after_read(&mut self, at: Option<Instant>, empty: bool) {
         if let AckDue::At(_) = self.acks.due {
             let unacked = self.next - self.acks.acked_next;
@@ -218,12 +222,12 @@ impl Receiver {
         }
     }
 
-    /// What the last acknowledgement offered, before the window scale rounded it down.
+    /// Sets the window that the last acknowledgement offered, before the window scale rounded it down.
     pub(crate) fn set_offered(&mut self, window: u64) {
         self.acks.offered = window;
     }
 
-    /// What is left of the window that was offered last.
+    /// Unused part of the window that was last offered.
     pub(crate) fn window_left(&self) -> u64 {
         self.acks.offered.saturating_sub(self.next - self.acks.acked_next)
     }
@@ -250,7 +254,7 @@ impl Receiver {
     pub(crate) fn owes_ack(&self) -> bool {
         self.next > self.acks.acked_next
     }
-    /// When an acknowledgement that waits goes out; the far future where none does.
+    /// When a waiting acknowledgement leaves; the far future if there is none.
     #[inline]
     pub(crate) fn ack_timer(&self) -> Instant {
         let held_back = self.acks.host.timer();
@@ -264,7 +268,7 @@ impl Receiver {
             self.acks.due = AckDue::Now;
         }
     }
-    /// An acknowledgement goes out.
+    /// Notes that an acknowledgement leaves.
     //= RFC 5681 §4.2: "A TCP receiver MUST NOT generate more than one ACK for every incoming segment, other than to update the
     //= offered window as the receiving application consumes new data"
     //= tests: delayed_ack::without_delay_each_segment_is_acknowledged
@@ -278,7 +282,7 @@ impl Receiver {
         self.acks.host.acknowledged();
         self.acks.acked_next = self.next;
     }
-    /// The acknowledgement that has just gone out goes out again, with the next segment.
+    /// Notes that the last acknowledgement leaves again, with the next segment.
     pub(crate) fn repeat_ack(&mut self) {
         self.ack_sent(self.acks.offered);
     }

@@ -1,4 +1,4 @@
-//! What a segment or the time changed.
+//! Changes that a segment or a timer caused on a subflow.
 
 use super::receive::Arrival;
 use crate::congestion::LossKind;
@@ -6,32 +6,32 @@ use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::Duration;
 
-/// What a segment's numbers said of it.
+/// What a segment's sequence and acknowledgement numbers show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// There was none, or nothing comes of it.
+    /// There was no segment, or it has no effect.
     #[default]
     Ignored,
-    /// It belongs to no connection that we know: a reset answers it.
+    /// It belongs to no connection that we know; a reset answers it.
     Refused,
-    /// It is a SYN that came while ours was out.
+    /// It is a SYN that crossed ours.
     Crossing,
-    /// It may be a blind attack: an acknowledgement tells an honest peer where we are (RFC 5961).
+    /// It may be a blind attack. An acknowledgement tells an honest peer our numbers (RFC 5961).
     Challenged,
-    /// It passed every check of its numbers, but it may be a repetition.
+    /// Its numbers passed every check, but it may be a repetition.
     Acceptable,
-    /// It is no repetition either: its signals count.
+    /// Its numbers passed every check and it is no repetition, so its options count.
     Current,
 }
 
 impl Verdict {
-    /// The segment is taken, be it a repetition or not.
+    /// Whether the segment is accepted, even if it is a repetition.
     pub(crate) fn is_acceptable(self) -> bool {
         matches!(self, Verdict::Acceptable | Verdict::Current)
     }
 }
 
-/// What the peer told of what it has.
+/// What the peer newly reported to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Told {
     #[default]
@@ -47,13 +47,13 @@ pub(crate) enum Told {
 pub(crate) enum Ended {
     /// The peer reset it.
     Reset,
-    /// Nothing answered.
+    /// The peer did not answer.
     Unanswered,
-    /// Nothing answered our answer to its handshake.
+    /// The peer did not answer our SYN/ACK.
     NeverEstablished,
 }
 
-/// What one call changed, for the connection to act on. Reused, so that nothing is allocated per segment.
+/// Changes that one call caused, for the connection to act on. Reused, so that no segment needs an allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) verdict: Verdict,
@@ -61,23 +61,24 @@ pub(crate) struct Changes {
     pub(crate) arrived: Vec<Arrival>,
     /// Data ranges newly acknowledged on the subflow, in order.
     pub(crate) acked: Vec<Range<DataSeq>>,
-    /// The peer has data of which it had not told before.
+    /// What the peer newly reported to have.
     pub(crate) told: Told,
     pub(crate) has_sack: bool,
     pub(crate) rtt: Option<Duration>,
     pub(crate) loss: Option<LossKind>,
-    /// The handshake is complete on this side.
+    /// Whether the handshake was completed on this side.
     pub(crate) established: bool,
-    /// The peer's FIN is in order.
+    /// Whether the peer's FIN is now in order.
     pub(crate) fin: bool,
-    /// Nothing answered a tail loss probe's worth of time (RFC 8985 §7.2).
+    /// Whether an answer is overdue by the time of a tail loss probe (RFC 8985 §7.2).
     pub(crate) late: bool,
     pub(crate) ended: Option<Ended>,
-    /// The segment has no data, and its number is one that was acknowledged before: who sent it may not know where we are.
+    /// Whether the segment has no data and a sequence number that was acknowledged before, so that its sender may not
+    /// know our numbers.
     pub(crate) outdated: bool,
-    /// The segment acknowledges less than was acknowledged before.
+    /// Whether the segment acknowledges less than was acknowledged before.
     pub(crate) overtaken_ack: bool,
-    /// The segment's data found no memory: its sender is to hear that there is no room.
+    /// Whether there was no memory for the segment's data, which its sender is to learn.
     pub(crate) no_memory: bool,
 }
 
@@ -99,7 +100,7 @@ impl Changes {
         self.no_memory = false;
     }
 
-    /// The subflow's cumulative acknowledgement advanced.
+    /// Whether the subflow's cumulative acknowledgement advanced.
     pub(crate) fn una_advanced(&self) -> bool {
         self.told == Told::Acknowledged
     }

@@ -1,4 +1,4 @@
-//! Which segments are lost: RACK (RFC 8985) on SACK, counting SACKs (RFC 6675), NewReno (RFC 6582).
+//! Detection of lost segments: RACK (RFC 8985) on SACK, counting SACKs (RFC 6675), NewReno (RFC 6582).
 
 use super::Tcp;
 use super::ack::timestamp;
@@ -10,7 +10,7 @@ use pathweave_units::{Duration, Instant};
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// Linux: `tcp_max_reordering`.
 const MOST_REORDERING: u32 = 300;
-/// How many recoveries a wider reordering window outlasts (RFC 8985 §6.2 step 4).
+/// Recoveries after which a wider reordering window becomes narrow again (RFC 8985 §6.2 step 4).
 //= RFC 8985 §6.2: "RACK.reo_wnd_persist = 16"
 //= tests: rack::the_reordering_window_is_wider_for_sixteen_recoveries
 const WIDER_FOR: u32 = 16;
@@ -21,12 +21,12 @@ pub(crate) struct Rack {
     transmission: u64,
     pub(super) rtt: Duration,
     pub(super) advanced: bool,
-    /// Acknowledgements that showed reordering, and the most segments that one was late by.
+    /// Acknowledgements that showed reordering, and the most segments by which one was late.
     pub(super) reordering_events: u32,
     pub(super) reordering: u32,
     reordering_steps: u32,
     reordering_round: u64,
-    /// After so many more recoveries the reordering window is as narrow as at first.
+    /// Recoveries that are left until the reordering window is as narrow as at first.
     wider_for: u32,
 }
 
@@ -46,7 +46,8 @@ impl Default for Rack {
 }
 
 impl Recovery {
-    /// A segment was delivered (RFC 8985 §6.2 step 2). `echoed`: the time of our clock that the acknowledgement echoes, where it counts.
+    /// Notes that a segment was delivered (RFC 8985 §6.2 step 2). `echoed`: the time of our clock that the
+    /// acknowledgement echoes, if echoes count on this host.
     //= RFC 8985 §6.2: "To avoid spurious inferences, ignore a segment as invalid if any of its sequence range has been retransmitted
     //= before and if either of two conditions is true"
     //= tests: detection::an_echo_of_the_original_says_nothing_of_its_retransmission
@@ -59,7 +60,8 @@ impl Recovery {
     ) {
         let rtt = now.since(s.last_sent);
         if s.ever_retransmitted {
-            // An acknowledgement this soon after a retransmission is for the original, and so is one that echoes an older timestamp.
+            // An acknowledgement this soon after a retransmission is for the original, and so is one that echoes an
+            // older timestamp.
             let too_soon = min_rtt.is_some_and(|min| rtt < min);
             let older = |echo: u32| (echo.wrapping_sub(timestamp(s.last_sent)) as i32) < 0;
             if too_soon || echoed.is_some_and(older) {
@@ -71,12 +73,13 @@ impl Recovery {
         self.rack.transmission = self.rack.transmission.max(s.transmission);
     }
 
-    /// The acknowledgement at hand shows reordering.
+    /// Notes that the current acknowledgement shows reordering.
     pub(crate) fn note_reordering(&mut self) {
         self.rack.reordering_events = self.rack.reordering_events.saturating_add(1);
     }
 
-    /// A segment that was sent once is delivered below one that was delivered earlier, and begins so many segments before the end of that.
+    /// Notes that a segment without retransmission was delivered after one above it. It begins `segments` segments
+    /// before the end of that one.
     //= RFC 8985 §6.2: "If a never-retransmitted segment that's below RACK.fack is (selectively or cumulatively) acknowledged,
     //= it has been delivered out of order. The sender sets RACK.reordering_seen to TRUE if such a segment is identified"
     //= tests: loss_recovery::slight_reordering_repeats_nothing
@@ -85,7 +88,8 @@ impl Recovery {
         self.rack.reordering = self.rack.reordering.max(segments.min(MOST_REORDERING));
     }
 
-    /// The peer had something twice. The window grows once a round trip and, as in Linux, only where reordering was seen.
+    /// Widens the reordering window because the peer got data twice: once a round trip and, as in Linux, only if
+    /// reordering was seen.
     pub(super) fn widen_reordering_window(&mut self, una: u64, nxt: u64) {
         let rack = &mut self.rack;
         if rack.reordering_events > 0 && una >= rack.reordering_round {
@@ -95,7 +99,7 @@ impl Recovery {
         }
     }
 
-    /// A recovery is over, and was needed.
+    /// Notes the end of a recovery that was necessary.
     pub(super) fn outlast_recovery(&mut self) {
         self.rack.wider_for = self.rack.wider_for.saturating_sub(1);
         if self.rack.wider_for == 0 {
@@ -108,7 +112,7 @@ impl Recovery {
     }
 }
 
-/// So many quarters of the smallest round trip, at most an average one.
+/// Time to wait for reordered segments: `steps` quarters of the smallest round trip, at most one average round trip.
 //= RFC 8985 §3.3.2: "Otherwise, the reordering window SHOULD start from a small fraction of the round-trip time or zero if no
 //= round-trip time estimate is available"
 //= tests: detection::what_may_be_reordered_is_given_quarters_of_a_round_trip_up_to_a_whole_one, rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
@@ -145,7 +149,7 @@ impl Tcp {
         }
     }
 
-    /// Marks lost what was sent long enough before something that was delivered. Returns when to look again.
+    /// Marks segments as lost that were sent long enough before a delivered one. Returns after what time to look again.
     //= RFC 8985 §4: "For each data segment sent, the sender MUST store its most recent transmission time with a timestamp whose
     //= granularity is finer than 1/4 of the minimum RTT of the connection"
     //= tests: rack::how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_trip
@@ -158,7 +162,7 @@ impl Tcp {
                 return None;
             }
             if last_sent + rtt + window > now {
-                // What was sent later may wait longer.
+                // Segments that were sent later may have to wait longer.
                 let last = self.queue.last_transmission_before(delivered)?;
                 return Some((last.last_sent + rtt + window).since(now));
             }
@@ -206,7 +210,7 @@ impl Tcp {
         }
     }
 
-    /// RFC 6675 IsLost(): three segments above were SACKed.
+    /// RFC 6675 IsLost(): a segment is lost if three segments above it were SACKed.
     pub(super) fn sack_losses(&mut self) {
         if self.queue.sacked_out < DUPLICATE_THRESHOLD {
             return;

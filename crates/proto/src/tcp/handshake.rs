@@ -1,4 +1,4 @@
-//! Opening (RFC 9293 §3.5, §3.10.7.3).
+//! Opening a subflow (RFC 9293 §3.5, §3.10.7.3).
 
 use super::ack::{Congestion, Delivery, PeerWindow, Round};
 use super::pacing::Pacer;
@@ -17,36 +17,37 @@ use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
-/// The segment size of a peer that names none (RFC 9293 §3.7.1), or less.
+/// Segment size of a peer that announces none (RFC 9293 §3.7.1) or a smaller one.
 const DEFAULT_MSS: u32 = 536;
 
-/// When a SYN goes out again that was answered for an earlier connection: after the reset of that one, once.
+/// Time until a SYN is sent once more if an earlier connection's end answered it. Our reset ends that connection first.
 const AFTER_OLD_CONNECTION: Duration = Duration::from_millis(2);
 
-/// How this subflow begins.
+/// State of the handshake.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// Initial sequence numbers: our own and the peer's.
+    /// Initial sequence number: ours here, the peer's in `peer_isn`.
     pub(super) isn: u32,
-    /// What our timestamps on the wire are ahead of our clock.
+    /// Offset of our timestamps on the wire from our clock.
     pub(super) timestamp_offset: u32,
     pub(super) peer_isn: u32,
-    /// The peer's SYN has been seen.
+    /// Whether the peer's SYN was seen.
     pub(super) peer_synced: bool,
-    /// A SYN or SYN/ACK is to go out; when the last one did, and how many were for nothing.
+    /// Whether a SYN or SYN/ACK is due. (`syn_sent_at` is when the last one left, `retransmissions` how many were in
+    /// vain.)
     pub(super) syn_due: bool,
-    /// A SYN that came while ours was out: the peer may have opened at the same time.
+    /// A SYN that crossed ours: the peer may have opened at the same time.
     pub(super) crossing: Option<Box<Segment>>,
-    /// Our SYN was answered for an earlier connection and goes out again, or did.
+    /// Whether our SYN was answered by an earlier connection's end, so that it is or was sent once more.
     pub(super) asked_again: bool,
-    /// Something answered our newest SYN, though wrongly; how many SYNs nothing answered.
+    /// Whether our newest SYN was answered, though wrongly, and the number of SYNs without any answer.
     pub(super) misled: bool,
     pub(super) unanswered: u32,
     pub(super) syn_sent_at: Instant,
     pub(super) retransmissions: u32,
 }
 
-/// Where a subflow's sequence numbers and its timestamps start on the wire.
+/// Start of a subflow's sequence numbers and timestamps on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) sequence: u32,
@@ -54,16 +55,16 @@ pub(crate) struct Origin {
 }
 
 impl Opening {
-    /// The time of our clock that a timestamp stands for which the peer echoes; 0, "none yet", stays 0.
+    /// Time of our clock for a timestamp that the peer echoes; 0, "none yet", stays 0.
     pub(super) fn own_time(&self, echo: u32) -> u32 {
         if echo == 0 { 0 } else { echo.wrapping_sub(self.timestamp_offset) }
     }
 }
 
-/// What the two SYNs have agreed on.
+/// Options that the two SYNs have agreed on.
 #[derive(Debug)]
 pub(super) struct Agreed {
-    /// Data bytes of a full segment, options of a data segment subtracted.
+    /// Data bytes of a full segment, after the options of a data segment.
     pub(super) mss: u32,
     pub(super) peer_mss: u32,
     pub(super) sack: bool,
@@ -71,7 +72,7 @@ pub(super) struct Agreed {
     //= tests: acceptance::timestamps_are_in_every_segment_or_in_none
     pub(super) timestamps: bool,
     pub(super) ecn: bool,
-    /// Shift of the window fields that we send and receive.
+    /// Window scales, of the window fields that we send and that the peer sends.
     pub(super) window_shift: u8,
     pub(super) peer_window_shift: u8,
 }
@@ -139,7 +140,7 @@ impl Tcp {
         }
     }
 
-    /// An active open: a SYN goes out.
+    /// Opens actively: a SYN will leave.
     pub(crate) fn connect(
         config: TcpConfig,
         host: Host,
@@ -154,7 +155,7 @@ impl Tcp {
         tcp
     }
 
-    /// A passive open: answers `syn` with a SYN/ACK.
+    /// Opens passively: answers `syn` with a SYN/ACK.
     pub(crate) fn accept(
         now: Instant,
         config: TcpConfig,
@@ -171,7 +172,8 @@ impl Tcp {
         tcp
     }
 
-    /// The SYN/ACK is out already. Once is chance: the window is what it would have been.
+    /// Notes that the SYN/ACK has left already. It counts as one retransmission: one may be chance, so the window stays
+    /// as it would have been.
     pub(crate) fn has_answered(&mut self) {
         (self.opening.syn_due, self.opening.retransmissions) = (false, 1);
     }
@@ -193,8 +195,8 @@ impl Tcp {
         //= RFC 9293 §3.7.1 (MUST-15): "If an MSS Option is not received at connection setup, TCP implementations MUST assume a
         //= default send MSS of 536 (576 - 40) for IPv4"
         //= tests: handshake::a_peer_that_names_no_segment_size_gets_536_bytes
-        // A smaller one is not believed: every host takes IP packets of 576 bytes (RFC 791 §3.1), and a peer could make us send mostly
-        // headers (CVE-2019-11479).
+        // Smaller values are not believed: every host takes IP packets of 576 bytes (RFC 791 §3.1), and an attacker
+        // could make us send mostly headers (CVE-2019-11479).
         self.agreed.peer_mss = u32::from(o.mss.unwrap_or(0)).max(DEFAULT_MSS);
         self.agreed.sack = o.sack_permitted && self.config.recovery != LossRecovery::NewReno;
         self.agreed.timestamps = o.timestamps.is_some() && self.config.timestamps;
@@ -216,14 +218,14 @@ impl Tcp {
         self.host.set_plain_mss(self.agreed.mss);
     }
 
-    /// The segment size that our SYN names.
+    /// The segment size that our SYN announces.
     //= RFC 8201 §5.4: "The value sent in the TCP MSS option is independent of the PMTU"
     //= tests: learned_path_mtu::what_one_connection_finds_out_all_between_the_same_addresses_use
     pub(super) fn offered_mss(&self) -> u32 {
         largest_segment(self.path_mtu.limit, self.local.is_ipv4())
     }
 
-    /// Largest TCP payload plus options that path and peer take.
+    /// Largest TCP payload plus options for the path and the peer.
     pub(crate) fn largest_segment(&self) -> u32 {
         largest_segment(self.path_mtu.mtu, self.local.is_ipv4()).min(self.agreed.peer_mss)
     }
@@ -275,8 +277,8 @@ impl Tcp {
             changes.verdict = Verdict::Refused;
             self.opening.misled = true;
             if !self.opening.asked_again && self.opening.retransmissions == 0 && !segment.flags.contains(Flags::RST) {
-                // The peer still has a connection of before, which our reset ends: the next SYN need not wait for a second. It is no
-                // sign that something drops SYNs.
+                // The peer still has an earlier connection, which our reset ends, so the next SYN need not wait for a
+                // second. It is no sign that SYNs get lost.
                 self.opening.asked_again = true;
                 self.timers.retransmit = Some((RetransmitTimer::SynAgain, now + AFTER_OLD_CONNECTION));
             }
@@ -291,8 +293,9 @@ impl Tcp {
         }
         if !acks_syn {
             if segment.flags.contains(Flags::SYN) {
-                // Both sides opened at once, or somebody who sees nothing pretends it. Only what acknowledges our SYN tells which, so
-                // nothing is taken from this one: the state stays, and with it what a SYN/ACK and a reset must be.
+                // Both sides opened at once, or a blind attacker pretends so. Only an acknowledgement of our SYN tells
+                // which, so nothing is taken from this SYN: the state stays, and a SYN/ACK and a reset are still
+                // checked as before.
                 //= RFC 9293 §3.5 (MUST-10): "A TCP implementation MUST support simultaneous open attempts"
                 //= tests: handshake::both_ends_may_open_at_once, handshake::a_crossing_syn_whose_answer_is_lost
                 self.opening.crossing = Some(Box::new(segment.clone()));
@@ -317,7 +320,7 @@ impl Tcp {
         self.establish(now, peers, changes);
     }
 
-    /// Whether this acknowledges our answer to a crossing SYN, where the peer's own answer is lost.
+    /// Whether this acknowledges our answer to a crossing SYN while the peer's own answer is lost.
     pub(crate) fn completes_crossing(&self, segment: &Segment) -> bool {
         let follows = self.opening.crossing.as_ref().is_some_and(|syn| segment.seq == syn.seq.wrapping_add(1));
         follows && self.state == State::SynSent && !segment.flags.intersects(Flags::SYN | Flags::RST)
@@ -352,7 +355,8 @@ impl Tcp {
             self.rtt.sample(rtt, 0, 1);
             changes.rtt = Some(rtt);
         } else if self.opening.retransmissions > 1 {
-            // RFC 5681 §3.1: a lost SYN or SYN/ACK means a window of one segment; once may have been chance (RFC 6298 §5.7).
+            // RFC 5681 §3.1: a lost SYN or SYN/ACK means a window of one segment; one timeout may have been chance (RFC
+            // 6298 §5.7).
             self.congestion.window.cwnd = 1;
         }
         if self.opening.unanswered > 0 {

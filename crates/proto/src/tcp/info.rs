@@ -1,47 +1,48 @@
-//! What a subflow's snapshot says of its TCP, beside what schedulers see: the part of Linux's `tcp_info` that has no other place.
+//! The part of a subflow's snapshot about its TCP that schedulers do not see: values of Linux's `tcp_info` that are
+//! nowhere else.
 
 use super::recovery::State as RecoveryState;
 use super::{State, Tcp};
 use pathweave_units::Instant;
 
-/// One subflow's TCP at one time.
+/// State of one subflow's TCP at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The state of RFC 9293 §3.3.2.
     pub state: State,
     /// Whether losses are being repaired, and why (`tcpi_ca_state`).
     pub recovery: RecoveryState,
-    /// The two SYNs have agreed on timestamps (RFC 7323).
+    /// Whether the two SYNs have agreed on timestamps (RFC 7323).
     pub timestamps: bool,
-    /// They have agreed on SACK (RFC 2018).
+    /// Whether the two SYNs have agreed on SACK (RFC 2018).
     pub sack: bool,
-    /// They have agreed on explicit congestion notification (RFC 3168).
+    /// Whether the two SYNs have agreed on explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Shift of the window fields that we send.
+    /// Window scale of the window fields that we send.
     pub window_shift: u8,
-    /// Shift of the window fields that the peer sends.
+    /// Window scale of the window fields that the peer sends.
     pub peer_window_shift: u8,
-    /// The segment size that our SYN names, data and option bytes.
+    /// Segment size that our SYN announced, data and option bytes.
     pub offered_mss: u32,
-    /// The longest segment that has come, data bytes.
+    /// Data bytes of the largest segment received.
     pub largest_received: u32,
-    /// Segments of those sent that the peer has reported with SACK.
+    /// Sent segments that the peer has reported with SACK.
     pub sacked: u32,
-    /// Segments of those sent that are taken for lost.
+    /// Sent segments that count as lost.
     pub lost: u32,
-    /// Segments of which a repetition is in the network.
+    /// Segments whose retransmission is in the network.
     pub retransmitted: u32,
     /// Retransmission timeouts in a row.
     pub timeouts_in_a_row: u32,
-    /// How often the retransmission timeout is doubled.
+    /// Number of doublings of the retransmission timeout.
     pub backoff: u32,
-    /// Acknowledgements that showed that segments were reordered.
+    /// Acknowledgements that showed reordering.
     pub reordering_events: u32,
-    /// The most segments that one was late by, at least 3.
+    /// The most segments by which one was late, at least 3.
     pub reordering: u32,
-    /// When data last came.
+    /// When data was last received.
     pub last_data_received: Option<Instant>,
-    /// The window that the peer last offered here, bytes.
+    /// The window that the peer last offered on this subflow, bytes.
     pub peer_window: u64,
 }
 

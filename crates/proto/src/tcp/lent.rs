@@ -1,26 +1,27 @@
-//! What data that waits keeps of its packets' memory.
+//! Memory of packets that waiting data keeps alive.
 //!
-//! A piece of a packet keeps the whole block alive that the device has read the packet into: many packets, maybe. Which pieces share a block cannot
-//! be known here, and the last one that waits keeps all of it. So each piece is charged with a block, and what goes beyond the limit is
-//! copied, exactly. Small pieces are always copied, because the records of them take more than their bytes. Where each packet has memory of
-//! its own, honest peers whose segments are full never reach the limit.
+//! A piece of a packet keeps the whole block alive into which the device has read the packet, and maybe many others. It
+//! is not known here which pieces share a block, and the last one that waits keeps all of it. So each piece is charged
+//! with a whole block, and pieces beyond the limit are copied, which costs only their bytes. Small pieces are always
+//! copied, because their records take more than their bytes. If each packet has memory of its own, honest peers with
+//! full segments never reach the limit.
 
 use bytes::Bytes;
 use core::iter::Sum;
 use pathweave_wire::Payload;
 
-/// A piece of fewer bytes is copied.
+/// Pieces of fewer bytes are copied.
 pub(crate) const SMALL: usize = 256;
-/// What small pieces are collected in, bytes.
+/// Size up to which small pieces are collected in one buffer, bytes.
 pub(crate) const COLLECTED: usize = 4096;
 
-/// The memory that waiting data takes at most, bytes. The two are counted apart because the same segments lie in other blocks on another
-/// device: what is dropped must not depend on that.
+/// Memory that waiting data takes at most, bytes. The two parts are counted apart: another device puts the same
+/// segments into other blocks, and which segments are dropped must not depend on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
     /// The data itself, and the records of its pieces.
     pub(crate) records: u64,
-    /// Blocks of packets that its pieces keep alive.
+    /// Blocks of packets that the pieces keep alive.
     pub(crate) blocks: u64,
 }
 
@@ -37,10 +38,10 @@ impl Sum for Waiting {
     }
 }
 
-/// What is kept of packets' memory by data that waits in one place.
+/// Packet memory that waiting data keeps alive in one place.
 #[derive(Debug)]
 pub(crate) struct Lent {
-    /// What one packet keeps alive at most, bytes.
+    /// Memory that one packet keeps alive at most, bytes.
     packet_memory: u32,
     bytes: u64,
 }
@@ -50,8 +51,8 @@ impl Lent {
         Lent { packet_memory, bytes: 0 }
     }
 
-    /// Shares a piece's memory with its packet, or copies it where it is small or where that would exceed `limit`. The
-    /// number is what to [`Lent::give_back`] when the piece has gone.
+    /// Shares a piece's memory with its packet, or copies the piece if it is small or the charge would exceed `limit`.
+    /// Returns the piece and its charge, to be passed to [`Lent::give_back`] when the piece is gone.
     #[inline]
     pub(crate) fn keep(&mut self, payload: Payload, limit: u64) -> (Payload, u32) {
         if payload.is_virtual() {
@@ -72,7 +73,7 @@ impl Lent {
         (payload, charge)
     }
 
-    /// Shares a piece's memory whatever the limit is: for one that is likely to be read at once.
+    /// Shares a piece's memory whatever the limit, because it will probably be read at once. Returns its charge.
     pub(crate) fn share(&mut self, payload: &Payload) -> u32 {
         if payload.is_virtual() {
             return 0;
@@ -82,19 +83,19 @@ impl Lent {
         charge
     }
 
-    /// What is charged now, bytes.
+    /// Sum of the present charges, bytes.
     #[inline]
     pub(crate) fn charged(&self) -> u64 {
         self.bytes
     }
 
-    /// A piece has gone.
+    /// Removes the charge of a piece that is gone.
     #[inline]
     pub(crate) fn give_back(&mut self, charge: u32) {
         self.bytes -= u64::from(charge);
     }
 
-    /// The blocks that a piece lies in.
+    /// Size of the blocks that hold a piece.
     fn charge_of(&self, payload: &Payload) -> u32 {
         payload.slices().map(|slice| self.packet_memory.max(slice.len() as u32)).sum()
     }
@@ -110,8 +111,8 @@ pub(crate) fn copied(payload: &Payload) -> Payload {
     }
 }
 
-/// Puts a small piece behind another one that is not shared, by copying, as long as the two stay short. False, and nothing is done,
-/// where that cannot be.
+/// Appends a small piece, by copying, to the one before it, if that one is not shared and is short. Returns false,
+/// without any change, if that is not possible.
 pub(crate) fn collect(before: &mut Payload, piece: &Payload) -> bool {
     let fits = before.len() as usize <= COLLECTED && piece.len() < SMALL as u32 && !piece.is_virtual();
     let Payload::Bytes(bytes) = before else { return false };

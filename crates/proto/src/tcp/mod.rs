@@ -1,8 +1,8 @@
-//! One subflow's TCP (RFC 9293): also plain TCP where no Multipath TCP is negotiated.
+//! TCP of one subflow (RFC 9293), or of a plain TCP connection if Multipath TCP was not negotiated.
 //!
-//! A [`Tcp`] moves segments; it does not own the data. The connection queues ranges of the data stream on it, hands it
-//! what arrives, and supplies receive window and Multipath TCP options when a segment is built. Sequence numbers inside
-//! are relative and never wrap: 0 is the SYN, 1 the first byte.
+//! A [`Tcp`] moves segments; it does not own the data. The connection queues ranges of the data stream on it, passes
+//! arriving segments to it, and supplies receive window and Multipath TCP options when a segment is built. Sequence
+//! numbers inside are relative and never wrap: 0 is the SYN, 1 the first byte.
 
 mod ack;
 mod acknowledge;
@@ -54,7 +54,7 @@ use rtt::Rtt;
 use timers::{Silence, Timers};
 use transmit::{Due, SendSpace};
 
-/// The states of RFC 9293 §3.3.2. LISTEN is the endpoint's, CLOSED includes what follows a reset.
+/// The states of RFC 9293 §3.3.2. LISTEN belongs to the endpoint; CLOSED includes the time after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// A SYN was sent.
@@ -63,44 +63,44 @@ pub enum State {
     SynReceived,
     /// Data flows.
     Established,
-    /// Our FIN is out.
+    /// Our FIN is in flight.
     FinWait1,
     /// Our FIN is acknowledged.
     FinWait2,
     /// The peer's FIN arrived first.
     CloseWait,
-    /// Both FINs crossed; ours is not acknowledged.
+    /// Both FINs crossed; ours is not acknowledged yet.
     Closing,
     /// The peer's FIN arrived first; ours is out.
     LastAck,
     /// Both FINs are acknowledged; old duplicates may still arrive.
     TimeWait,
-    /// Over.
+    /// The subflow has ended.
     Closed,
 }
 
-/// What counts over a subflow's life.
+/// Counters since the subflow began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Data segments sent, repeated ones included.
+    /// Data segments sent, including retransmissions.
     pub data_segments_sent: u64,
-    /// Data bytes sent, repeated ones included.
+    /// Data bytes sent, including retransmissions.
     pub data_bytes_sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
-    /// Segments that the peer has received, repeated ones and those without data included.
+    /// Segments that the peer has received, including repeated ones and those without data.
     pub delivered_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Tail loss probes.
     pub loss_probes: u64,
-    /// Times that fast recovery began.
+    /// How often fast recovery began.
     pub recoveries: u64,
-    /// Window reductions taken back.
+    /// Window reductions that were taken back.
     pub undos: u64,
-    /// Data segments received, repeated ones included.
+    /// Data segments received, including repeated ones.
     pub data_segments_received: u64,
-    /// Data segments received that held nothing new.
+    /// Data segments received without any new data.
     pub duplicate_segments_received: u64,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct Tcp {
     due: Due,
     silence: Silence,
     pacer: Pacer,
-    /// The stream goes on behind what is queued here.
+    /// Whether more stream data follows what is queued on this subflow.
     pub(crate) backlog: bool,
 
     // Receiving.
@@ -146,15 +146,16 @@ impl Tcp {
     pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
-    /// SYNs that nobody answered, rightly or wrongly.
+    /// SYNs that were not answered, neither rightly nor wrongly.
     pub(crate) fn syns_unanswered(&self) -> u32 {
         self.opening.unanswered
     }
-    /// Data can still be queued: established, and our side not closed.
+    /// Whether data can still be queued: the subflow is established and our side not closed.
     pub(crate) fn can_send(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait) && !self.send.fin_queued
     }
-    /// Nagle's rule, as Minshall has it: a short segment waits while an earlier short one is not acknowledged.
+    /// Nagle's rule in Minshall's variant: whether a short segment must wait for the acknowledgement of an earlier
+    /// short one.
     pub(crate) fn small_outstanding(&self) -> bool {
         self.send.small_end > self.send.una
     }
@@ -166,19 +167,19 @@ impl Tcp {
     pub(crate) fn set_nagle(&mut self, on: bool) {
         self.send.nagle = on;
     }
-    /// What the host held back is looked at again.
+    /// Lets the host decide anew on segments that it held back.
     pub(crate) fn look_again(&mut self) {
         self.host.look_again();
     }
-    /// A segment as long as the path takes has arrived.
+    /// Whether a segment as large as the path allows has arrived.
     pub(crate) fn saw_full_segment(&self) -> bool {
         self.receiver.full_segment() >= self.agreed.mss
     }
-    /// Data bytes of the largest segment that came so far.
+    /// Data bytes of the largest segment received so far.
     pub(crate) fn largest_received(&self) -> u32 {
         self.receiver.full_segment()
     }
-    /// Round-trip time as the receiver measures it by the peer's echoed timestamps.
+    /// Round-trip time as the receiver measures it from the timestamps that the peer echoes.
     pub(crate) fn receiver_rtt(&self) -> Option<Duration> {
         self.receiver.rtt()
     }
@@ -188,14 +189,14 @@ impl Tcp {
     pub(crate) fn growth(&self) -> Growth {
         self.congestion.growth
     }
-    /// [`SendQueue::declare_several`].
+    /// Notes that several segments were declared with one mapping ([`SendQueue::declare_several`]).
     pub(crate) fn declare_several(&mut self, ssn: u64, dsn: crate::seq::DataSeq, len: u32) {
         self.queue.declare_several(ssn, dsn, len);
     }
     pub(crate) fn queue(&self) -> &SendQueue {
         &self.queue
     }
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.queue.shrink();
         self.receiver.shrink();
@@ -207,11 +208,11 @@ impl Tcp {
         let rto = self.rtt.rto();
         self.silence.probe_interval.map_or(rto, |interval| rto.min(interval))
     }
-    /// The timeout has been doubled since the last round trip.
+    /// Whether the timeout was doubled since the last measured round trip.
     pub(crate) fn is_backed_off(&self) -> bool {
         self.rtt.is_backed_off()
     }
-    /// Bytes per second; 0 before the first.
+    /// Delivery rate, bytes per second; 0 before the first measurement.
     pub(crate) fn delivery_rate(&self) -> f64 {
         self.delivery.rate()
     }
@@ -231,7 +232,7 @@ impl Tcp {
     pub(crate) fn peer_window(&self) -> u64 {
         self.peer_window.bytes
     }
-    /// Bytes of the stream acknowledged in sequence on this subflow, SYN and FIN not counted.
+    /// Bytes acknowledged in sequence on this subflow, without SYN and FIN.
     pub(crate) fn acked_offset(&self) -> u64 {
         let fin_acked = self.send.fin_queued && self.queue.is_empty() && self.send.una == self.send.queued_end;
         self.send.una.saturating_sub(1) - u64::from(fin_acked)
@@ -240,23 +241,23 @@ impl Tcp {
     pub(crate) fn held_bytes(&self) -> u64 {
         self.receiver.held_bytes()
     }
-    /// Bytes of the stream before the peer's FIN, which has arrived in order.
+    /// Bytes of the subflow's sequence before the peer's FIN, which must have arrived in order.
     pub(crate) fn bytes_before_fin(&self) -> u64 {
         self.receiver.next().saturating_sub(2)
     }
-    /// The peer's FIN has arrived in order.
+    /// Whether the peer's FIN has arrived in order.
     pub(crate) fn fin_arrived(&self) -> bool {
         self.receiver.fin_in_order()
     }
-    /// The smallest step of the window that the peer offers, bytes.
+    /// Granularity of the window that the peer offers, bytes.
     pub(crate) fn peer_window_step(&self) -> u64 {
         1 << self.agreed.peer_window_shift
     }
-    /// Our FIN is queued or out, and not acknowledged.
+    /// Whether our FIN is queued or in flight, and not acknowledged.
     pub(crate) fn fin_outstanding(&self) -> bool {
         matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
-    /// Only the peer's FIN is missing.
+    /// Whether everything but the peer's FIN is done.
     pub(crate) fn awaits_fin(&self) -> bool {
         self.state == State::FinWait2
     }
@@ -264,7 +265,7 @@ impl Tcp {
         self.state == State::TimeWait
     }
 
-    /// What the queue takes of the host's memory.
+    /// The queue's share of the host's memory, as the host counts it, bytes.
     pub(crate) fn queued_memory(&self) -> u64 {
         self.host.memory(&self.queue)
     }
@@ -290,7 +291,7 @@ impl Tcp {
         }
     }
 
-    /// Runs a rule of the congestion controller.
+    /// Calls a rule of the congestion controller.
     fn with_controller<R>(
         &mut self,
         now: Instant,
@@ -313,20 +314,22 @@ impl Tcp {
         self.agreed.sack && self.config.recovery != LossRecovery::NewReno
     }
 
-    /// What it adds to the connection's send buffer, where that follows the subflows' windows, at most `max` bytes.
+    /// This subflow's part of the connection's send buffer, at most `max` bytes, if the host sizes the buffer by the
+    /// subflows' windows.
     pub(crate) fn share_of_send_buffer(&self, max: u64) -> u64 {
         self.host.share_of_send_buffer(max)
     }
-    /// The application has set the size of the send buffer.
+    /// Notes that the application has fixed the size of the send buffer.
     pub(crate) fn fix_send_buffer(&mut self) {
         self.host.fix_send_buffer();
     }
-    /// What of the host's memory the queue may take, at most `max` bytes.
+    /// Size of the subflow's send buffer, counted in the host's memory, at most `max` bytes.
     pub(crate) fn send_buffer(&self, max: u64) -> u64 {
         self.host.send_buffer(max)
     }
 
-    /// The send buffer may have become too small for the window, where a writer waits for room. Says whether it grew.
+    /// Lets the host enlarge the send buffer if it is too small for the window and a writer waits for room. Returns
+    /// whether it grew.
     pub(crate) fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool) -> bool {
         let in_flight = self.in_flight();
         self.host.grow_send_buffer(writer_waits, idle, self.congestion.window.cwnd, in_flight)
@@ -344,7 +347,7 @@ impl Tcp {
         segment
     }
 
-    /// Our clock, and the newest timestamp of the peer.
+    /// The timestamps option: our clock, and the newest timestamp of the peer.
     //= RFC 7323 §3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that segment SHOULD set the TSecr
     //= field to zero"
     //= tests: handshake::options_are_offered_and_agreed
@@ -357,11 +360,11 @@ impl Tcp {
         Timestamps { value: ack::timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }
     }
 
-    /// Decides when data that arrived is acknowledged. `taken`: it waits for other subflows' data, not for the reader; `readable`:
-    /// there is data that a reader could read.
+    /// Decides when arrived data is acknowledged. `taken`: the data waits for other subflows' data, not for the reader.
+    /// `readable`: there is data for the reader.
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool, readable: bool) {
         if self.state == State::Closed {
-            // A signal of the same segment has ended the subflow.
+            // An option of the same segment has ended the subflow.
             return;
         }
         let around = Surroundings {
@@ -374,53 +377,54 @@ impl Tcp {
         };
         self.receiver.decide_ack(now, window, &around, &self.config, &self.host);
     }
-    /// An acknowledgement goes out now or at this time at the latest.
+    /// Whether an acknowledgement leaves at `at` or earlier.
     pub(crate) fn acknowledges_by(&self, at: Instant) -> bool {
         self.receiver.ack_is_due() || self.receiver.ack_timer() <= at
     }
-    /// An acknowledgement goes out at this time, if none does before; without a time at once.
+    /// Lets an acknowledgement leave at `at`, or at once, if none leaves earlier.
     pub(crate) fn ack_by(&mut self, at: Option<Instant>) {
         self.receiver.ack_by(at);
     }
-    /// What is left of the immediate acknowledgements is given up.
+    /// Gives up the immediate acknowledgements that are left.
     pub(crate) fn end_quick_acks(&mut self) {
         self.receiver.end_quick_acks();
     }
-    /// When data came last.
+    /// When data last arrived.
     pub(crate) fn last_data(&self) -> Option<Instant> {
         self.receiver.last_data()
     }
-    /// Selective acknowledgements are in use.
+    /// Whether selective acknowledgements are in use.
     pub(crate) fn sack(&self) -> bool {
         self.agreed.sack
     }
-    /// See [`AckHost::shares_data_acks`](crate::host::AckHost::shares_data_acks).
+    /// Whether this host's DATA_ACKs may also leave on other subflows; see
+    /// [`AckHost::shares_data_acks`](crate::host::AckHost::shares_data_acks).
     pub(crate) fn shares_data_acks(&self) -> bool {
         self.receiver.shares_data_acks()
     }
-    /// Something in order has arrived since the last acknowledgement.
+    /// Whether data or a FIN has arrived in order since the last acknowledgement.
     pub(crate) fn owes_ack(&self) -> bool {
         self.receiver.owes_ack()
     }
-    /// See [`Receiver::noted_data`].
+    /// Data of the segment just received; see [`Receiver::noted_data`].
     pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
         self.receiver.noted_data()
     }
-    /// The application has read from the connection.
+    /// Notes that the application has read from the connection.
     pub(crate) fn after_read(&mut self, at: Option<Instant>, empty: bool) {
         self.receiver.after_read(at, empty);
     }
     pub(crate) fn window_grew(&mut self) {
         self.receiver.window_grew();
     }
-    /// What is left of the window offered last on this subflow.
+    /// Unused part of the window that was last offered on this subflow.
     pub(crate) fn window_left(&self) -> u64 {
         self.receiver.window_left()
     }
     pub(crate) fn set_offered(&mut self, window: u64) {
         self.receiver.set_offered(window);
     }
-    /// What waits for a hole takes of memory at most, bytes.
+    /// Memory of the data that waits for a hole, at most, bytes.
     #[inline]
     pub(crate) fn waiting_memory(&self) -> Waiting {
         self.receiver.memory()
@@ -429,12 +433,12 @@ impl Tcp {
     pub(crate) fn largest_field(&self) -> u64 {
         u64::from(u16::MAX) << self.agreed.window_shift
     }
-    /// The smallest step of the offered window, bytes.
+    /// Granularity of the window that we offer, bytes.
     pub(crate) fn window_step(&self) -> u64 {
         1 << self.agreed.window_shift
     }
 
-    /// Ends everything at once.
+    /// Closes the subflow at once.
     pub(crate) fn abort(&mut self) {
         self.state = State::Closed;
         self.timers.retransmit = None;
@@ -442,12 +446,12 @@ impl Tcp {
         self.receiver.stop_timer();
     }
 
-    /// More was lost than the window sends again in one round trip.
+    /// Whether more segments are lost than the window lets the subflow retransmit in one round trip.
     pub(crate) fn is_repairing(&self) -> bool {
         self.queue.lost_out.saturating_sub(self.queue.retransmitted_out) > self.congestion.window.cwnd
     }
 
-    /// Nothing is lost or reordered, and the window is not being reduced.
+    /// Whether no segment is lost or reordered, and the window is not being reduced.
     #[cfg(feature = "host-mptcp-org")]
     pub(crate) fn is_open(&self) -> bool {
         self.recovery.state == recovery::State::Open
@@ -458,7 +462,7 @@ impl Tcp {
         halve(&mut self.congestion.window);
     }
 }
-/// All subflows as a coupled controller sees them, and which one this is.
+/// All subflows as a coupled controller sees them, and the index of this one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peers<'a> {
     pub(crate) paths: &'a [PathState],

@@ -1,33 +1,34 @@
-//! Pacing: segments leave one after the other, at the subflow's rate, instead of in bursts (RFC 9002 §7.7).
+//! Pacing: segments leave spread out at the subflow's rate instead of in bursts (RFC 9002 §7.7).
 //!
-//! A segment is given out when its time has come, or up to the setting's horizon earlier, with the time at which it is to
-//! leave. So a driver whose device holds packets until their time (Linux's `fq` and `ETF` with `SO_TXTIME`) has them early and
-//! in batches, and any other driver, with no horizon, sends what it gets when it gets it.
+//! A segment is given out, with its departure, when its departure has come, or earlier by up to the setting's horizon.
+//! So a driver whose device holds packets until their departure (Linux's `fq` and `ETF` with `SO_TXTIME`) gets them
+//! early and in batches. Any other driver uses no horizon and sends each segment when it gets it.
 //!
-//! The rate is the controller's, if it has one ([`Controller::pacing_rate`](crate::congestion::Controller::pacing_rate)), else
-//! the host's, and never more than the setting's limit. Only data is paced. A driver that wakes late may catch up: the time that
-//! it was late is not lost, as far as it is a segment's or [`CATCH_UP`]. A sender that had nothing to send has nothing to catch up.
+//! The rate is the controller's, if it has one
+//! ([`Controller::pacing_rate`](crate::congestion::Controller::pacing_rate)), otherwise the host's, and never more than
+//! the setting's limit. Only data is paced. A driver that wakes late may catch up by the time it was late, but by no
+//! more than one segment's time or [`CATCH_UP`]. A sender that had nothing to send has nothing to catch up.
 
 use super::Tcp;
 use crate::config::Pacing;
 use pathweave_units::{Bitrate, Duration, Instant};
 
-/// How late a driver may be without the rate falling: two ticks of a coarse clock.
+/// Lateness of a driver that does not lower the rate: two ticks of a coarse clock.
 const CATCH_UP: Duration = Duration::from_millis(2);
 
-/// What holds data back beside the windows.
+/// The pacer, which holds data back although the windows have room.
 #[derive(Debug)]
 pub(super) struct Pacer {
     setting: Pacing,
     /// The controller's own rate, bytes per second.
     own_rate: Option<f64>,
-    /// The next segment leaves at this time or later.
+    /// Earliest departure of the next segment.
     next: Instant,
-    /// A segment waits to be given out at this time; the far future: none does.
+    /// When a waiting segment is to be given out; the far future if none waits.
     wake: Instant,
-    /// Since the last segment nothing but this has held data back.
+    /// Whether pacing alone has held data back since the last segment.
     busy: bool,
-    /// When the segment given out last is to leave.
+    /// Departure of the last segment that was given out.
     departure: Instant,
 }
 
@@ -42,25 +43,25 @@ impl Pacer {
         self.setting != Pacing::Off
     }
 
-    /// When something waits for its time.
+    /// When a waiting segment is to be given out.
     #[inline]
     pub(super) fn wake(&self) -> Instant {
         self.wake
     }
 
-    /// The waiting is over, or what waits is to be asked for again.
+    /// Ends the wait, because the segment is due or must be asked for again.
     #[inline]
     pub(super) fn stop_waiting(&mut self) {
         self.wake = Instant::FAR_FUTURE;
     }
 
-    /// Nothing waits for its time: windows are full, or there is no data.
+    /// Notes that pacing holds nothing back: windows are full, or there is no data.
     fn rest(&mut self) {
         self.stop_waiting();
         self.busy = false;
     }
 
-    /// The next segment is not given out yet.
+    /// Whether the next segment must still wait.
     fn holds(&mut self, now: Instant) -> bool {
         let Pacing::On { horizon, .. } = self.setting else { return false };
         let early = now + horizon < self.next;
@@ -69,7 +70,7 @@ impl Pacer {
         early
     }
 
-    /// A segment is given out, with so many bytes of data; 0 bytes per second: the rate is not known.
+    /// Notes that a segment with this many bytes of data is given out. `rate` is in bytes per second; 0: not known.
     fn sent(&mut self, now: Instant, bytes: u32, rate: f64) {
         self.departure = self.next.max(now);
         if rate <= 0.0 {
@@ -80,7 +81,7 @@ impl Pacer {
         self.next = self.next.max(now - missed) + gap;
     }
 
-    /// Bytes per second, where the host's rate is `host`.
+    /// The rate in bytes per second, if `host` is the host's rate.
     fn rate(&self, host: f64) -> f64 {
         let rate = self.own_rate.unwrap_or(host);
         match self.setting {
@@ -99,34 +100,34 @@ impl Tcp {
         self.pacer.rate(self.host.pacing_rate())
     }
 
-    /// When the data segment that was given out last is to leave.
+    /// Departure of the last data segment that was given out.
     pub(crate) fn departure(&self) -> Instant {
         self.pacer.departure
     }
 
-    /// Changes the setting; what waits is asked for again.
+    /// Changes the setting. A waiting segment is asked for again.
     pub(crate) fn set_pacing(&mut self, setting: Pacing) {
         self.pacer.setting = setting;
         self.pacer.rest();
     }
 
-    /// The controller's own rate, after each acknowledgement.
+    /// Sets the controller's own rate, after each acknowledgement.
     pub(super) fn set_own_pacing_rate(&mut self, rate: Option<Bitrate>) {
         self.pacer.own_rate = rate.map(|rate| rate.as_bps() as f64 / 8.0);
     }
 
-    /// Each data segment leaves at its own time.
+    /// Whether data segments leave at their own times.
     pub(crate) fn is_paced(&self) -> bool {
         self.pacer.is_on()
     }
 
-    /// Data is there and the windows have room for it: it waits for its time.
+    /// Whether the next data, for which the windows have room, must wait for its departure.
     #[inline]
     pub(super) fn pacing_holds(&mut self, now: Instant) -> bool {
         self.pacer.is_on() && self.pacer.holds(now)
     }
 
-    /// No data can go out, for another reason than pacing.
+    /// Notes that no data can leave, for another reason than pacing.
     #[inline]
     pub(super) fn pacing_rests(&mut self) {
         if self.pacer.is_on() {
@@ -134,13 +135,13 @@ impl Tcp {
         }
     }
 
-    /// When a segment leaves that is given out now: round trips count from there.
+    /// Departure of a segment that is given out now. Round trips count from there.
     #[inline]
     pub(super) fn leaves_at(&self, now: Instant) -> Instant {
         if self.pacer.is_on() { self.pacer.next.max(now) } else { now }
     }
 
-    /// A segment with so many bytes of data is given out.
+    /// Notes that a segment with this many bytes of data is given out.
     #[inline]
     pub(super) fn pace(&mut self, now: Instant, bytes: u32) {
         if self.pacer.is_on() {
@@ -161,7 +162,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(us)
     }
 
-    /// Segments of 1000 bytes that leave when the driver looks every `tick` us, until `end`.
+    /// Departures of segments of 1000 bytes until `end`, if the driver wakes every `tick` µs.
     fn departures(tick: u64, horizon: Duration, end: u64) -> Vec<(Instant, Instant)> {
         let mut pacer = Pacer::new(Pacing::On { limit: LIMIT, horizon });
         let mut out = Vec::new();

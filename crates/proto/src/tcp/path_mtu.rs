@@ -1,15 +1,17 @@
-//! How large a segment the path takes (RFC 1191, RFC 8201, RFC 4821).
+//! The largest segment that the path takes (RFC 1191, RFC 8201, RFC 4821).
 //!
-//! A message of a router is believed where it quotes a segment of ours that is out and that is larger than what the router
-//! says; where segments that large have arrived before, it is believed only once a retransmission timeout has passed and the
-//! segment is still not acknowledged (RFC 5927 §7.2). What is believed is never below the least MTU of the address family.
+//! A router's message is believed if it quotes a segment of ours that is in flight and larger than the router's MTU. If
+//! segments that large have arrived before, the message is believed only after a retransmission timeout without an
+//! acknowledgement of the quoted segment (RFC 5927 §7.2). A believed MTU is never below the least MTU of the address
+//! family.
 //!
-//! Where no message comes, a black hole is found by trying (RFC 4821 §7.7): after [`SILENT_TIMEOUTS`] timeouts in a row, twice
-//! as many where segments that large have arrived before, only the first segment goes out again in smaller pieces. If a piece
-//! is acknowledged, no larger segment is, and one times out as often again, the path takes the smaller size only. A path that
-//! was dark for a while takes the old size again, and keeps it.
+//! If no message comes, a black hole is found by trying (RFC 4821 §7.7): after [`SILENT_TIMEOUTS`] timeouts in a row,
+//! or twice as many if segments that large have arrived before, the first segment alone is sent again in smaller
+//! pieces. If a piece is acknowledged, no larger segment is, and one times out as often again, the path takes only the
+//! smaller size. A path that was only dark for a while takes the old size again and keeps it.
 //!
-//! What was too large goes out again in pieces. The window does not shrink for it, because its size was the reason, not congestion.
+//! Segments that were too large are sent again in pieces. The window does not shrink, because their size was the
+//! reason, not congestion.
 
 use super::Tcp;
 use super::mtu_probe::MtuProbe;
@@ -19,52 +21,52 @@ use pathweave_units::Instant;
 
 /// Timeouts in a row after which a smaller segment is tried.
 const SILENT_TIMEOUTS: u32 = 2;
-/// Sizes to go down to where nobody says which, bytes: Ethernet with PPPoE, the least of IPv6, a plateau of RFC 1191 §7.1, the
+/// MTUs to try if no router names one, bytes: Ethernet with PPPoE, the least of IPv6, a plateau of RFC 1191 §7.1, the
 /// least of IPv4.
 pub(super) const STEPS: [u32; 4] = [1492, 1280, 1006, 552];
 
-/// What networks take, for a router that names no size: RFC 1191 §7.1, table 7-1.
+/// Common MTUs, for a router that names none: RFC 1191 §7.1, table 7-1.
 const PLATEAUS: [u32; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 
 /// Whether a message that a packet was too large is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketTooBigVerdict {
-    /// It is: segments are smaller from now on.
+    /// The message is believed: segments are smaller from now on.
     Taken,
-    /// It will be, if the quoted segment is not acknowledged before its retransmission timeout: segments of that size have
-    /// arrived before.
+    /// The message will be believed if the quoted segment is not acknowledged before its retransmission timeout.
+    /// Segments of that size have arrived before.
     Waits,
     /// No subflow has these addresses.
     UnknownSubflow,
-    /// The quoted sequence number is not that of a segment that is out.
+    /// The quoted sequence number is not that of a segment in flight.
     NotInFlight,
-    /// The quoted segment is not larger than what the path is said to take.
+    /// The quoted segment fits into the MTU of the message.
     NotTooBig,
-    /// Every path takes what this one is said not to take: 1280 bytes with IPv6 (RFC 8201 §4).
+    /// The MTU of the message is smaller than every path's: 1280 bytes with IPv6 (RFC 8201 §4).
     TooSmall,
 }
 
-/// What is known of the path's MTU. All sizes are bytes.
+/// Knowledge of the path's MTU. All sizes are in bytes.
 #[derive(Debug)]
 pub(super) struct PathMtu {
-    /// Of the largest IP packet.
+    /// Size of the largest IP packet.
     pub(super) mtu: u32,
-    /// TCP options of a data segment, all of them, and those that can be left away.
+    /// Option bytes of a data segment: all, and those that may be omitted.
     options: u32,
     spared: u32,
-    /// Data of the largest segment that was delivered, since the last trial began.
+    /// Data of the largest segment that was delivered since the last trial began.
     pub(super) delivered: u32,
-    /// The same of the time before, since the size was last changed.
+    /// Data of the largest segment that was delivered before that, since the MTU last changed.
     delivered_before: u32,
-    /// What a message says of the segment that begins here: its sequence number, and the MTU.
+    /// A message that is not believed yet: the sequence number of the quoted segment, and the MTU.
     claim: Option<(u64, u32)>,
-    /// The first segment goes out in pieces of this MTU: is it the size?
+    /// MTU of a trial: the first segment is sent again in pieces of this size to see if the size was the reason.
     trial: Option<u32>,
-    /// The MTU that the path was said to have; it may have become smaller.
+    /// The MTU that was configured. The path's may have become smaller.
     pub(super) limit: u32,
-    /// A smaller one was found out, and nobody has asked since.
+    /// Whether a smaller MTU was discovered that was not taken yet.
     learned: bool,
-    /// A larger segment that is out, and when one is tried.
+    /// A probe in flight, and when the next one is tried.
     pub(super) probe: Option<MtuProbe>,
     pub(super) raise_at: Instant,
 }
@@ -93,26 +95,27 @@ fn plateau_below(packet: u32) -> u32 {
 }
 
 impl Tcp {
-    /// Data segments have this many bytes of options, beside TCP's own.
+    /// Reserves this many bytes of options in data segments, beside TCP's own.
     pub(crate) fn reserve_options(&mut self, bytes: u32) {
         let timestamps = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
         (self.path_mtu.options, self.path_mtu.spared) = (timestamps + bytes, 0);
         self.agreed.mss = self.data_bytes(self.path_mtu.mtu);
     }
 
-    /// From now on so many more are left room for. What has been cut already goes out without them.
+    /// Reserves this many more bytes of options from now on. Segments that are cut already are sent without these
+    /// options.
     pub(crate) fn reserve_more_options(&mut self, bytes: u32) {
         self.path_mtu.options = self.path_mtu.options - self.path_mtu.spared + bytes;
         self.path_mtu.spared = bytes;
         self.agreed.mss = self.data_bytes(self.path_mtu.mtu);
     }
 
-    /// A segment with so much data is too large for the path, if all options are left away that can be.
+    /// Whether a segment with this much data is too large for the path, even without the options that may be omitted.
     pub(super) fn is_too_large(&self, data: u32) -> bool {
         data > self.agreed.mss + self.path_mtu.spared
     }
 
-    /// The size of the largest IP packet on the path, bytes.
+    /// Size of the largest IP packet on the path, bytes.
     pub(crate) fn path_mtu(&self) -> u32 {
         self.path_mtu.mtu
     }
@@ -126,14 +129,14 @@ impl Tcp {
         segment.saturating_sub(self.path_mtu.options).max(1)
     }
 
-    /// The path is said to take IP packets of at most `mtu` bytes.
+    /// Configures the path's MTU as `mtu` bytes.
     #[cold]
     pub(crate) fn configure_path_mtu(&mut self, now: Instant, mtu: u32) {
         self.path_mtu.limit = mtu;
         self.set_path_mtu(now, mtu);
     }
 
-    /// The path takes IP packets of at most `mtu` bytes from now on. What is queued or out and larger is cut.
+    /// Uses an MTU of `mtu` bytes from now on. Larger segments that are queued or in flight are cut.
     //= RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size"
     //= tests: path_mtu::a_smaller_size_leaves_the_window_its_segments
     #[cold]
@@ -158,8 +161,8 @@ impl Tcp {
         debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
     }
 
-    /// A message says that the segment with this sequence number was too large for a link that takes `mtu` bytes; 0: the
-    /// router does not say how many (RFC 1191 §5).
+    /// Handles a message that the segment with this sequence number was too large for a link whose MTU is `mtu` bytes;
+    /// 0: the router does not name it (RFC 1191 §5).
     #[cold]
     pub(crate) fn handle_packet_too_big(&mut self, now: Instant, sequence: u32, mtu: u32) -> PacketTooBigVerdict {
         let ipv4 = self.local.is_ipv4();
@@ -182,7 +185,8 @@ impl Tcp {
             return PacketTooBigVerdict::NotTooBig;
         }
         if self.path_mtu.delivered.max(self.path_mtu.delivered_before) > fits {
-            // A whole window may come back: what is said of its first segment counts, which a timeout sends again.
+            // A whole window may be reported. The claim on its first segment counts, because a timeout sends that one
+            // again.
             let first = self.path_mtu.claim.filter(|(first, _)| (self.send.una..at).contains(first));
             self.path_mtu.claim = first.or(Some((at, mtu)));
             return PacketTooBigVerdict::Waits;
@@ -191,20 +195,20 @@ impl Tcp {
         PacketTooBigVerdict::Taken
     }
 
-    /// The size of the IP packet with so much data, bytes.
+    /// Size of the IP packet with this much data, bytes.
     fn packet_bytes(&self, data: u32) -> u32 {
         let mtu = self.path_mtu.mtu;
         data + self.path_mtu.options + mtu - largest_segment(mtu, self.local.is_ipv4())
     }
 
-    /// It was found out that the path takes no larger packets.
+    /// Notes a discovered MTU.
     #[cold]
     fn learn_path_mtu(&mut self, now: Instant, mtu: u32) {
         self.set_path_mtu(now, mtu);
         self.path_mtu.learned = true;
     }
 
-    /// The path is known to take no larger packets, from another subflow; the answer is whether that is news.
+    /// Takes an MTU that another subflow has discovered. Returns whether it is smaller than this subflow's.
     pub(crate) fn limit_path_mtu(&mut self, now: Instant, mtu: u32) -> bool {
         let is_news = mtu < self.path_mtu.mtu;
         if is_news {
@@ -213,24 +217,24 @@ impl Tcp {
         is_news
     }
 
-    /// The addresses that it is between.
+    /// The local and the remote address.
     pub(crate) fn address_pair(&self) -> (IpAddr, IpAddr) {
         (self.local.ip(), self.remote.ip())
     }
 
-    /// What was found out since this was asked last.
+    /// The discovered MTU, if it was not taken yet.
     #[inline]
     pub(crate) fn take_learned_path_mtu(&mut self) -> Option<u32> {
         core::mem::take(&mut self.path_mtu.learned).then_some(self.path_mtu.mtu)
     }
 
-    /// The next smaller size that makes a difference, where nobody says which.
+    /// The next smaller MTU to try if no router names one; it is smaller by at least an eighth.
     fn step_below(&self, mtu: u32) -> Option<u32> {
         let least = least_mtu(self.local.is_ipv4());
         STEPS.into_iter().find(|step| *step <= mtu - mtu / 8 && *step >= least)
     }
 
-    /// A retransmission timeout: was the first segment too large?
+    /// After a retransmission timeout: considers whether the first segment was too large.
     pub(super) fn doubt_path_mtu(&mut self, now: Instant) {
         self.give_up_mtu_probe(now);
         if let Some((_, mtu)) =
@@ -249,7 +253,7 @@ impl Tcp {
             return;
         }
         let tried = match self.path_mtu.trial {
-            // Neither does that size arrive.
+            // This size does not arrive either.
             Some(mtu) if self.path_mtu.delivered == 0 => mtu,
             Some(mtu) if (self.path_mtu.delivered..head).contains(&self.data_bytes(mtu)) => {
                 return self.learn_path_mtu(now, mtu);

@@ -1,4 +1,4 @@
-//! What is put on a subflow to be sent: data, grants of schedulers, the FIN; and taken back again.
+//! Data, schedulers' grants and the FIN: how they are queued on a subflow, and taken back.
 
 use super::{State, Tcp};
 use crate::send_queue::SentSegment;
@@ -14,7 +14,8 @@ impl Tcp {
         self.send.queued_end.saturating_sub(self.send.nxt.max(1))
     }
 
-    /// Bytes that still fit the last segment, where data from `at` on goes on there and nothing of its buffer was sent.
+    /// Bytes that still fit into the last segment, if data from `at` on continues it and nothing of its buffer was
+    /// sent.
     pub(crate) fn room_in_last(&self, at: DataSeq) -> u32 {
         match (self.queue.open_buffer(), self.queue.last_queued()) {
             (Some(_), Some(last)) if !last.fin && !last.ends_record && last.data().end == at => {
@@ -24,24 +25,24 @@ impl Tcp {
         }
     }
 
-    /// [`Tcp::queued_memory`] once `bytes` more from `at` on are queued.
+    /// [`Tcp::queued_memory`] as it would be after queuing `bytes` more from `at` on.
     pub(crate) fn memory_with(&self, at: DataSeq, bytes: u64) -> u64 {
         let goes_on = self.queue.last_queued().is_some_and(|l| l.data().end == at);
         self.host.memory_with(&self.queue, goes_on, bytes, self.agreed.mss, self.peer_window.largest)
     }
 
-    /// What `bytes` not yet queued here take of it, where they are all that is left of a plain TCP's stream.
+    /// Memory that `bytes` not queued here would take, if they are all that is left of a plain TCP stream.
     pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
         self.host.memory_of(bytes, self.agreed.mss, self.peer_window.largest)
     }
 
-    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left.
+    /// Bytes that a writer adds to `unassigned` bytes if `free` bytes of memory are left.
     pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
         self.host.fills(unassigned, free, self.agreed.mss, self.peer_window.largest)
     }
 
-    /// Queues `payload`, which starts at `dsn` and is no longer than a segment; it goes on in the last segment as far as
-    /// [`Tcp::room_in_last`] says. `ends_record`: what follows begins another segment.
+    /// Queues `payload`, which starts at `dsn` and is no longer than a segment. It is added to the last segment if it
+    /// fits ([`Tcp::room_in_last`]). `ends_record`: later data begins another segment.
     pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, ends_record: bool, buffer: &mut SendBuffer) {
         debug_assert!(self.can_send(), "data is queued only where it can be sent");
         let len = payload.len();
@@ -80,13 +81,13 @@ impl Tcp {
         self.send.queued_end += u64::from(len);
     }
 
-    /// A scheduler's grant that may lie beyond the congestion window ends here.
+    /// Marks the end of a scheduler's grant, which may be beyond the congestion window.
     pub(crate) fn end_grant(&mut self) {
         self.send.queues = true;
         self.queue.end_grant();
     }
 
-    /// Ends our direction after all that is queued (RFC 9293 §3.10.4).
+    /// Ends our direction after all queued data (RFC 9293 §3.10.4).
     pub(crate) fn close(&mut self, now: Instant) {
         match self.state {
             State::SynSent => self.abort(),
@@ -156,13 +157,13 @@ impl Tcp {
         })
     }
 
-    /// The data of every segment that is not acknowledged, in subflow order.
+    /// The data of every unacknowledged segment, in subflow order.
     pub(crate) fn unacked_data(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
         self.queue.iter().filter(|s| s.len > 0).map(SentSegment::data)
     }
 
-    /// The data of every segment that went out at least a round trip ago and is not acknowledged, and of those that cannot go out
-    /// because what was lost goes first, in subflow order.
+    /// Data that is overdue, in subflow order: of unacknowledged segments that were sent at least a round trip ago, and
+    /// of segments that cannot be sent because lost ones come first.
     pub(crate) fn overdue_data(&self, now: Instant) -> impl Iterator<Item = Range<DataSeq>> + '_ {
         let round_trip = self.rtt.srtt().unwrap_or(Duration::ZERO);
         let segments = if self.is_repairing() { u32::MAX } else { self.queue.packets_out() };
@@ -172,7 +173,8 @@ impl Tcp {
         segments.filter(move |(place, s)| s.len > 0 && is_overdue(*place, s)).map(|(_, s)| s.data())
     }
 
-    /// Everything up to `end` of the stream was queued here, in order: the subflow's sequence is the stream's.
+    /// Whether everything up to `end` of the stream was queued here in order, so that the subflow's sequence is the
+    /// stream's.
     pub(crate) fn is_whole_stream(&self, end: DataSeq) -> bool {
         let data_end = self.send.queued_end - u64::from(self.send.fin_queued);
         data_end == end.0 + 1 && self.queue.iter().filter(|s| s.len > 0).all(|s| s.dsn.0 + 1 == s.ssn)

@@ -1,4 +1,4 @@
-//! The receiving half: reassembly and SACK blocks. When it acknowledges is in `acknowledge`.
+//! The receiving half: reassembly and SACK blocks. The timing of acknowledgements is in `acknowledge`.
 
 use super::acknowledge::{Acks, PeerClock};
 use super::lent::{Lent, Waiting};
@@ -10,15 +10,15 @@ use pathweave_units::Instant;
 use pathweave_wire::mptcp::Mapping;
 use pathweave_wire::{Payload, SackBlock, SackBlocks};
 
-/// Data that came in order on the subflow.
+/// Data that is in order on the subflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     /// Relative subflow sequence number of the first byte.
     pub(crate) ssn: u64,
     pub(crate) payload: Payload,
-    /// The mapping that came with it, for its first byte's segment.
+    /// The mapping that came with the segment of the first byte.
     pub(crate) mapping: Option<Mapping>,
-    /// The mapping's last octet is a DATA_FIN, which is no data.
+    /// Whether the mapping's last octet is a DATA_FIN, which is not data.
     pub(crate) data_fin: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Arrival {
 pub(super) struct Held {
     arrival: Arrival,
     fin: bool,
-    /// What of its packet's memory is charged.
+    /// Charge for the packet memory that the data keeps alive.
     charge: u32,
 }
 
@@ -36,24 +36,24 @@ impl Held {
     }
 }
 
-/// A full segment where none has come yet (RFC 9293 §3.7.1).
+/// Size of a full segment before any has come (RFC 9293 §3.7.1).
 const DEFAULT_SEGMENT: u32 = 536;
-/// What a piece that waits takes beside its bytes, and what small windows may take in any case, bytes.
+/// Memory of a waiting piece beside its bytes, and memory that even a small window may take, bytes.
 const PIECE_OVERHEAD: u64 = 256;
 const LEAST_MEMORY: u64 = 64 << 10;
 
-/// What data that waits behind a window may take, bytes: twice the window, more than full segments do.
+/// Memory that data waiting behind a window may take, bytes: twice the window, which is more than full segments need.
 pub(crate) fn memory_limit(window: u64) -> u64 {
     window.saturating_mul(2).saturating_add(LEAST_MEMORY)
 }
 
-/// What so many pieces of so many bytes take.
+/// Memory of this many pieces with this many bytes in all.
 #[inline]
 pub(crate) fn memory_of(pieces: usize, bytes: u64) -> u64 {
     pieces as u64 * PIECE_OVERHEAD + bytes
 }
 
-/// Whether so many pieces of so many bytes take more memory than that.
+/// Whether this many pieces with this many bytes in all exceed the memory for a window.
 pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
     memory_of(pieces, bytes) > memory_limit(window)
 }
@@ -61,31 +61,31 @@ pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(super) next: u64,
-    /// Out-of-order segments: sorted, disjoint.
+    /// Out-of-order segments, sorted and disjoint.
     pub(super) held: Ordered<Held>,
     held_bytes: u64,
     lent: Lent,
-    /// The window that bounds the memory of what is held; zero: nothing more is.
+    /// The window that bounds the memory of held segments; zero: none is added.
     pub(crate) held_window: u64,
-    /// What is held from now on is copied: the connection keeps enough packets alive.
+    /// Whether held segments are copied from now on, because the connection keeps enough packets alive.
     pub(crate) copies: bool,
-    /// Out-of-order ranges, the one that changed last first (RFC 2018 §4).
+    /// Out-of-order ranges; the one that changed last comes first (RFC 2018 §4).
     pub(super) blocks: ArrayVec<(u64, u64), 4>,
     pub(super) duplicate: Option<(u64, u64)>,
     fin: bool,
-    /// The last segment left nothing held that was held before.
+    /// Whether the last segment filled the hole, so that nothing is held any more.
     pub(super) filled_hole: bool,
-    /// The largest segment seen: what a full segment is.
+    /// Data bytes of the largest segment seen, which counts as a full segment.
     pub(super) full_segment: u32,
-    /// ECN: congestion was experienced and not yet answered by CWR.
+    /// ECN: whether congestion was experienced and not yet answered with CWR.
     pub(crate) echo_congestion: bool,
-    /// When a segment without data that lies before what was acknowledged was last answered.
+    /// When a segment without data and with an old sequence number was last answered.
     pub(super) answered_old: Option<Instant>,
     pub(super) acks: Acks,
     pub(crate) clock: PeerClock,
 }
 
-/// What [`Receiver::receive`] made of a segment.
+/// How [`Receiver::receive`] classified a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     InOrder,
@@ -117,26 +117,26 @@ impl Receiver {
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
-    /// Reports the part of `start..end` that is here already as a duplicate.
+    /// Reports the part of `start..end` that has arrived already as a duplicate.
     pub(crate) fn note_duplicate(&mut self, start: u64, end: u64) {
         let end = end.min(self.next);
         if start > 0 && start < end {
             self.duplicate = Some((start, end));
         }
     }
-    /// What the last acknowledgement said.
+    /// The number that the last acknowledgement acknowledged.
     pub(crate) fn acked_next(&self) -> u64 {
         self.acks.acked_next
     }
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
-    /// What is held takes of memory at most, bytes.
+    /// Memory of the held segments, at most, bytes.
     #[inline]
     pub(crate) fn memory(&self) -> Waiting {
         Waiting { records: memory_of(self.held.len(), self.held_bytes), blocks: self.lent.charged() }
     }
-    /// See [`Ordered::shrink`].
+    /// Frees spare capacity, as [`Ordered::shrink`].
     pub(crate) fn shrink(&mut self) {
         self.held.shrink();
     }
@@ -148,7 +148,7 @@ impl Receiver {
         self.acks.acked_next = 1;
     }
 
-    /// Takes a segment's data (`ssn` is its first byte), appends what is in order now to `out`.
+    /// Takes a segment's data, whose first byte is `arrival.ssn`, and appends data that is in order now to `out`.
     //= RFC 9293 §3.10.7.4 (SHLD-31): "Segments with higher beginning sequence numbers SHOULD be held for later processing"
     //= tests: loss_recovery::any_one_segment_is_repaired_without_a_timeout
     pub(crate) fn receive(&mut self, mut arrival: Arrival, fin: bool, out: &mut Vec<Arrival>) -> Received {
@@ -162,7 +162,7 @@ impl Receiver {
         }
         if start > self.next {
             if self.held_window == 0 || exceeds_memory(self.held.len(), self.held_bytes, self.held_window) {
-                // Dropped before it is reported, so that nothing that was reported is ever taken back (RFC 2018 §8).
+                // Dropped before it is reported, so that nothing reported is ever taken back (RFC 2018 §8).
                 return Received::Duplicate;
             }
             return self.hold(arrival, fin);
@@ -173,8 +173,8 @@ impl Receiver {
             trim_front(&mut arrival, cut);
         }
         let had_held = !self.held.is_empty();
-        // What is already held wins over a repetition of it, so that delivered bytes never change: the segment fills the gaps
-        // between.
+        // Data that is already held wins over a repetition of it, so that delivered bytes never change. The segment
+        // only fills the gaps between held data.
         while let Some(first) = self.held.front()
             && first.arrival.ssn < end
         {
@@ -198,7 +198,7 @@ impl Receiver {
         Received::InOrder
     }
 
-    /// Moves to `out` what is in order now.
+    /// Moves held data that is in order now to `out`.
     fn release_held(&mut self, out: &mut Vec<Arrival>) {
         while self.held.front().is_some_and(|h| h.arrival.ssn <= self.next) {
             let Some(mut held) = self.held.pop_front() else { break };
@@ -217,7 +217,7 @@ impl Receiver {
         self.next += u64::from(arrival.payload.len());
         if !arrival.payload.is_empty() {
             if out.is_empty() {
-                // Mostly it is the only one.
+                // Usually it is the only one.
                 out.reserve_exact(1);
             }
             out.push(arrival);
@@ -244,8 +244,8 @@ impl Receiver {
             start = before.end();
             trim_front(&mut arrival, cut);
         }
-        // Segments wholly inside the new one are kept as they are; the new one is cut before the first of them. The rest
-        // comes again with a retransmission: repacketised overlaps are too rare for more.
+        // Held segments inside the new one are kept; the new one is cut in front of the first of them. A retransmission
+        // brings the rest again: overlaps after repacketisation are too rare for more.
         let mut new_end = end;
         if let Some(after) = self.held.get(i)
             && after.arrival.ssn < end
@@ -267,7 +267,7 @@ impl Receiver {
         Received::OutOfOrder
     }
 
-    /// The block around `start..end` becomes the first one reported.
+    /// Merges `start..end` into the SACK blocks; its block becomes the first one.
     fn note_block(&mut self, start: u64, end: u64) {
         let (mut left, mut right) = (start, end);
         let place = self.blocks.iter().position(|b| b.0 <= end && b.1 >= start).unwrap_or(self.blocks.len());
@@ -286,7 +286,7 @@ impl Receiver {
         self.blocks.insert(0, (left, right));
     }
 
-    /// The SACK blocks to report, at most `limit`; a D-SACK first (RFC 2883 §4).
+    /// The SACK blocks to report, at most `limit`; a D-SACK comes first (RFC 2883 §4).
     #[inline(never)]
     pub(crate) fn sack_blocks(&mut self, peer_isn: u32, limit: usize) -> SackBlocks {
         let wire = |(left, right): (u64, u64)| SackBlock {
@@ -305,7 +305,7 @@ impl Receiver {
     }
 }
 
-/// Removes `cut` bytes from the front and moves the mapping with them.
+/// Removes `cut` bytes from the front. The mapping stays that of the whole segment.
 fn trim_front(arrival: &mut Arrival, cut: u32) {
     if cut == 0 {
         return;

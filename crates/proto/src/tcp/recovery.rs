@@ -1,5 +1,5 @@
-//! Recovery from losses: the states, the end of an episode, F-RTO (RFC 5682) and tail loss probes (RFC 8985). What is lost is
-//! found in `detection`, the window is reduced in `reduction`, and given back in `undo`.
+//! Recovery from losses: its states, the end of an episode, F-RTO (RFC 5682) and tail loss probes (RFC 8985). Losses
+//! are found in `detection`; the window is reduced in `reduction` and restored in `undo`.
 
 use super::detection::Rack;
 use super::reduction::Prr;
@@ -13,65 +13,65 @@ use pathweave_units::Instant;
 /// The states of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing unusual.
+    /// No loss and no reordering.
     Open,
     /// Duplicate acknowledgements or SACKs, no loss yet.
     Disorder,
-    /// The window is being reduced without a loss to repair (ECN, a repaired tail loss).
+    /// The window is being reduced without a loss to repair (after ECN, or a tail loss that a probe repaired).
     Reduction,
     /// Fast recovery.
     Recovery,
-    /// After a retransmission timeout.
+    /// Recovery from a retransmission timeout.
     Loss,
 }
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
     pub(crate) state: State,
-    /// What was sent when the episode began: it ends when this is acknowledged.
+    /// Value of `nxt` at the start of the episode, which ends when this is acknowledged.
     pub(crate) high: u64,
     pub(crate) undo: Undo,
     pub(crate) prr: Prr,
     pub(crate) rack: Rack,
     pub(crate) highest_sacked: u64,
 
-    /// Duplicate acknowledgements where the peer sends no SACK.
+    /// Duplicate acknowledgements, if the peer sends no SACK.
     //= RFC 6675 §5: "If the incoming ACK is a cumulative acknowledgment, the TCP MUST reset DupAcks to zero"
     //= tests: congestion::duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up
     //= RFC 6675 §5: "the TCP MUST increase DupAcks by one"
     //= tests: congestion::duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up
     pub(crate) duplicate_acks: u32,
-    /// F-RTO (RFC 5682): a timeout may have been spurious.
+    /// F-RTO (RFC 5682): whether the timeout may have been spurious.
     forward: bool,
-    /// F-RTO step 2b: only new data goes out until the next acknowledgement.
+    /// F-RTO step 2b: whether only new data leaves until the next acknowledgement.
     new_data_only: bool,
-    /// A tail loss probe is out: `nxt` when it was sent, and whether it repeated data.
+    /// A tail loss probe in flight: `nxt` when it was sent, and whether it repeated data.
     pub(crate) probe: Option<(u64, bool)>,
-    /// Segments found lost by the acknowledgement at hand.
+    /// Segments that the current acknowledgement showed to be lost.
     pub(super) newly_lost: u32,
-    /// The SACK blocks of the last acknowledgement.
+    /// SACK blocks of the last acknowledgement.
     pub(crate) previous_sack: ArrayVec<(u64, u64), 4>,
 }
 
-/// What an acknowledgement delivered.
+/// Data that one acknowledgement delivered, and what else it showed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
     pub(crate) una_advanced: bool,
     pub(crate) newly_sacked: bool,
-    /// A segment sent only once, from before the episode, was delivered.
+    /// Whether a segment from before the episode that was sent only once was delivered.
     pub(crate) original: bool,
     pub(crate) duplicate_ack: bool,
     /// Segments reported as received twice.
     pub(crate) duplicates: u32,
-    /// Where they end.
+    /// Sequence number at which these duplicates end.
     pub(crate) duplicates_end: u64,
     pub(crate) echoed_timestamp: Option<u32>,
-    /// The same, where RACK counts it.
+    /// The echoed timestamp, if RACK uses it on this host.
     pub(crate) rack_echo: Option<u32>,
     pub(crate) congestion_echo: bool,
-    /// A segment sent only once was delivered below one that was delivered before.
+    /// Whether a segment that was sent only once was delivered after one above it.
     pub(crate) reordered: bool,
 }
 
@@ -93,7 +93,7 @@ impl Recovery {
         }
     }
 
-    /// No episode, nothing to undo, and nothing counted towards one.
+    /// Whether there is no episode, nothing to undo, and nothing counted towards an episode.
     pub(crate) fn is_quiet(&self) -> bool {
         self.state == State::Open
             && self.undo.prior.is_none()
@@ -130,7 +130,7 @@ impl Tcp {
         LossKind::FastRecovery
     }
 
-    /// After the retransmission timer (RFC 6298 §5, RFC 5681 §3.1).
+    /// Starts the recovery from a retransmission timeout (RFC 6298 §5, RFC 5681 §3.1).
     //= RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has already
     //= been retransmitted by way of the retransmission timer at least once, the value of ssthresh is held constant"
     //= tests: congestion::a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
@@ -157,7 +157,7 @@ impl Tcp {
         let names = self.queue.sent_names();
         for name in names.clone() {
             let Some(s) = self.queue.get(name) else { break };
-            // What was sent less than a round trip ago may still arrive.
+            // Segments sent less than a round trip ago may still arrive.
             if name == names.start || !rack || s.last_sent + rtt <= now {
                 self.lose(name);
             }
@@ -180,8 +180,8 @@ impl Tcp {
         self.recovery.newly_lost = 0;
     }
 
-    /// What is marked lost goes out again, and the window stays: the losses have another cause than congestion, and nothing of it
-    /// is to be undone. An episode that is under way takes them along.
+    /// Lets segments that are marked lost be sent again without reducing the window, because their loss has another
+    /// cause than congestion; there is then nothing to undo. If an episode is under way, it repairs them.
     pub(super) fn repair_without_reduction(&mut self) {
         if !matches!(self.recovery.state, State::Open | State::Disorder) {
             return;
@@ -195,7 +195,7 @@ impl Tcp {
         self.recovery.duplicate_acks = 0;
     }
 
-    /// The state machine, once per acknowledgement. Returns a loss that it found.
+    /// The state machine, called once per acknowledgement. Returns a loss that it found.
     //= RFC 8985 §3.3.2: "The RACK reordering window SHOULD adaptively increase (using the algorithm in "Step 4: Update RACK
     //= reordering window" below) if the sender receives a Duplicate Selective Acknowledgment (DSACK) option [RFC2883]"
     //= tests: rack::what_the_peer_has_twice_makes_the_reordering_window_wider
@@ -222,7 +222,7 @@ impl Tcp {
         match self.recovery.state {
             State::Recovery => {
                 if d.una_advanced && self.recovery.undo.prior.is_some() && self.was_delayed(d) {
-                    // A late segment filled the hole, not a retransmission.
+                    // A late original filled the hole, not a retransmission.
                     self.recovery.note_reordering();
                     if self.queue.retransmitted_out > 0 {
                         return None;
@@ -258,7 +258,7 @@ impl Tcp {
         }
     }
 
-    /// Open or Disorder, whichever it is.
+    /// Sets the state to Open or Disorder, as the counters say.
     fn settle(&mut self) {
         if self.recovery.state == State::Reduction {
             return;
@@ -293,7 +293,7 @@ impl Tcp {
                 self.end_reduction();
             }
         }
-        // The window before is kept: duplicates that are reported later may still undo the reduction.
+        // The window before the episode is kept: duplicates that are reported later may still undo the reduction.
         self.recovery.state = State::Open;
         self.recovery.duplicate_acks = 0;
     }
@@ -328,17 +328,17 @@ impl Tcp {
         self.identify_losses(now, d);
     }
 
-    /// Retransmissions wait while F-RTO tries new data. `possible`: some can go out now.
+    /// Whether retransmissions wait while F-RTO tries new data. `possible`: new data can leave now.
     pub(crate) fn tries_new_data(&mut self, possible: bool) -> bool {
         if !possible && self.send.nxt == self.recovery.high {
-            // Nothing to try with: the conventional recovery (step 2b, last sentence).
+            // No new data to try: the conventional recovery (step 2b, last sentence).
             self.recovery.new_data_only = false;
             self.recovery.forward = false;
         }
         self.recovery.state == State::Loss && self.recovery.new_data_only
     }
 
-    /// The end of a tail loss probe's episode (RFC 8985 §7.4).
+    /// Ends a tail loss probe's episode (RFC 8985 §7.4).
     //= RFC 8985 §7.4.2: "it MUST assume that the original data segment, the TLP retransmission, or a corresponding ACK was lost
     //= for congestion control purposes"
     //= tests: rack::a_loss_that_a_probe_repaired_halves_the_window, rack::a_probe_of_what_had_arrived_leaves_the_window

@@ -1,10 +1,10 @@
-//! Smaller windows: the threshold after a loss, and proportional rate reduction on the way to it (RFC 9937).
+//! Window reduction: the threshold after a loss, and proportional rate reduction on the way to it (RFC 9937).
 
 use super::recovery::{Delivered, State};
 use super::{Peers, Tcp};
 use pathweave_units::Instant;
 
-/// Proportional rate reduction, in segments.
+/// State of proportional rate reduction, in segments.
 #[derive(Debug, Default)]
 pub(crate) struct Prr {
     pub(super) prior_cwnd: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Prr {
 }
 
 impl Tcp {
-    /// The threshold falls; the window follows by proportional rate reduction.
+    /// Lowers the threshold; the window follows by proportional rate reduction.
     //= RFC 5681 §4.3: "When the first loss in a window of data is detected, ssthresh MUST be set to no more than the value
     //= given by equation (4)"
     //= tests: loss_recovery::a_loss_halves_the_window
@@ -43,7 +43,7 @@ impl Tcp {
         self.congestion.window.cwnd = self.congestion.window.ssthresh.max(1);
     }
 
-    /// A tail loss that a probe repaired, or an ECN echo: the window shrinks without anything to repair.
+    /// Reduces the window without a loss to repair, after an ECN echo or a tail loss that a probe repaired.
     pub(crate) fn enter_reduction(&mut self, now: Instant, peers: Peers<'_>) {
         if !self.recovery.in_reduction() {
             self.recovery.undo.prior = None;
@@ -52,7 +52,7 @@ impl Tcp {
         }
     }
 
-    /// Proportional rate reduction (RFC 9937 §5), after losses are marked and before anything is sent again.
+    /// Proportional rate reduction (RFC 9937 §5). Called after losses are marked and before anything is retransmitted.
     //= RFC 5681 §4.3: "Until all lost segments in the window of data in question are repaired, the number of segments
     //= transmitted in each RTT MUST be no more than half the number of outstanding segments when the loss was detected"
     //= tests: congestion::at_most_half_of_what_was_out_leaves_in_a_round_trip_until_losses_are_repaired
@@ -82,7 +82,7 @@ impl Tcp {
             }
             n.min(delta)
         };
-        // The first retransmission goes out at once.
+        // The first retransmission leaves at once.
         count = count.max(i64::from(out == 0));
         self.congestion.window.cwnd = (in_flight + count).max(1) as u32;
     }

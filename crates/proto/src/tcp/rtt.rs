@@ -1,7 +1,7 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298).
 //!
-//! How the variance is estimated is the host's. The configured minimum bounds the variance term, so the timeout is never below
-//! it either.
+//! The host determines how the variance is estimated. The configured minimum bounds the variance term, so the timeout
+//! is never below it either.
 
 use crate::host::{Host, RttHost};
 use crate::subflow_state::RoundTrip;
@@ -9,7 +9,7 @@ use pathweave_units::Duration;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
-    /// The timeout before the first sample.
+    /// Timeout before the first sample.
     initial_rto: Duration,
     min_rto: Duration,
     max_rto: Duration,
@@ -19,11 +19,11 @@ pub(crate) struct Rtt {
     min: Option<Duration>,
     max: Option<Duration>,
     backoff: u32,
-    /// A tail loss probe was sent, and no round trip was measured since.
+    /// Whether a tail loss probe was sent since the last measured round trip.
     probed: bool,
 }
 
-/// Before the first sample (RFC 6298 §2.1).
+/// Timeout before the first sample (RFC 6298 §2.1).
 //= RFC 6298 §2: "Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and receiver, the
 //= sender SHOULD set RTO <- 1 second"
 //= tests: rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, handshake::a_lost_syn_is_repeated_after_one_second_then_two
@@ -45,7 +45,7 @@ impl Rtt {
         }
     }
 
-    /// A sample for the smoothed time. `una` and `nxt` mark rounds.
+    /// Takes a sample for the smoothed time. `una` and `nxt` mark rounds.
     //= RFC 6298 §2.2: "When the first RTT measurement R is made, the host MUST set SRTT <- R"
     //= tests: rtt::the_average_moves_by_an_eighth_of_the_difference
     //= RFC 6298 §2.3: "updating RTTVAR and SRTT MUST be computed in the above order"
@@ -68,7 +68,8 @@ impl Rtt {
         self.host.sample(srtt, rtt, (una, nxt), self.min_rto);
     }
 
-    /// A sample for the smallest time: that of the segment sent last, which a delayed acknowledgement affects least.
+    /// Takes a sample for the smallest time: that of the segment sent last, which a delayed acknowledgement affects
+    /// least.
     pub(crate) fn sample_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
     }
@@ -76,24 +77,24 @@ impl Rtt {
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
-    /// What schedulers and snapshots see.
+    /// The values that schedulers and snapshots see.
     pub(crate) fn state(&self) -> RoundTrip {
         let (smoothed, variation) = (self.srtt, self.host.variance());
         RoundTrip { smoothed, variation, min: self.min, max: self.max, latest: self.latest }
     }
-    /// What a SACK block reports for the first time measures a round trip too.
+    /// Whether a segment that is SACKed for the first time measures a round trip too.
     pub(crate) fn measures_sacked(&self) -> bool {
         self.host.measures_sacked()
     }
-    /// See [`RttHost::tells_by_echoes`].
+    /// Whether echoed timestamps tell originals from retransmissions; see [`RttHost::tells_by_echoes`].
     pub(crate) fn tells_by_echoes(&self) -> bool {
         self.host.tells_by_echoes()
     }
-    /// A tail loss probe goes out.
+    /// Notes that a tail loss probe leaves.
     pub(crate) fn probe_sent(&mut self) {
         self.probed = true;
     }
-    /// Whether another one may follow.
+    /// Whether another tail loss probe may follow.
     //= RFC 8985 §7.3: "When the PTO timer expires, the sender MUST check whether both of the following conditions are met before sending
     //= a loss probe ... the sender has obtained an RTT measurement since the last loss probe transmission"
     //= tests: rack::after_a_probe_a_round_trip_is_measured_before_the_next
@@ -103,22 +104,22 @@ impl Rtt {
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min
     }
-    /// The connection is open, and its SYN timed out before that.
+    /// Adapts the initial timeout after an opening whose SYN timed out.
     #[cold]
     pub(crate) fn opened_late(&mut self) {
         self.initial_rto = self.host.after_late_opening(self.initial_rto);
     }
-    /// RFC 6298 §5.5.
+    /// Doubles the timeout (RFC 6298 §5.5).
     //= RFC 6298 §5: "The host MUST set RTO <- RTO * 2 ("back off the timer")"
     //= tests: rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, loss_recovery::timeouts_double
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(30);
     }
-    /// An acknowledgement of data that was sent once (Karn): the doubling ends.
+    /// Ends the doubling, after an acknowledgement of data that was sent once (Karn).
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
-    /// How often the timeout is doubled.
+    /// Number of doublings of the timeout.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -129,7 +130,7 @@ impl Rtt {
         let Some(srtt) = self.srtt else { return self.initial_rto };
         (srtt + self.host.margin().max(self.min_rto)).min(self.max_rto)
     }
-    /// The timeout has been doubled since the last round trip.
+    /// Whether the timeout was doubled since the last measured round trip.
     pub(crate) fn is_backed_off(&self) -> bool {
         self.backoff > 0
     }

@@ -1,4 +1,4 @@
-//! What an arriving segment does (RFC 9293 §3.10.7).
+//! Processing of an arriving segment (RFC 9293 §3.10.7).
 
 use super::receive::Arrival;
 use super::{Changes, Ended, Peers, State, Tcp, Verdict};
@@ -6,34 +6,36 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::Dss;
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
-/// How long a timestamp can be compared with (RFC 7323 §5.5).
+/// Age up to which timestamps can be compared (RFC 7323 §5.5).
 const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// An acknowledgement that lies less than this, and less than a window, behind what was acknowledged may have been overtaken by data: its
-/// sender needs no answer.
+/// An acknowledgement whose sequence number is behind by less than this, or by less than a window, may have been
+/// overtaken by data, so its sender needs no answer.
 const OVERTAKEN: u64 = 1 << 16;
 
-/// A host that answers such ones too does so this often (Linux: `tcp_invalid_ratelimit`).
+/// Interval between answers of a host that answers such acknowledgements too (Linux: `tcp_invalid_ratelimit`).
 const BETWEEN_ANSWERS: Duration = Duration::from_millis(500);
 
-/// A segment that has arrived.
+/// A segment that has arrived, and how its data may be stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a> {
     pub(crate) segment: &'a Segment,
-    /// Its packet's codepoint.
+    /// ECN codepoint of the packet.
     pub(crate) ecn: Ecn,
-    /// Its data sequence signal, or the one that its MP_CAPABLE stands for.
+    /// Data sequence signal of the segment, or the one that its MP_CAPABLE implies.
     pub(crate) dss: Option<&'a Dss>,
-    /// All that waits takes too much memory: next to nothing beyond a hole is kept.
+    /// Whether waiting data takes too much memory, so that data beyond a hole is no longer kept.
     pub(crate) full: bool,
-    /// What is kept is copied.
+    /// Whether kept data is copied.
     pub(crate) copies: bool,
-    /// There is no memory for its data: new data is left, with a FIN behind it, and all else counts.
+    /// Whether there is no memory for the segment's data. New data and a FIN behind it are then dropped; all else
+    /// counts.
     pub(crate) no_memory: bool,
 }
 
 impl Tcp {
-    /// Handles an arriving segment. `acceptable` is how many bytes beyond the next one expected may be taken.
+    /// Processes an arriving segment. `acceptable` is the number of bytes beyond the next expected one that may be
+    /// accepted.
     pub(crate) fn handle_segment(
         &mut self,
         now: Instant,
@@ -50,7 +52,8 @@ impl Tcp {
         }
     }
 
-    /// Whether the numbers are such that handshake options of the segment count: it could change this state, which is not the end.
+    /// Whether the segment's numbers are right for the present state, so that its handshake options count. Not for a
+    /// closed subflow.
     pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
         match self.state {
             State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
@@ -70,12 +73,13 @@ impl Tcp {
         }
     }
 
-    /// A reset with the exact number that RFC 5961 §3.2 asks for.
+    /// Whether a reset has the exact number that RFC 5961 §3.2 requires.
     pub(crate) fn is_reset_by(&self, segment: &Segment) -> bool {
         segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
-    /// A plausible segment acknowledges something after our SYN, which is more than a FIN. There is none before the subflow is open.
+    /// Whether a plausible segment acknowledges data, not only our SYN or a FIN. Before the subflow is open there is
+    /// none.
     pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
         let has_data = self.send.queued_end - u64::from(self.send.fin_queued) > 1;
         has_data && self.own_relative(segment.ack).is_some_and(|ack| ack > 1)
@@ -148,7 +152,8 @@ impl Tcp {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            // The peer's SYN again. With an acknowledgement it is nobody's: a simultaneous open stays in SYN-SENT here.
+            // The peer's SYN again. With an acknowledgement it is no honest peer's, because after a simultaneous open
+            // this side stays in SYN-SENT.
             if self.state == State::SynReceived && seq == 0 && !segment.flags.contains(Flags::ACK) {
                 self.opening.syn_due = true;
                 return;
@@ -160,7 +165,7 @@ impl Tcp {
             return;
         }
         let old_probe = len == 0 && seq + 1 == next;
-        // Without data it may lie at the edge itself.
+        // A segment without data may be exactly at the edge.
         if seq + len.min(1) > next + acceptable {
             return self.reject(segment, seq, changes);
         }
@@ -171,7 +176,7 @@ impl Tcp {
         }
         if self.state == State::SynReceived {
             if seq + len < next {
-                // An old one, such as a keep-alive probe: it completes no handshake.
+                // An old segment, such as a keep-alive probe, completes no handshake.
                 return;
             }
             if segment.ack != self.opening.isn.wrapping_add(1) {
@@ -204,7 +209,7 @@ impl Tcp {
             changes.no_memory = true;
             return self.follow_fins(now, false);
         }
-        // What lies beyond the edge is cut off before anything is acknowledged: the connection has no place for it.
+        // Data beyond the edge is cut off before anything is acknowledged, because the connection has no room for it.
         if seq + len > next + acceptable {
             let room = (next + acceptable).saturating_sub(seq).min(u64::from(segment.payload.len()));
             self.handle_data(now, input, seq, segment.payload.slice(0, room as u32), false, changes);
@@ -215,8 +220,8 @@ impl Tcp {
         self.follow_fins(now, segment.flags.contains(Flags::FIN));
     }
 
-    /// Whether a segment without data that lies before what was acknowledged is answered: "If an incoming segment is not acceptable, an
-    /// acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4).
+    /// Whether a segment without data and with an old sequence number is answered: "If an incoming segment is not
+    /// acceptable, an acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4).
     #[cold]
     fn answers_old(&mut self, now: Instant, seq: u64, acceptable: u64) -> bool {
         if !self.host.answers_overtaken() {
@@ -229,9 +234,9 @@ impl Tcp {
         due
     }
 
-    /// Remembers the timestamp of an acceptable segment for the next acknowledgement, where it is the earliest that this
-    /// covers (RFC 7323 §4.3). Of what lies wholly before that, of what came out of order, and of what acknowledges the
-    /// impossible it would let one forged segment silence the peer (§5.3).
+    /// Remembers the timestamp of an acceptable segment for the next acknowledgement, if the segment is the earliest
+    /// that this will cover (RFC 7323 §4.3). Not of a segment that is wholly older, out of order, or acknowledges the
+    /// impossible: otherwise one forged segment could silence the peer (§5.3).
     //= RFC 7323 §5.3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see Section 4.3),
     //= then record its timestamp in TS.Recent"
     //= tests: acceptance::only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_against
@@ -245,11 +250,11 @@ impl Tcp {
         }
     }
 
-    /// Answers what is not acceptable (RFC 9293 §3.10.7.4 first step), unless it is a reset. Data that is here already is
-    /// reported as a duplicate (RFC 2883 §4): its sender may have repeated it for nothing.
+    /// Answers an unacceptable segment, unless it is a reset (RFC 9293 §3.10.7.4, first step). Data that has arrived
+    /// already is reported as a duplicate (RFC 2883 §4), because its sender may have repeated it needlessly.
     ///
-    /// Where it has no data, the answer counts as a challenge: two ends that take each other's acknowledgements for old ones would
-    /// answer each other for ever.
+    /// If the segment has no data, the answer counts as a challenge: otherwise two ends that take each other's
+    /// acknowledgements for old ones would answer each other for ever.
     #[cold]
     fn reject(&mut self, segment: &Segment, seq: u64, changes: &mut Changes) {
         if segment.flags.contains(Flags::RST) {
@@ -263,7 +268,7 @@ impl Tcp {
         self.receiver.ack_now();
     }
 
-    /// Takes as much of the data, and of a FIN behind it, as there is a place for.
+    /// Takes the data, and a FIN behind it, as far as there is room.
     #[inline]
     fn handle_data(
         &mut self,
@@ -294,7 +299,8 @@ impl Tcp {
             mapping: input.dss.and_then(|d| d.mapping),
             data_fin: input.dss.is_some_and(|d| d.data_fin),
         };
-        // Of segments that have arrived as one each counts, and each is one's length: but they are acknowledged together.
+        // Segments that have arrived joined count one by one, each with its own length, but they are acknowledged
+        // together.
         let part = segment.segment_size.map_or(len, |size| len.min(u32::from(size)));
         self.counters.data_segments_received += u64::from(segment.part_count());
         self.receiver.full_segment = self.receiver.full_segment.max(part);
@@ -313,7 +319,7 @@ impl Tcp {
         self.receiver.note(now, received, changes.fin, pushed, len, echo);
     }
 
-    /// State changes of FINs, ours acknowledged and the peer's received. `fin`: the segment has one.
+    /// Changes the state after FINs: ours acknowledged, or the peer's received. `fin`: the segment has a FIN.
     fn follow_fins(&mut self, now: Instant, fin: bool) {
         let ours_acked = self.send.fin_queued && self.send.una == self.send.queued_end;
         let theirs = self.receiver.fin_in_order();

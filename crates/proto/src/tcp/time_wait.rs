@@ -1,4 +1,5 @@
-//! TIME-WAIT without the rest of a connection (RFC 9293 §3.6.1): the numbers that old segments and new SYNs are compared with.
+//! TIME-WAIT without the rest of a connection (RFC 9293 §3.6.1): the numbers with which old segments and new SYNs are
+//! compared.
 
 use super::ack::timestamp;
 use super::timers::TIME_WAITS;
@@ -6,16 +7,17 @@ use super::{State, Tcp};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment, Timestamps};
 
-/// Two ends that take each other's acknowledgements for old ones answer each other only so often.
+/// Least interval between answers, so that two ends that take each other's acknowledgements for old ones do not answer
+/// without pause.
 const ANSWERS: Duration = Duration::from_millis(500);
 
-/// What is left of a subflow that only waits for old segments.
+/// The state of a subflow that only waits for old segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeWait {
     /// The next sequence numbers, ours and the peer's.
     own: u32,
     peer: u32,
-    /// What our timestamps are ahead of our clock, and the peer's newest.
+    /// Offset of our timestamps from our clock, and the peer's newest timestamp.
     timestamps: Option<(u32, u32)>,
     length: Duration,
     end: Instant,
@@ -23,18 +25,18 @@ pub(crate) struct TimeWait {
     answered_at: Option<Instant>,
 }
 
-/// What becomes of a segment for it.
+/// What to do with a segment for it.
 #[derive(Clone, Debug)]
 pub(crate) enum Waited {
-    /// It is dropped, or answered.
+    /// The segment is dropped, or answered.
     Answer(Option<Box<Segment>>),
-    /// The peer has reset it.
+    /// The peer has reset the subflow.
     Over,
     /// The peer opens a new connection.
     GivesWay,
 }
 
-/// Whether a SYN is newer than all that came before: by its timestamp, or by its number (RFC 6191).
+/// Whether a SYN is newer than all earlier segments, by its timestamp or its sequence number (RFC 6191).
 //= RFC 9293 §3.6.1 (MAY-2): "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
 //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not, time_wait::records_do_what_connections_do
 //= RFC 9293 §3.6.1 (SHLD-4): "This algorithm for reducing TIME-WAIT is a Best Current Practice that SHOULD be implemented"
@@ -55,14 +57,14 @@ fn opens(segment: &Segment) -> bool {
 }
 
 impl Tcp {
-    /// Whether this SYN opens a new connection where this one only waits for old segments.
+    /// Whether this SYN may open a new connection in place of this one, which only waits for old segments.
     pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
         let next = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
         let recent = self.agreed.timestamps.then_some(self.receiver.clock.recent);
         self.state == State::TimeWait && opens(syn) && is_newer(syn, next, recent)
     }
 
-    /// What has to be remembered of it, where it only waits for old segments.
+    /// The state to remember if the subflow only waits for old segments.
     pub(crate) fn time_wait(&self) -> Option<TimeWait> {
         let end = self.timers.time_wait_end.filter(|_| self.state == State::TimeWait)?;
         Some(TimeWait {
@@ -78,19 +80,19 @@ impl Tcp {
 }
 
 impl TimeWait {
-    /// When it is over, unless something comes.
+    /// When the wait is over, unless a FIN prolongs it.
     pub(crate) fn end(&self) -> Instant {
         self.end
     }
 
-    /// The peer's FIN, and maybe data before it, once more.
+    /// Whether a segment repeats the peer's FIN, possibly with data before it.
     pub(crate) fn repeats_fin(&self, segment: &Segment) -> bool {
         segment.flags.contains(Flags::FIN)
             && !segment.flags.intersects(Flags::SYN | Flags::RST)
             && segment.seq.wrapping_add(segment.sequence_len()) == self.peer
     }
 
-    /// Takes a segment between its addresses (RFC 9293 §3.10.7.4). `may_open`: a SYN can open something here.
+    /// Handles a segment between its addresses (RFC 9293 §3.10.7.4). `may_open`: a SYN can open a connection here.
     pub(crate) fn take(&mut self, now: Instant, segment: &Segment, may_open: bool) -> Waited {
         let recent = self.timestamps.map(|(_, recent)| recent);
         if may_open && opens(segment) && is_newer(segment, self.peer, recent) {

@@ -5,23 +5,23 @@ use crate::config::LossRecovery;
 use crate::congestion::LossKind;
 use pathweave_units::{Duration, Instant};
 
-/// Only one of these runs at a time (RFC 8985 §7.5).
+/// Kinds of the timer that guards sent segments. Only one runs at a time (RFC 8985 §7.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetransmitTimer {
     Syn,
-    /// The SYN once more, which nobody has failed to answer.
+    /// A SYN is sent once more although none was lost.
     SynAgain,
     Timeout,
-    /// RFC 8985 §7.
+    /// Tail loss probe (RFC 8985 §7).
     LossProbe,
-    /// RFC 8985 §6.2 step 5.
+    /// Reordering timer (RFC 8985 §6.2 step 5).
     Reordering,
 }
 
-/// How often a SYN/ACK is repeated, which takes 127 s, as in the kernel; and the SYN of a join.
+/// Retransmissions of a SYN/ACK (over 127 s, as in the kernel) and of a join's SYN.
 const REPETITIONS: u32 = 6;
 
-/// The longest that a peer may delay an acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
+/// The longest that a peer may delay the acknowledgement of a single segment (RFC 8985 §7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// TIME_WAIT ends after this many times its length, however often the peer repeats its FIN.
 pub(super) const TIME_WAITS: u64 = 5;
@@ -29,10 +29,10 @@ pub(super) const TIME_WAITS: u64 = 5;
 //= RFC 9293 §3.8.3 (SHLD-11): "The value of R2 SHOULD correspond to at least 100 seconds"
 //= tests: loss_recovery::data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever
 const LEAST_SILENCE: Duration = Duration::from_secs(100);
-/// A path that was dark is not asked again sooner than after this, however near the peer is.
+/// Least interval between probes of a path that was dark, however near the peer is.
 const SHORTEST_PROBE: Duration = Duration::from_millis(1);
 
-/// The subflow's timers, but for the receiver's.
+/// The subflow's timers, except the receiver's.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     pub(super) retransmit: Option<(RetransmitTimer, Instant)>,
@@ -40,27 +40,27 @@ pub(super) struct Timers {
     pub(super) time_wait_limit: Option<Instant>,
 }
 
-/// What was tried without an answer.
+/// Attempts that were not answered.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     /// Retransmission timeouts in a row.
     pub(super) timeouts: u32,
-    /// Probes of a path that was dark before their time, since something was last acknowledged.
+    /// Early probes of a dark path since the last acknowledgement of new data.
     pub(super) early_probes: u32,
-    /// The first timeout of the row.
+    /// When the first timeout of the row was.
     pub(super) dark_since: Option<Instant>,
-    /// While the path is dark, or is not known to work yet: timeouts are not stretched beyond this.
+    /// Bound of the timeout while the path is dark or not known to work yet.
     pub(super) probe_interval: Option<Duration>,
 }
 
 impl Tcp {
-    /// When [`Tcp::handle_timeout`] wants to be called.
+    /// When [`Tcp::handle_timeout`] is to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let next = self.next_timer();
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// The same; the far future where no timer runs.
+    /// As [`Tcp::poll_timeout`]; the far future if no timer runs.
     #[inline]
     pub(crate) fn next_timer(&self) -> Instant {
         let never = Instant::FAR_FUTURE;
@@ -76,13 +76,13 @@ impl Tcp {
             (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.host.expiry(now, self.rto())));
     }
 
-    /// The path is dark, or is not known to work yet: it is probed at least this often, and what it says first of what was sent
-    /// before does not count as a round trip. `None`: it works.
+    /// Sets the least rate of probes while the path is dark or not known to work yet. Meanwhile its first answer to
+    /// earlier data is no round-trip sample. `None`: the path works.
     pub(crate) fn probe_at_least_every(&mut self, interval: Option<Duration>) {
         self.silence.probe_interval = interval;
     }
 
-    /// A dark path answers again: the timeouts that were doubled and capped in the dark do not count any more.
+    /// Forgets the doubled timeouts, because a dark path answers again.
     pub(crate) fn answered_again(&mut self, now: Instant) {
         self.silence.probe_interval = None;
         self.rtt.reset_backoff();
@@ -91,9 +91,9 @@ impl Tcp {
         }
     }
 
-    /// A segment came on a path that was dark: the first segment out goes out again once a round trip has passed since it
-    /// last did, twice as long after each such try that nothing came of. Its acknowledgement tells whether the path works in
-    /// our direction too.
+    /// A segment came on a path that was dark: the first unacknowledged segment is sent again, one round trip after its
+    /// last transmission, and twice as long after each such attempt without success. Its acknowledgement shows whether
+    /// the path works in our direction too.
     pub(crate) fn probe_again(&mut self, now: Instant) {
         let round = self.rtt.srtt().unwrap_or(Duration::ZERO).max(SHORTEST_PROBE);
         let wait = round.saturating_mul(1 << self.silence.early_probes.min(16));
@@ -167,7 +167,7 @@ impl Tcp {
         }
         self.arm_rto(now);
         if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.timers.retransmit.as_mut()) {
-            // RFC 8985 §7.2: where the retransmission timer would expire first, the probe takes its time.
+            // RFC 8985 §7.2: if the retransmission timer would expire first, the probe takes its place.
             *kind = RetransmitTimer::LossProbe;
             *at = (*at).min(self.host.expiry(now, delay));
         }
@@ -195,7 +195,7 @@ impl Tcp {
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers.retransmit = None;
-        // A FIN that comes again starts it anew (RFC 9293 §3.10.7.4), but not for ever.
+        // A repeated FIN restarts the wait (RFC 9293 §3.10.7.4), but not for ever.
         let length = self.config.time_wait;
         let limit = *self.timers.time_wait_limit.get_or_insert(now + length.saturating_mul(TIME_WAITS));
         self.timers.time_wait_end = Some((now + length).min(limit));
@@ -225,7 +225,7 @@ impl Tcp {
                 //= retransmissions, including notification of the application layer"
                 //= tests: handshake::a_syn_that_nobody_answers_is_given_up_after_more_than_3_minutes
                 let answering = self.state == State::SynReceived;
-                // A join is asked for again soon, from another port.
+                // A join is tried again soon, from another port.
                 let joins = self.silence.probe_interval.is_some();
                 let most = if answering || joins { REPETITIONS } else { self.host.syn_repetitions() };
                 if self.opening.retransmissions > self.config.max_retransmissions.min(most) {
@@ -272,7 +272,7 @@ impl Tcp {
         self.counters.timeouts += 1;
         self.silence.timeouts += 1;
         self.silence.dark_since.get_or_insert(now);
-        // Probes that come sooner than doubled timeouts do not make up for the time that a path is given.
+        // Probes more frequent than doubled timeouts must not shorten the time that a path is given.
         let given = self.silence.probe_interval.is_none()
             || self.silence.dark_since.is_some_and(|t| now.since(t) >= LEAST_SILENCE);
         //= RFC 9293 §3.8.3 (MUST-20): "When the number of transmissions of the same segment reaches a threshold R2 greater than R1,
@@ -287,7 +287,7 @@ impl Tcp {
             return;
         }
         self.doubt_path_mtu(now);
-        // The peer discarded what it had SACKed (RFC 2018 §8).
+        // The peer has discarded data that it had SACKed (RFC 2018 §8).
         if self.queue.head().is_some_and(|h| h.sacked) {
             self.queue.forget_sacks();
             self.recovery.previous_sack.clear();

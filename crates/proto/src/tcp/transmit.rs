@@ -1,4 +1,4 @@
-//! What the subflow sends, and the segment around it.
+//! Selection of the subflow's next segment, and its header.
 
 use super::ack::timestamp;
 use super::{State, Tcp};
@@ -8,12 +8,12 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
 
-/// One transmission, decided and accounted for; the connection adds window and Multipath TCP options.
+/// One transmission, chosen and accounted for. The connection adds window and Multipath TCP options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outgoing {
-    /// A SYN, or a SYN/ACK.
+    /// A SYN or a SYN/ACK.
     Syn,
-    /// A data segment or a FIN, and its name in the queue.
+    /// A data segment or a FIN; `name` is its name in the queue.
     Data { name: u64, ssn: u64, data: Range<DataSeq>, fin: bool, again: bool },
     /// An acknowledgement without data.
     Ack,
@@ -21,22 +21,22 @@ pub(crate) enum Outgoing {
     WindowProbe,
 }
 
-/// The subflow's send sequence (RFC 9293 §3.3.1), and what holds segments back.
+/// The subflow's send sequence (RFC 9293 §3.3.1), and the flags that hold segments back.
 #[derive(Debug)]
 pub(super) struct SendSpace {
-    /// First sequence number not acknowledged; next one to send; the end of what is queued.
+    /// First unacknowledged sequence number, next one to send, and end of the queue.
     pub(super) una: u64,
     pub(super) nxt: u64,
     pub(super) queued_end: u64,
-    /// A FIN is queued.
+    /// Whether a FIN is queued.
     pub(super) fin_queued: bool,
-    /// End of the last segment sent that was not full (Minshall's variant of Nagle).
+    /// End of the last segment sent that was not full (Minshall's variant of Nagle's rule).
     pub(super) small_end: u64,
     pub(super) nagle: bool,
-    /// Data is queued beyond the congestion window: buffers are what schedulers' grants made them.
+    /// Whether data is queued beyond the congestion window, so that schedulers' grants determine the buffers.
     pub(super) queues: bool,
     pub(super) last_sent: Option<Instant>,
-    /// Data went out after this long without any; the controller has not been told.
+    /// Idle time before data left again, if the controller was not told of it yet.
     pub(super) idle_for: Option<Duration>,
 }
 
@@ -56,7 +56,7 @@ impl SendSpace {
     }
 }
 
-/// What goes out next beside data.
+/// Segments that are due to leave, and flags that they are to carry.
 #[derive(Debug, Default)]
 pub(super) struct Due {
     /// A tail loss probe, and a probe of the peer's window.
@@ -64,12 +64,12 @@ pub(super) struct Due {
     pub(super) window_probe: bool,
     /// An acknowledgement that carries a signal of the connection.
     pub(super) signal: bool,
-    /// The answer to an echo of congestion (RFC 3168 §6.1.2).
+    /// CWR, the answer to an echo of congestion (RFC 3168 §6.1.2).
     pub(super) cwr: bool,
 }
 
 impl Outgoing {
-    /// Data bytes.
+    /// Number of data bytes.
     pub(crate) fn data_len(&self) -> u32 {
         match self {
             Outgoing::Data { data, .. } => data.end.since(data.start) as u32,
@@ -79,7 +79,7 @@ impl Outgoing {
 }
 
 impl Tcp {
-    /// Decides what goes out next and accounts for it.
+    /// Chooses the next transmission and accounts for it.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Outgoing> {
         if self.state == State::Closed {
             return None;
@@ -106,7 +106,7 @@ impl Tcp {
         None
     }
 
-    /// As [`Tcp::next_transmission`], where that is new data from `at` on, at most `most` bytes of it.
+    /// As [`Tcp::next_transmission`], but only if that is new data from `at` on, of at most `most` bytes.
     pub(crate) fn next_part(&mut self, now: Instant, at: DataSeq, most: u32) -> Option<Outgoing> {
         let next = self.queue.first_unsent()?;
         let follows = next.dsn == at && (1..=most).contains(&next.len);
@@ -163,7 +163,7 @@ impl Tcp {
         self.may_send_new(now).then(|| self.send_new(now))
     }
 
-    /// Without limited transmit (RFC 3042), duplicate acknowledgements let nothing new out.
+    /// Whether new data may leave during duplicate acknowledgements (limited transmit, RFC 3042).
     //= RFC 5681 §3.2: "On the first and second duplicate ACKs received at a sender, a TCP SHOULD send a segment of previously
     //= unsent data per [RFC3042] provided that the receiver's advertised window allows"
     //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
@@ -181,14 +181,15 @@ impl Tcp {
             || self.queue.packets_out() < self.congestion.window.cwnd
     }
 
-    /// Whether the first unsent segment may go out now, given room in the window.
+    /// Whether the first unsent segment may leave now, given room in the window.
     //= RFC 9293 §3.9.1.2 (MUST-60): "MUST NOT buffer data indefinitely"
     //= tests: push::the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind, zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
     fn may_send_new(&mut self, now: Instant) -> bool {
         let Some(next) = self.queue.first_unsent() else { return false };
         let full = next.len >= self.agreed.mss;
         let last = self.queue.unsent() == 1;
-        // Nagle, as Minshall has it (RFC 9293 §3.7.4): the stream's short tail waits for an earlier short segment.
+        // Nagle's rule in Minshall's variant (RFC 9293 §3.7.4): the stream's short tail waits for an earlier short
+        // segment.
         if self.send.nagle && last && !full && !next.fin && !self.send.fin_queued && self.small_outstanding() {
             return false;
         }
@@ -198,11 +199,12 @@ impl Tcp {
         self.host.is_in_burst() || self.begin_burst(now)
     }
 
-    /// Whether the host lets the first unsent segment begin a burst. What leaves with the one before is not asked for.
+    /// Whether the host lets the first unsent segment begin a burst. Segments that join a burst are not asked about.
     #[inline(never)]
     fn begin_burst(&mut self, now: Instant) -> bool {
         use super::recovery::State as R;
-        // What was queued beyond the window of this subflow's last acknowledgement may go: another one has offered it.
+        // Data that is queued beyond the window of this subflow's last acknowledgement may leave, because another
+        // subflow brought the larger window.
         let edge = (self.send.una + self.peer_window.bytes).max(self.send.queued_end);
         let sending = Sending {
             queue: &self.queue,
@@ -223,7 +225,7 @@ impl Tcp {
         self.host.begin_burst(now, &sending)
     }
 
-    /// RFC 5681 §4.1, unless the host does otherwise.
+    /// Restarts the window after an idle period (RFC 5681 §4.1), or as the host does it.
     #[inline(never)]
     fn restart_after_idle(&mut self, now: Instant) {
         let Some(last) = self.send.last_sent else { return };
@@ -255,7 +257,7 @@ impl Tcp {
             }
         }
         let left = self.host.sent();
-        // What is queued leaves its buffer with the burst; the rest has one of its own.
+        // The queued data leaves its buffer with the burst; the rest gets a buffer of its own.
         let splits = self.send.queues && left.last;
         let leaves = self.leaves_at(now);
         let name = self.queue.mark_sent(leaves, left.first, splits, self.delivery.bytes, self.delivery.at);
@@ -281,7 +283,7 @@ impl Tcp {
     #[inline(never)]
     fn retransmit(&mut self, now: Instant, name: u64) -> Option<Outgoing> {
         if self.queue.get(name).is_some_and(|s| self.is_too_large(s.len)) {
-            // A probe of the path's MTU goes out again in pieces, of which this is the first.
+            // A probe of the path's MTU is sent again in pieces, of which this is the first.
             self.queue.divide(self.agreed.mss, name..name + 1);
             self.postpone_mtu_probe(now);
         }
@@ -297,15 +299,15 @@ impl Tcp {
         Some(self.account(now, name, true))
     }
 
-    /// A tail loss probe goes out next.
+    /// Whether a tail loss probe leaves next.
     pub(crate) fn loss_probe_is_due(&self) -> bool {
         self.due.loss_probe
     }
 
-    /// RFC 8985 §7.3: new data where there is some, else the last segment again.
+    /// Sends a tail loss probe (RFC 8985 §7.3): new data if there is some, otherwise the last segment again.
     #[inline(never)]
     fn loss_probe(&mut self, now: Instant) -> Outgoing {
-        // With timestamps each answer tells a round trip, whatever it answers.
+        // With timestamps each answer measures a round trip, whatever it acknowledges.
         if !self.agreed.timestamps {
             self.rtt.probe_sent();
         }
@@ -341,22 +343,25 @@ impl Tcp {
         self.due.window_probe = true;
     }
 
-    /// An acknowledgement without data goes out, whatever else does: it carries a signal of the connection.
+    /// Makes an acknowledgement without data leave, whatever else leaves, because it carries a signal of the
+    /// connection.
     pub(crate) fn signal(&mut self) {
         self.due.signal = true;
     }
 
-    /// See [`Receiver::fills_hole_of_stream`](super::receive::Receiver::fills_hole_of_stream).
+    /// Notes that other subflows' data has waited for the segment just received; see
+    /// [`Receiver::fills_hole_of_stream`](super::receive::Receiver::fills_hole_of_stream).
     pub(crate) fn fills_hole_of_stream(&mut self) {
         self.receiver.fills_hole_of_stream();
     }
 
-    /// An acknowledgement goes out as soon as possible.
+    /// Makes an acknowledgement leave as soon as possible.
     pub(crate) fn ack_now(&mut self) {
         self.receiver.ack_now();
     }
 
-    /// Makes the segment: numbers, flags, timestamps, data. `window` is the receive window in bytes after the acknowledgement.
+    /// Builds the segment: numbers, flags, timestamps, data. `window` is the receive window after the acknowledgement,
+    /// in bytes.
     pub(crate) fn header(&mut self, now: Instant, out: &Outgoing, window: u64, segment: &mut Segment) {
         //= RFC 9293 §3.9.1.1 (MUST-45): "TCP implementations MUST use the same local address that was used in those previous
         //= segments"
@@ -407,7 +412,8 @@ impl Tcp {
         }
     }
 
-    /// The end of a burst of several segments, of a buffer that ended a scheduler's grant, and of all that is there is pushed.
+    /// Whether the segment just sent gets PSH: at the end of all data, or at the end of a buffer that ended a
+    /// scheduler's grant.
     //= RFC 9293 §3.9.1.2 (MUST-61): "MUST set the PSH bit in the last buffered segment (i.e., when there is no more queued data to
     //= be sent)"
     //= tests: push::the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind
@@ -417,7 +423,8 @@ impl Tcp {
         at_end || pushed
     }
 
-    /// So is the end of a record. What is repeated has the flag that it had, unless it had it for the end of its burst.
+    /// Sets PSH for a segment marked for it, at the end of a record, or at the end of a burst of several segments. A
+    /// retransmission has the flag that the original had, unless that was only for the end of its burst.
     fn set_push(&self, name: u64, again: bool, segment: &mut Segment) {
         let ends_burst = !again && self.host.pushes_burst();
         if ends_burst || self.queue.get(name).is_some_and(|s| s.psh || s.ends_record) {
@@ -425,7 +432,8 @@ impl Tcp {
         }
     }
 
-    /// `part` has left with the segment before it: the same as [`Tcp::header`] and [`Tcp::finish`], without a header of its own.
+    /// Adds `part`, which leaves with the segment before it: as [`Tcp::header`] and [`Tcp::finish`], but without a
+    /// header of its own.
     pub(crate) fn add_part(&mut self, part: &Outgoing, segment: &mut Segment) {
         if let Outgoing::Data { name, fin, .. } = part {
             if *fin {
@@ -436,12 +444,12 @@ impl Tcp {
         self.receiver.repeat_ack();
     }
 
-    /// There are SACK blocks to report.
+    /// Whether there are SACK blocks to report.
     pub(crate) fn has_blocks(&self) -> bool {
         self.receiver.has_blocks()
     }
 
-    /// Adds SACK blocks in the option space that is left, once everything else is in.
+    /// Adds SACK blocks in the option space that all else has left.
     pub(crate) fn finish(&mut self, segment: &mut Segment) {
         if segment.flags.contains(Flags::ACK) && self.agreed.sack && self.receiver.has_blocks() {
             let mut room = segment.options.free_sack_blocks();

@@ -1,16 +1,16 @@
-//! Reductions that were unnecessary are taken back (RFC 4015, RFC 5682, RFC 2883).
+//! Taking back reductions that were unnecessary (RFC 4015, RFC 5682, RFC 2883).
 
 use super::recovery::Delivered;
 use super::{Peers, Tcp};
 use crate::congestion::Window;
 use pathweave_units::Instant;
 
-/// What an episode may be taken back to, and by what.
+/// The window before an episode, and the evidence that the episode was unnecessary.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// The window before the episode.
     pub(super) prior: Option<Window>,
-    /// The first byte of the episode: duplicates before it are none of its.
+    /// First byte of the episode. Duplicates before it do not count for it.
     pub(super) from: u64,
     /// Retransmissions not yet reported as duplicates (D-SACK).
     pub(super) retransmissions: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Undo {
 }
 
 impl Tcp {
-    /// The threshold to return to after an undo is not below three quarters of the window.
+    /// Remembers the window before an episode. Its threshold is at least three quarters of the window.
     pub(super) fn remember_for_undo(&mut self) {
         let w = self.congestion.window;
         self.recovery.undo.prior = Some(Window { cwnd: w.cwnd, ssthresh: w.ssthresh.max(w.cwnd - w.cwnd / 4) });
@@ -35,11 +35,12 @@ impl Tcp {
         self.recovery.undo.retransmissions == Some(0) || self.was_delayed(delivered)
     }
 
-    /// The acknowledgement is older than every retransmission of the episode: what looked lost was late.
+    /// Whether the acknowledgement is older than every retransmission of the episode, so that the segments were late,
+    /// not lost.
     pub(super) fn was_delayed(&self, delivered: &Delivered) -> bool {
         match (delivered.echoed_timestamp, self.recovery.undo.first_retransmission) {
             (Some(echo), Some(first)) => (echo.wrapping_sub(first) as i32) < 0,
-            // Losses were marked, nothing was repeated yet, and all arrived after all.
+            // Segments were marked lost, none was retransmitted yet, and all arrived after all.
             (_, None) => delivered.una_advanced && self.recovery.undo.retransmissions.is_none(),
             _ => false,
         }
@@ -54,7 +55,7 @@ impl Tcp {
         self.counters.undos += 1;
     }
 
-    /// A retransmission went out while an undo is possible.
+    /// Notes a retransmission during an episode that may be undone.
     pub(crate) fn note_retransmission(&mut self, timestamp: u32) {
         self.recovery.undo.first_retransmission.get_or_insert(timestamp);
         let n = self.recovery.undo.retransmissions.unwrap_or(0);
