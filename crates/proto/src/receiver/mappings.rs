@@ -1,14 +1,16 @@
-//! Mappings of data sequence numbers onto a subflow, where they do not come one with each segment (RFC 8684 §3.3.1), and
+//! Mappings of data sequence numbers onto a subflow that do not cover exactly one segment each (RFC 8684 §3.3.1), and
 //! their checksums.
 //!
-//! A segment whose own mapping covers it, no more and no less, never comes here. What comes here:
+//! A segment whose own mapping covers exactly the segment is handled without this module. It handles the other cases:
 //!
-//! * a mapping that reaches beyond its segment is kept until its data is there;
-//! * data without a mapping waits for one: "Implementations MAY hold onto such unmapped data for a short while". It takes at
-//!   most a receive window, beside the window that is offered, and a second where another subflow lives; then the subflow
-//!   is reset. The kernel resets at once: it always has the mapping before the data;
-//! * a mapping that overlaps a known one and differs from it is ignored: "A mapping is fixed";
-//! * where checksums are in use, data waits until all of its mapping is there, and is delivered only if the checksum is right.
+//! * A mapping that reaches beyond its segment is kept until its data has come.
+//! * Data without a mapping waits for one: "Implementations MAY hold onto such unmapped data for a short while". It
+//!   takes at most a receive window, beside the window that is offered, and waits for at most a second if another
+//!   subflow is alive; then the subflow is reset. The kernel resets at once, because it always has the mapping before
+//!   the data.
+//! * A mapping that overlaps a known one and differs from it is ignored: "A mapping is fixed".
+//! * If checksums are in use, data waits until all data of its mapping has come, and is delivered only if the checksum
+//!   is right.
 
 use super::Receiver;
 use crate::keys::Keys;
@@ -30,24 +32,25 @@ const MAPPING_WAIT: Duration = Duration::from_secs(1);
 /// Why data of a subflow cannot be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MappingError {
-    /// The subflow is broken.
+    /// The subflow is broken and must be reset.
     Reset(ResetReason),
-    /// The checksum of the mapping that starts here, on the wire and in the subflow, is wrong.
+    /// The checksum of the mapping that starts at these positions is wrong. `dsn` is the number on the wire, `ssn` the
+    /// position in the subflow.
     Checksum { dsn: u64, ssn: u64 },
 }
 
-/// A mapping that was declared, some of whose data is missing.
+/// A declared mapping, some of whose data is missing.
 #[derive(Debug)]
 struct Known {
-    /// Its first byte in the subflow, not counting from the SYN modulo 2³² but without a wrap.
+    /// Position of its first byte in the subflow, in full, not modulo 2³².
     ssn: u64,
-    /// Bytes of the subflow: a DATA_FIN is not among them.
+    /// Bytes of the subflow; a DATA_FIN does not count.
     len: u64,
-    /// All 64 bits of the first byte's data sequence number, as on the wire.
+    /// Data sequence number of the first byte as on the wire, with all 64 bits.
     dsn: u64,
     option: Mapping,
     data_fin: bool,
-    /// With checksums: what has come of it, in order.
+    /// With checksums: the sum, the pieces and the length of the data that has come so far, in order.
     sum: DataChecksum,
     pieces: Vec<Payload>,
     taken: u64,
@@ -58,7 +61,7 @@ impl Known {
         self.ssn + self.len
     }
 
-    /// Keeps a piece until the rest of the mapping is there: small ones in memory of their own, together.
+    /// Keeps a piece until the rest of the mapping has come. Small pieces are copied together into memory of their own.
     fn keep(&mut self, piece: Payload) {
         let waits = self.taken < self.len && piece.len() < SMALL as u32;
         if !self.pieces.last_mut().is_some_and(|last| collect(last, &piece)) {
@@ -67,32 +70,33 @@ impl Known {
     }
 }
 
-/// What is known of one subflow's mappings beyond the segments that carried them.
+/// One subflow's mappings that reach beyond the segments that carried them, and the data that waits for mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
-    /// Sorted, disjoint.
+    /// Sorted and disjoint.
     known: Ordered<Known>,
-    /// Data in order on the subflow that no known mapping covers: place in the subflow and contents, in order.
+    /// Data that is in order on the subflow but covered by no known mapping: positions in the subflow and contents, in
+    /// order.
     waiting: Ordered<(u64, Payload)>,
     waiting_bytes: u64,
     waits_since: Option<Instant>,
-    /// Pieces, and their bytes, of the one mapping with a checksum that has come in part.
+    /// Number and bytes of the pieces of the one mapping with a checksum that has come in part.
     partial: (usize, u64),
-    /// The empty list of pieces of a mapping that is complete, for the next one.
+    /// An emptied list of pieces, for the next mapping.
     spare: Vec<Payload>,
-    /// A checksum was wrong on the only subflow: everything waits until the peer has agreed to plain TCP.
+    /// Whether a checksum was wrong on the only subflow, so that all data waits until the peer has agreed to plain TCP.
     pub(crate) failed: bool,
-    /// The mapping of a DATA_FIN was among those that were complete.
+    /// Whether a completed mapping included a DATA_FIN.
     data_fin_taken: bool,
 }
 
 impl Mappings {
-    /// Nothing is kept: a segment's own mapping decides alone.
+    /// Whether nothing is kept, so that a segment's own mapping alone decides.
     pub(crate) fn is_idle(&self) -> bool {
         self.known.is_empty() && self.waiting.is_empty()
     }
 
-    /// Whether a DATA_FIN has been taken with the data before it, since this was last asked.
+    /// Whether a DATA_FIN was taken with the data before it since the last call.
     pub(crate) fn take_data_fin(&mut self) -> bool {
         core::mem::take(&mut self.data_fin_taken)
     }
@@ -102,7 +106,7 @@ impl Mappings {
         self.covering(at).is_ok()
     }
 
-    /// What waits takes of memory at most, bytes, where a packet keeps so much alive.
+    /// Memory of the waiting data, at most, bytes; `packet_memory` is what one packet keeps alive.
     #[inline]
     pub(crate) fn memory(&self, packet_memory: u32) -> Waiting {
         let (pieces, bytes) = self.partial;
@@ -111,34 +115,34 @@ impl Mappings {
         Waiting { records: memory_of(records, self.waiting_bytes + bytes), blocks }
     }
 
-    /// Data waits for a mapping.
+    /// Whether data waits for a mapping.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.known.shrink();
         self.waiting.shrink();
         self.spare = Vec::new();
     }
 
-    /// When data has waited long enough.
+    /// When data has waited long enough for its mapping.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.waits_since.map(|t| t + MAPPING_WAIT)
     }
 
-    /// Only its amount ends its waiting.
+    /// Lets the data wait without a time limit. Only its amount is limited then.
     pub(crate) fn wait_as_long_as_needed(&mut self) {
         self.waits_since = None;
     }
 
-    /// It goes on waiting, from now on.
+    /// Restarts the time limit of the waiting data.
     pub(crate) fn wait_again(&mut self, now: Instant) {
         self.waits_since = self.waits_since.map(|_| now);
     }
 
-    /// All data that was not delivered, for a subflow that is plain TCP from now on.
+    /// Takes all data that was not delivered, for a subflow that becomes plain TCP.
     pub(crate) fn take_waiting(&mut self) -> Vec<(u64, Payload)> {
         let Mappings { known, waiting, .. } = core::mem::take(self);
         let mut all: Vec<(u64, Payload)> = waiting.into_iter().collect();
@@ -154,8 +158,8 @@ impl Mappings {
         all
     }
 
-    /// Keeps a mapping that covers some of `start..end` of the subflow, and returns what it covers. One that contradicts a known one
-    /// is ignored, and so are all after a wrong checksum: what they cover waits whatever they say.
+    /// Keeps a mapping that covers some of `start..end` of the subflow; returns the range that it covers. A mapping
+    /// that contradicts a known one is ignored. After a wrong checksum all mappings are, because all data waits then.
     fn learn(&mut self, option: Mapping, data_fin: bool, dsn: u64, (start, end): (u64, u64)) -> Option<Range<u64>> {
         let ssn = near(option.ssn, start)?;
         let len = u64::from(option.len).saturating_sub(u64::from(data_fin));
@@ -178,7 +182,7 @@ impl Mappings {
         Some(ssn..ssn + len)
     }
 
-    /// The known mapping of the subflow's byte `at`, or where the next one starts.
+    /// The known mapping of the subflow's byte `at`; if there is none, the start of the next one.
     //= RFC 8684 §3.3.1: "It does not need to be included in every MPTCP packet, as long as the subflow sequence space
     //= in that packet is covered by a mapping known at the receiver"
     //= tests: mappings::one_mapping_may_cover_many_segments
@@ -191,7 +195,7 @@ impl Mappings {
         }
     }
 
-    /// All before this byte of the subflow has come: mappings are kept of what is beyond, and of what waits.
+    /// Drops the mappings of data in front of this byte of the subflow, all of which has come, except for waiting data.
     fn forget_before(&mut self, end: u64) {
         let first = self.waiting.front().map_or(end, |w| w.0.min(end));
         while self.known.front().is_some_and(|k| k.end() <= first)
@@ -202,7 +206,7 @@ impl Mappings {
         }
     }
 
-    /// All of the mapping that starts here has come and is delivered: it says nothing of what is still to come.
+    /// Drops the mapping that starts at `ssn`, all of whose data is delivered.
     fn forget(&mut self, ssn: u64) {
         let place = self.known.partition_point(|k| k.ssn < ssn);
         if self.known.get(place).is_some_and(|k| k.ssn == ssn) {
@@ -210,7 +214,7 @@ impl Mappings {
         }
     }
 
-    /// The first piece after `at` that waits, if it begins before `end`, waits no more.
+    /// Takes the first waiting piece that ends after `at`, if it begins before `end`.
     fn take_waiting_in(&mut self, at: u64, end: u64) -> Option<(u64, Payload)> {
         let place = self.waiting.partition_point(|(start, piece)| start + u64::from(piece.len()) <= at);
         self.waiting.get(place).filter(|(start, _)| *start < end)?;
@@ -219,7 +223,8 @@ impl Mappings {
         Some((start, piece))
     }
 
-    /// What waits is copied out of its packets, which it might keep alive for a second, and small pieces are collected.
+    /// Lets data wait. It is copied out of its packets, which it could keep alive for a second, and small pieces are
+    /// collected.
     //= RFC 8684 §3.3.1: "even if a mapping does not exist from the subflow space to the data-level space, the data SHOULD still be
     //= ACKed at the subflow (if it is in-window)"
     //= tests: mappings::a_mapping_that_comes_after_its_data_is_taken
@@ -241,7 +246,7 @@ fn near(low: u32, near: u64) -> Option<u64> {
 }
 
 impl Receiver {
-    /// Where a segment's data belongs in a stream of Multipath TCP, when its own mapping says all that there is to say.
+    /// Position of a segment's data in the stream of Multipath TCP, if its own mapping covers exactly the segment.
     pub(crate) fn place(
         &self,
         keys: &Keys,
@@ -259,7 +264,7 @@ impl Receiver {
         Some(start + u64::from(offset))
     }
 
-    /// Notes the mapping of a segment with data.
+    /// Keeps the mapping of a segment with data.
     pub(crate) fn learn(&self, keys: &Keys, mappings: &mut Mappings, arrival: &Arrival) {
         let near = keys.wire_data_ack(self.next().0);
         if let Some(option) = arrival.mapping {
@@ -268,8 +273,8 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment's data out of it, whose mapping is not one with its segment, after [`Receiver::learn`]. Returns how many bytes are
-    /// new.
+    /// Takes the data of a segment whose mapping does not cover exactly the segment, after [`Receiver::learn`]. Returns
+    /// the number of new bytes.
     pub(crate) fn take_mapped(
         &mut self,
         now: Instant,
@@ -290,7 +295,7 @@ impl Receiver {
         self.limit_waiting(mappings).map(|()| new)
     }
 
-    /// A mapping on a segment without new data: it may be what data waits for. Returns how many bytes are new.
+    /// Takes a mapping on a segment without new data, for which data may be waiting. Returns the number of new bytes.
     #[inline(never)]
     pub(crate) fn learn_late(
         &mut self,
@@ -307,7 +312,7 @@ impl Receiver {
         let since = mappings.waits_since.take();
         let mut result = Ok(0);
         let mut looked_at = covered.start;
-        // Nothing has changed for what lies before and behind, which may be thousands of pieces.
+        // Data in front of the mapping and behind it is not looked at; it may be thousands of pieces.
         while let Some((at, payload)) = mappings.take_waiting_in(looked_at, covered.end) {
             looked_at = at + u64::from(payload.len());
             match &mut result {
@@ -331,7 +336,7 @@ impl Receiver {
         self.limit_waiting(mappings).map(|()| new)
     }
 
-    /// Delivers what known mappings cover of a piece of the subflow's data; the rest waits.
+    /// Delivers the part of a piece of the subflow's data that known mappings cover; the rest waits.
     fn map_piece(
         &mut self,
         now: Instant,
@@ -351,7 +356,7 @@ impl Receiver {
             };
             let piece = part(at, part_end);
             let from = core::mem::replace(&mut at, part_end);
-            // With checksums, a mapping whose start has gone cannot be verified: as good as none.
+            // With checksums, a mapping whose first data is gone cannot be verified, and counts as none.
             let known = mappings.covering(from).ok().filter(|k| !checksums || k.ssn + k.taken == from);
             let Some(known) = known else {
                 if !self.full {
@@ -387,7 +392,7 @@ impl Receiver {
         Ok(new)
     }
 
-    /// All data of the mapping around `at` is there: it is delivered, or not trusted.
+    /// Handles a mapping all of whose data has come: delivers the data if the checksum is right.
     fn finish_mapping(
         &mut self,
         now: Instant,
@@ -401,7 +406,7 @@ impl Receiver {
         let Known { option, dsn, ssn, .. } = known;
         let right = option.checksum.is_some_and(|c| known.sum.matches(dsn, option.ssn, option.len, c));
         if !right {
-            // Kept for the case that the peer agrees to plain TCP.
+            // The data is kept in case the peer agrees to plain TCP.
             let mut place = ssn;
             for piece in known.pieces {
                 let len = u64::from(piece.len());
@@ -425,7 +430,8 @@ impl Receiver {
         Ok(new)
     }
 
-    /// Takes the place of a DATA_FIN in the peer's stream, which is the last octet of its mapping. Returns whether it can be one.
+    /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping. Returns whether
+    /// it is possible.
     #[cold]
     pub(crate) fn take_data_fin(&mut self, keys: &Keys, mapping: Mapping) -> bool {
         let Some(start) = keys.peer_position(mapping.dsn, self.next()) else { return false };

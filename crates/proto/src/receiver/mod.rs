@@ -1,4 +1,4 @@
-//! The receiving half of a connection's data stream: where arriving data belongs (`mappings`), putting it in order
+//! The receiving half of a connection's data stream: where arriving data belongs (`mappings`), reassembly
 //! (`reassembly`), and the window that is offered for more (`window`).
 
 pub(crate) mod mappings;
@@ -14,32 +14,32 @@ use pathweave_wire::Payload;
 use reassembly::Reassembly;
 use window::{ReceiveWindow, Says, SubflowWindow};
 
-/// Data this far beyond the offered window is still taken: the window field's rounding.
+/// Bytes beyond the offered window that are still accepted, because the window field is rounded.
 const WINDOW_SLACK: u64 = 1 << 14;
 
-/// What waits in all places of a connection, the stream and each subflow, takes so many times what it may in one. Honest data lies in
-/// the window, in one place or, where it is repeated, in two.
+/// Memory of the waiting data in all places of a connection, the stream and each subflow, as a multiple of the limit
+/// for one place. Honest data is inside the window: in one place or, if it is repeated, in two.
 const PLACES: u64 = 2;
 
-/// What a connection has received and what it still has room for.
+/// The data that a connection has received, and the room that it has for more.
 ///
-/// `mptcp`: Multipath TCP is in use.
+/// In its methods, `mptcp` says whether Multipath TCP is in use.
 pub(crate) struct Receiver {
     queue: Reassembly,
     pub(crate) window: ReceiveWindow,
     /// The window in the last segment sent, on any subflow.
     last_offered: u64,
-    /// The application has been told of the stream's end.
+    /// Whether the application was told of the stream's end.
     end_reported: bool,
     /// Data bytes that arrived more than once at the data level.
     duplicate_bytes: u64,
-    /// What waits takes too much memory.
+    /// Whether waiting data takes too much memory.
     full: bool,
-    /// What waits keeps enough packets alive.
+    /// Whether waiting data keeps enough packets alive, so that more is copied.
     copies: bool,
-    /// The peer's data came last with a data sequence number of 8 bytes.
+    /// Whether the peer's last data had a data sequence number of 8 bytes.
     pub(crate) peer_numbers_are_long: bool,
-    /// The peer hears that there is no room, whatever was offered before.
+    /// Whether a window of zero is announced, whatever was offered before.
     closed: bool,
 }
 
@@ -64,40 +64,40 @@ impl Receiver {
     pub(crate) fn next(&self) -> DataSeq {
         self.queue.next()
     }
-    /// What is in order and not read.
+    /// Bytes that are in order and not read.
     #[inline]
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.queue.ready_bytes()
     }
-    /// What waits for something before it.
+    /// Bytes that wait for missing data in front of them.
     #[inline]
     pub(crate) fn held_bytes(&self) -> u64 {
         self.queue.held_bytes()
     }
-    /// See [`Reassembly::memory`].
+    /// Memory of the data; see [`Reassembly::memory`].
     #[inline]
     pub(crate) fn memory(&self) -> Waiting {
         self.queue.memory()
     }
-    /// See [`Reassembly::has_end`].
+    /// Whether the end of the stream is known.
     #[inline]
     pub(crate) fn has_end(&self) -> bool {
         self.queue.has_end()
     }
-    /// See [`Reassembly::complete`].
+    /// Whether all data up to the end of the stream has come.
     #[inline]
     pub(crate) fn complete(&self) -> bool {
         self.queue.complete()
     }
-    /// See [`Reassembly::drained`].
+    /// Whether all data up to the end of the stream was read.
     pub(crate) fn drained(&self) -> bool {
         self.queue.drained()
     }
-    /// The stream ends where it has come to: plain TCP's FIN.
+    /// Ends the stream at the next byte, as plain TCP's FIN does.
     pub(crate) fn end_here(&mut self) {
         self.queue.set_end(self.queue.next());
     }
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.queue.shrink();
         self.window.shrink();
@@ -106,21 +106,21 @@ impl Receiver {
     pub(crate) fn duplicate_bytes(&self) -> u64 {
         self.duplicate_bytes
     }
-    /// What our DATA_ACK says: the next byte expected, and the octet of a DATA_FIN that was reached.
+    /// The position that our DATA_ACK acknowledges: the next expected byte, plus one for a DATA_FIN that was reached.
     #[inline]
     pub(crate) fn acknowledged_position(&self) -> u64 {
         self.next().0 + u64::from(self.complete())
     }
 
-    /// Whether the end of the stream has been reached and this is the first time that somebody asks.
+    /// Whether the end of the stream has been reached and was not reported before. True only once.
     pub(crate) fn reports_end(&mut self) -> bool {
         let is_first = self.complete() && !self.end_reported;
         self.end_reported |= is_first;
         is_first
     }
 
-    /// All that waits, on subflows too, takes so much memory: beyond a limit data is dropped, and beyond a limit of blocks data that comes
-    /// is copied.
+    /// Applies the memory limits to all waiting data, that on subflows included: beyond one limit new data is dropped,
+    /// and beyond a limit of packet blocks it is copied.
     //= RFC 8684 §3.3.2: "a receiver has the freedom to drop segments after acknowledgment at the subflow level
     //= -- for example, due to memory constraints when many segments arrive out of order"
     //= tests: resources::gaps_on_all_subflows_share_what_a_connection_may_take
@@ -131,29 +131,29 @@ impl Receiver {
         self.copies = waiting.blocks > place;
     }
 
-    /// Only what fills a hole is taken of the next segment.
+    /// Lets only data that fills a hole be accepted from the next segment.
     #[inline]
     pub(crate) fn take_only_what_is_missing(&mut self) {
         self.full = true;
     }
 
-    /// What waits from now on is copied.
+    /// Whether waiting data is copied from now on.
     #[inline]
     pub(crate) fn copies(&self) -> bool {
         self.copies
     }
 
-    /// Only what fills a hole is taken.
+    /// Whether only data that fills a hole is accepted.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Puts data into its place in the stream; returns how many of its bytes are new.
+    /// Puts data into its place in the stream; returns the number of new bytes.
     #[inline]
     pub(crate) fn insert(&mut self, at: DataSeq, payload: Payload, mptcp: bool) -> u64 {
         let len = u64::from(payload.len());
-        // Plain TCP has acknowledged it by now, so that nobody would send it again; what lies beyond the edge was cut off
+        // Plain TCP has acknowledged the data already, so no peer would send it again; data beyond the edge was cut off
         // before.
         if mptcp && at + len > self.end_of_room() {
             //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
@@ -179,14 +179,14 @@ impl Receiver {
         new
     }
 
-    /// At most `max` bytes in order.
+    /// Reads at most `max` bytes in order.
     pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
         let out = self.queue.read(max)?;
         self.window.read_to(self.queue.read_position());
         Some(out)
     }
 
-    /// At most `max` bytes in order, where what comes next has bytes.
+    /// Reads at most `max` bytes in order, if the next data has bytes.
     pub(crate) fn read_bytes(&mut self, max: u64) -> Option<Bytes> {
         if self.reads_virtual() {
             return None;
@@ -197,7 +197,7 @@ impl Receiver {
         }
     }
 
-    /// What can be read next is virtual.
+    /// Whether the next data to read is virtual.
     pub(crate) fn reads_virtual(&self) -> bool {
         self.queue.reads_virtual()
     }
@@ -207,32 +207,32 @@ impl Receiver {
         self.queue.read_position()
     }
 
-    /// Data is taken up to here. What lies a little beyond the edge moves that, so that the buffer bounds it too: a peer that disregards
-    /// the window fills it once.
+    /// End of the data that is accepted. Data a little beyond the edge moves the edge, so the buffer is a limit too: a
+    /// peer that ignores the window can fill the buffer only once.
     #[inline]
     pub(crate) fn end_of_room(&self) -> DataSeq {
         let (edge, room) = (self.window.edge(), self.read_position() + self.window.promised());
         edge.max(edge.min(room) + WINDOW_SLACK)
     }
 
-    /// How far beyond what has arrived a subflow's segment may lie.
+    /// Number of bytes beyond the next expected one that a subflow's segment may cover.
     pub(crate) fn acceptable(&self, mptcp: bool) -> u64 {
         let acceptable = self.end_of_room().since(self.next());
         if mptcp { acceptable.max(self.window.promised()) } else { acceptable }
     }
 
-    /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it: what is
-    /// unread, and what waits for earlier data.
+    /// Bytes of the receive buffer in use, from the view of a subflow that holds `held` bytes beyond a hole of its own:
+    /// unread data, and data that waits for earlier data.
     #[inline]
     pub(crate) fn occupied(&self, held: u64, mptcp: bool) -> u64 {
         self.window.occupied(self.ready_bytes() + self.held_bytes(), held, mptcp)
     }
 
-    /// Opens a subflow's window for what arrived on it, and decides when that is acknowledged.
+    /// Opens a subflow's window for the data that arrived on it, and decides when that data is acknowledged.
     pub(crate) fn decide_ack(&self, now: Instant, tcp: &mut Tcp, own: &mut SubflowWindow, mptcp: bool) {
         let held = tcp.held_bytes();
         let occupied = self.occupied(held, mptcp);
-        // Data that waits for other subflows' needs no reader of this one's.
+        // Data that waits for other subflows does not wait for the reader.
         let readable = self.ready_bytes() > 0;
         let taken = mptcp && !readable && self.held_bytes() > 0;
         if let Some((len, out_of_order)) = tcp.noted_data() {
@@ -247,20 +247,21 @@ impl Receiver {
         tcp.decide_ack(now, window, taken, readable);
     }
 
-    /// From now on the window is zero: there is no memory for what it has room for. The edge stays where it is, and what comes before it
-    /// is taken once there is memory.
+    /// Announces a window of zero from now on, because there is no memory for the data. The edge stays, and data in
+    /// front of it is accepted once there is memory.
     #[cold]
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// There is memory again. Says whether there was none.
+    /// Ends that, because there is memory again. Returns whether the window was closed.
     #[cold]
     pub(crate) fn reopen(&mut self) -> bool {
         core::mem::take(&mut self.closed)
     }
 
-    /// The window for the next segment of a subflow with this window of its own.
+    /// Returns the window for the next segment of a subflow, and moves the edge if it is larger than before. `own` is
+    /// the subflow's own window.
     pub(crate) fn offer(&mut self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> u64 {
         if self.closed {
             return 0;
@@ -268,22 +269,22 @@ impl Receiver {
         self.window.offer(self.queue.next(), occupied, &Says::of(tcp, own))
     }
 
-    /// This window goes out with a segment.
+    /// Notes that a segment leaves with this window.
     pub(crate) fn note_offered(&mut self, window: u64) {
         self.last_offered = window;
     }
 
-    /// Whether the connection has so much more room than the peer was told that subflows may tell it.
+    /// Whether the connection has so much more room than the peer was told that a subflow should announce it.
     pub(crate) fn has_news(&self, occupied: u64, mptcp: bool) -> bool {
         let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
         let room = || self.window.possible(self.queue.next(), occupied, &says);
         self.window.is_news(self.last_offered, room, mptcp)
     }
 
-    /// Whether a subflow tells the peer at once of the room that a read has made: a window update costs a segment.
+    /// Whether a subflow announces at once the room that reading has made. A window update costs a segment.
     pub(crate) fn tells(&self, tcp: &Tcp, own: &SubflowWindow, occupied: u64) -> bool {
         let says = Says::of(tcp, own);
-        // More than the header has room for cannot be told.
+        // More than the header can express cannot be announced.
         let possible = self.window.possible(self.queue.next(), occupied, &says).min(tcp.largest_field());
         self.window.tells(says.largest_segment, tcp.window_left(), possible)
     }
@@ -295,7 +296,7 @@ mod tests {
     use crate::config::ReceiveBuffer;
     use crate::host::Host;
 
-    /// RFC 9293 §3.8.6: what was offered may come, in any order, whatever became of the buffer since.
+    /// RFC 9293 §3.8.6: data that was offered room may come, in any order, even if the buffer has become smaller.
     #[test]
     fn after_a_smaller_buffer_all_that_was_offered_is_taken() {
         let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
@@ -330,7 +331,7 @@ mod tests {
         assert_eq!(offered(30_000).insert(DataSeq(last + 1), piece(last + 1, 1000), true), 0);
     }
 
-    /// Neither what is here already nor what lies beyond the end of the stream is new.
+    /// Neither repeated data nor data beyond the end of the stream counts as new.
     #[test]
     fn what_is_not_new_is_counted_and_moves_no_edge() {
         let mut receiver = offered(30_000);

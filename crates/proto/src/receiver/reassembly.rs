@@ -6,7 +6,7 @@ use crate::tcp::{Lent, Waiting, collect, memory_of};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
-/// Puts a piece behind another one, where both are one range of a virtual stream or the piece is small.
+/// Appends a piece to another one, if both are one range of a virtual stream or the piece is small.
 fn join(before: &mut Payload, piece: &Payload) -> bool {
     before.try_merge(piece) || collect(before, piece)
 }
@@ -15,7 +15,7 @@ fn join(before: &mut Payload, piece: &Payload) -> bool {
 struct Held {
     start: DataSeq,
     payload: Payload,
-    /// What of its packet's memory is charged.
+    /// Charge for the packet memory that the piece keeps alive.
     charge: u32,
 }
 
@@ -25,23 +25,23 @@ impl Held {
     }
 }
 
-/// Data in order for the application, and data that waits for what is missing before it.
+/// Data in order for the application, and data that waits for missing data in front of it.
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     next: DataSeq,
-    /// Out of order: sorted, disjoint, all beyond `next`.
+    /// Out-of-order pieces: sorted, disjoint, all beyond `next`.
     held: Ordered<Held>,
     held_bytes: u64,
-    /// Each with what of its packet's memory is charged.
+    /// Pieces in order, each with the charge for its packet memory.
     ready: VecDeque<(Payload, u32)>,
     ready_bytes: u64,
     lent: Lent,
-    /// Where the stream ends, once a DATA_FIN (or FIN) said so.
+    /// End of the stream, once a DATA_FIN (or FIN) has announced it.
     end: Option<DataSeq>,
 }
 
 impl Reassembly {
-    /// Nothing has come. What a packet keeps alive is said in bytes.
+    /// An empty stream. `packet_memory` is what one packet keeps alive, bytes.
     pub(crate) fn new(packet_memory: u32) -> Self {
         Reassembly {
             next: DataSeq::default(),
@@ -64,18 +64,18 @@ impl Reassembly {
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
-    /// What all that is here takes of memory, at most, bytes: pieces that are charged with their packets' memory, or have been copied.
+    /// Memory of all data here, at most, bytes: copied pieces, and pieces that are charged with their packets' memory.
     #[inline]
     pub(crate) fn memory(&self) -> Waiting {
         let records = memory_of(self.held.len() + self.ready.len(), self.held_bytes + self.ready_bytes);
         Waiting { records, blocks: self.lent.charged() }
     }
-    /// Pieces that wait take more memory than a window of full segments could: nothing more is held.
+    /// Whether waiting pieces take more memory than a window of full segments could, so that no more are held.
     pub(crate) fn is_overfull(&self, window: u64) -> bool {
         crate::tcp::exceeds_memory(self.held.len(), self.held_bytes, window)
     }
-    /// Makes room for `len` bytes at `start` without taking more memory: what lies farther ahead in the stream is dropped for what is needed
-    /// sooner. Its sender still has it, as no DATA_ACK covers it. Says whether there is room; where not, nothing is dropped.
+    /// Makes room for `len` bytes at `start` by dropping data farther ahead in the stream, which is needed later. Its
+    /// sender still has it, because no DATA_ACK covers it. Returns whether there is room; if not, nothing is dropped.
     #[cold]
     pub(crate) fn make_way(&mut self, start: DataSeq, len: u64) -> bool {
         let (end, mut needed) = (start + len, memory_of(1, len));
@@ -98,7 +98,7 @@ impl Reassembly {
         }
         true
     }
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.held.shrink();
         self.ready.shrink_to_fit();
@@ -106,8 +106,8 @@ impl Reassembly {
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes
     }
-    /// The stream ends at `end`, unless there is data beyond that already. The first announcement counts; a later one at
-    /// another place is ignored.
+    /// Sets the end of the stream, unless there is data beyond `end` already. The first announcement counts; a later
+    /// one of another end is ignored.
     //= RFC 8684 §3.3.3: "it is only DATA_ACKed once all data has been successfully received at the connection level"
     //= tests: close::the_first_data_fin_counts_and_waits_for_the_data_before_it
     pub(crate) fn set_end(&mut self, end: DataSeq) {
@@ -115,21 +115,21 @@ impl Reassembly {
             self.end.get_or_insert(end);
         }
     }
-    /// The peer has told where the stream ends.
+    /// Whether the peer has announced the end of the stream.
     pub(crate) fn has_end(&self) -> bool {
         self.end.is_some()
     }
-    /// All data up to the end is here.
+    /// Whether all data up to the end has come.
     pub(crate) fn complete(&self) -> bool {
         self.end == Some(self.next)
     }
-    /// All data up to the end has been read.
+    /// Whether all data up to the end was read.
     pub(crate) fn drained(&self) -> bool {
         self.complete() && self.ready_bytes == 0
     }
 
-    /// Takes data that arrived; returns how many of its bytes are new. Bytes that are here already win over repetitions. What
-    /// would keep more than `limit` bytes of packets' memory alive is copied.
+    /// Takes arriving data; returns the number of new bytes. Bytes that have come already win over repetitions. Data
+    /// that would keep more than `limit` bytes of packet memory alive is copied.
     //= RFC 8684 §3.3.1: "an implementation SHOULD treat the first data that is received at a subflow for the data
     //= sequence space as the data that should be delivered to the application"
     //= tests: mappings::bytes_that_are_delivered_or_waiting_never_change
@@ -152,12 +152,12 @@ impl Reassembly {
         new
     }
 
-    /// Appends what came in order.
+    /// Appends data that came in order.
     fn arrive(&mut self, payload: Payload, limit: u64) {
         if payload.is_virtual() {
             return self.advance(payload, 0);
         }
-        // What is read at once need not be copied, however small it is.
+        // Data that will be read at once need not be copied, however small it is.
         let (payload, charge) = match self.ready.is_empty() {
             true => {
                 let charge = self.lent.share(&payload);
@@ -178,7 +178,7 @@ impl Reassembly {
             return self.lent.give_back(charge);
         }
         if let Payload::Chunks(chunks) = payload {
-            // The last piece that is read gives back what all are charged with.
+            // The charge of all pieces is given back when the last one is read.
             self.ready.extend(chunks.iter().map(|piece| (Payload::Bytes(piece), 0)));
             if let Some((_, of_last)) = self.ready.back_mut() {
                 *of_last = charge;
@@ -191,7 +191,7 @@ impl Reassembly {
         self.ready.push_back((payload, charge));
     }
 
-    /// Moves to `ready` what is in order now.
+    /// Moves held data that is in order now to `ready`.
     fn release(&mut self) {
         while self.held.front().is_some_and(|h| h.start == self.next) {
             if let Some(held) = self.held.pop_front() {
@@ -226,7 +226,8 @@ impl Reassembly {
         new
     }
 
-    /// Puts a piece at `i`, joined to its neighbours where that needs no copy or little; returns the place to go on from.
+    /// Inserts a piece at `i`, or joins it to a neighbour if that takes little or no copying; returns the position to
+    /// continue from.
     fn put(&mut self, i: Place, start: DataSeq, payload: Payload, limit: u64) -> Place {
         let joined = self
             .held
@@ -250,12 +251,12 @@ impl Reassembly {
         self.held.after(i)
     }
 
-    /// What can be read next is virtual.
+    /// Whether the next data to read is virtual.
     pub(crate) fn reads_virtual(&self) -> bool {
         self.ready.front().is_some_and(|(payload, _)| payload.is_virtual())
     }
 
-    /// At most `max` bytes in order, without copying: as much as is in one piece.
+    /// Reads at most `max` bytes in order, as far as they are in one piece, without copying.
     pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
         let (front, charge) = self.ready.front_mut()?;
         let len = front.len();
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(q.read(u64::MAX), Some(piece(0, 400)));
     }
 
-    /// What is needed sooner takes the place of what lies farther ahead, and of no more of it than it must.
+    /// Data that is needed sooner replaces data farther ahead, and no more of it than necessary.
     #[test]
     fn what_is_needed_sooner_takes_the_place_of_what_lies_farther_ahead() {
         let mut q = Reassembly::new(2048);
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(q.lent.charged(), 0);
     }
 
-    /// Two pieces share a block and the first one is read: the second keeps the block alive, and is charged with it.
+    /// Two pieces share a block and the first is read: the second keeps the block alive and is charged with it.
     #[test]
     fn the_last_piece_of_a_block_is_charged_with_all_of_it() {
         let mut q = Reassembly::new(2048);
@@ -364,7 +365,7 @@ mod tests {
         assert!((5..=10).contains(&shared), "{shared} blocks of 2048 bytes, where 20,000 bytes are the limit");
     }
 
-    /// What would keep too much alive is copied, in order and out of order.
+    /// Data that would keep too much memory alive is copied, in order and out of order.
     #[test]
     fn beyond_the_limit_data_is_copied() {
         let blocks: Vec<Bytes> = (0..40u8).map(|i| Bytes::from(vec![i; 2048])).collect();
@@ -398,7 +399,7 @@ mod tests {
             for (i, (start, len)) in pieces.into_iter().enumerate() {
                 let end = (start + len).min(160);
                 let payload = if real {
-                    // A repetition with other contents must not change what is here already.
+                    // A repetition with other contents must not change data that has come already.
                     let first_seen = seen[start..end].iter().any(|s| *s);
                     let mut copy = stream[start..end].to_vec();
                     if first_seen {

@@ -6,15 +6,15 @@ use crate::seq::DataSeq;
 use crate::tcp::Tcp;
 use pathweave_units::{Duration, Instant};
 
-/// The part of the buffer that must be gained for a segment of its own.
+/// Fraction of the buffer that an additional segment must gain to be worth sending.
 const WORTH_A_SEGMENT: f64 = 1.0 / 32.0;
 
-/// What a subflow's own acknowledgements may offer of the connection's window.
+/// Limits of what a subflow's acknowledgements may offer of the connection's window, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubflowWindow {
-    /// The most now: it opens as data arrives.
+    /// Present limit, which opens as data arrives.
     pub(crate) limit: u64,
-    /// What that may open to, where it is less than the buffer.
+    /// Value up to which the limit may open, if that is less than the buffer.
     pub(crate) clamp: u64,
 }
 
@@ -24,46 +24,46 @@ impl Default for SubflowWindow {
     }
 }
 
-/// What a subflow can say of the connection's window. Sizes are bytes of data.
+/// What a subflow can express of the connection's window. Sizes are bytes of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Says {
-    /// The most that it may offer.
+    /// Largest window that it may offer.
     pub(crate) limit: u64,
-    /// The smallest step of what its header can tell.
+    /// Granularity of the window in its header.
     pub(crate) step: u64,
-    /// The largest segment that came on it.
+    /// Largest segment that was received on it.
     pub(crate) largest_segment: u64,
 }
 
 impl Says {
-    /// What a subflow with this window of its own can say.
+    /// The limits of a subflow with the window `own`.
     pub(crate) fn of(tcp: &Tcp, own: &SubflowWindow) -> Self {
         Says { limit: own.limit, step: tcp.window_step(), largest_segment: tcp.largest_received().into() }
     }
 }
 
-/// Buffer size, its auto-tuning, and the right edge offered so far. All sizes are bytes of data.
+/// Size of the receive buffer, its auto-tuning, and the right edge offered so far. All sizes are bytes of data.
 ///
-/// Auto-tuning follows what the application reads in a round trip, as CP §2 asks: twice the rate times the longest round trip,
-/// and room for a sender whose rate still grows.
+/// Auto-tuning follows the amount that the application reads in a round trip, as CP §2 asks: twice the rate times the
+/// longest round trip, with room for a sender whose rate still grows.
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
-    /// The largest that the buffer ever was: what was offered then may still come.
+    /// Largest size of the buffer so far. Data may still come that was offered room then.
     promised: u64,
     max: u64,
-    /// The buffer follows what is read.
+    /// Whether the buffer grows with the amount that is read.
     grows: bool,
-    /// Nothing at or beyond this may be sent by the peer. Never moves back (RFC 9293 §3.8.6).
+    /// End of the offered window: the peer may not send bytes from here on. It never moves back (RFC 9293 §3.8.6).
     edge: DataSeq,
     measured_from: Instant,
     measured_position: DataSeq,
-    /// How long a measurement takes: the longest round trip when it was last looked at.
+    /// Duration of a measurement: the longest round trip when that was last looked at.
     round: Option<Duration>,
-    /// What was read in the last one that counted.
+    /// Bytes read in the last measurement that counted.
     space: u64,
-    /// How fast was read in the last measured round trip, bytes/s; 0 before the first, and where no timestamps measure one. A pause counts in
-    /// the round trip in which it ends.
+    /// Reading rate in the last measured round trip, bytes/s; 0 before the first, and if no timestamps measure round
+    /// trips. A pause counts in the round trip in which it ends.
     rate: f64,
     /// Data bytes of a full segment of plain TCP.
     full_segment: u64,
@@ -71,8 +71,8 @@ pub(crate) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// `largest_segment` and `full_segment` are data bytes of segments of plain TCP, without timestamps and with those that
-    /// are asked for.
+    /// `largest_segment` and `full_segment` are data bytes of segments of plain TCP, without timestamps and with those
+    /// that are asked for.
     pub(crate) fn new(
         config: ReceiveBuffer,
         mptcp: bool,
@@ -101,7 +101,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The connection is established: the first round trip of auto-tuning begins.
+    /// Begins the first measurement of auto-tuning, when the connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.measured_from = now;
     }
@@ -111,17 +111,17 @@ impl ReceiveWindow {
         self.host.of_syn(self.buffer)
     }
 
-    /// What a subflow may offer at first.
+    /// The limit that a subflow's window starts with.
     pub(crate) fn first(&self) -> u64 {
         self.host.first(self.buffer)
     }
 
-    /// What may still come of windows offered so far, at most.
+    /// Bytes that may still come of windows offered so far, at most.
     pub(crate) fn promised(&self) -> u64 {
         self.promised
     }
 
-    /// Another buffer from now on. The edge stays where it is.
+    /// Changes the buffer. The edge stays.
     pub(crate) fn resize(&mut self, config: ReceiveBuffer) {
         (self.buffer, self.max, self.grows) = match config {
             ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
@@ -129,47 +129,47 @@ impl ReceiveWindow {
         };
         self.promised = self.promised.max(self.buffer);
     }
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.host.shrink();
     }
-    /// The largest window that may ever be offered: it fixes the window scale.
+    /// The largest window that may ever be offered, which determines the window scale.
     pub(crate) fn largest(&self) -> u64 {
         self.max
     }
-    /// The offered edge without moving it.
+    /// The offered edge.
     pub(crate) fn edge(&self) -> DataSeq {
         self.edge
     }
 
-    /// New data of the stream has arrived. What was taken a little beyond the edge moves that: it takes room in the buffer, and the window
-    /// could be closed for good to what comes before it otherwise.
+    /// Notes new data of the stream. Data accepted a little beyond the edge moves the edge, because it takes room in
+    /// the buffer; otherwise the window could stay closed for ever to the data in front of it.
     #[inline]
     pub(crate) fn received(&mut self, at: DataSeq, len: u64) {
         self.edge = self.edge.max(at + len);
         self.host.received(self.buffer, at, len);
     }
 
-    /// All before `position` has been read.
+    /// Notes that all data before `position` was read.
     #[inline]
     pub(crate) fn read_to(&mut self, position: DataSeq) {
         self.host.read_to(position);
     }
 
-    /// What of the receive buffer is taken when a subflow that holds `held` bytes beyond a hole of its own looks at it, where
+    /// Bytes of the receive buffer in use, from the view of a subflow that holds `held` bytes beyond a hole of its own.
     /// `bytes` of the stream are unread or wait for earlier ones.
     #[inline]
     pub(crate) fn occupied(&self, bytes: u64, held: u64, mptcp: bool) -> u64 {
         self.host.occupied(self.buffer, bytes, held, mptcp)
     }
 
-    /// A subflow's own limit after a segment has arrived on it, which may grow to `clamp`; `occupied` bytes wait in the buffer.
+    /// A subflow's new limit, at most `clamp`, after a segment has arrived on it. `occupied` bytes wait in the buffer.
     #[inline]
     pub(crate) fn opened(&self, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
         self.host.opened(self.buffer, limit, clamp, arrived, occupied)
     }
 
-    /// The window that could be offered from `next` on with `occupied` bytes in the buffer, by a subflow that can say this.
+    /// The window that a subflow with these limits could offer from `next` on, with `occupied` bytes in the buffer.
     #[inline]
     pub(crate) fn possible(&self, next: DataSeq, occupied: u64, says: &Says) -> u64 {
         let offered = self.edge.max(next).since(next);
@@ -178,25 +178,25 @@ impl ReceiveWindow {
         self.host.possible(&Room { buffer, occupied, full_segment, largest_segment, offered, limit, step })
     }
 
-    /// Whether so little of the buffer is free that acknowledging each segment at once ends.
+    /// Whether so little of the buffer is free that segments are no longer acknowledged at once.
     pub(crate) fn ends_quick_acks(&self, occupied: u64) -> bool {
         self.host.ends_quick_acks(self.buffer, occupied)
     }
 
-    /// Whether `possible`, the window of the whole connection, is so much more than `told`, which the peer was told last, that
-    /// subflows may tell it.
+    /// Whether `possible`, the window of the whole connection, is so much larger than `told`, the last one announced,
+    /// that a subflow should announce it.
     #[inline]
     pub(crate) fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
         self.host.is_news(told, possible, mptcp)
     }
 
-    /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one.
-    /// The largest segment that came on it has `largest_segment` bytes.
+    /// Whether a subflow announces at once that the window is `possible`, if `left` of the last one is unused.
+    /// `largest_segment` is the size of the largest segment received on it.
     pub(crate) fn tells(&self, largest_segment: u64, left: u64, possible: u64) -> bool {
         self.host.tells(self.buffer, largest_segment, left, possible)
     }
 
-    /// Offers a window on a subflow: moves the edge where that is further than before, and returns the window, which is
+    /// Offers a window on a subflow: moves the edge if the window reaches farther than before. Returns the window,
     /// relative to `next`.
     //= RFC 9293 §3.8.6.1 (MAY-8): "A TCP implementation MAY keep its offered receive window closed indefinitely"
     //= tests: zero_window::a_closed_window_may_last_for_hours
@@ -214,33 +214,34 @@ impl ReceiveWindow {
         self.edge.since(next)
     }
 
-    /// Whether a DATA_ACK that is back sooner by `gain` saves so much of the window that it is worth a segment of its own.
+    /// Whether a DATA_ACK that arrives sooner by `gain` saves enough of the window to be worth a segment.
     pub(crate) fn is_worth_a_segment(&self, gain: Duration) -> bool {
         self.rate * gain.as_secs_f64() >= WORTH_A_SEGMENT * self.buffer as f64
     }
 
-    /// Whether a subflow on which no full segment has come yet makes the window smaller.
+    /// Whether the window is smaller while some subflow has not received a full segment.
     #[inline]
     pub(crate) fn distrusts_new_subflows(&self) -> bool {
         self.host.distrusts_new_subflows()
     }
 
-    /// See [`WindowHost::waits_for_rest`].
+    /// Whether acknowledging waits until a reader has read the rest; see [`WindowHost::waits_for_rest`].
     #[inline]
     pub(crate) fn waits_for_rest(&self) -> bool {
         self.host.waits_for_rest()
     }
 
-    /// How long a reader takes until the acknowledgement that it causes leaves; without, it leaves at once.
+    /// Time that a reader takes until the acknowledgement that it causes leaves; `None`: it leaves at once.
     #[inline]
     pub(crate) fn reading_takes(&self) -> Option<Duration> {
         self.host.reading_takes()
     }
 
-    /// Auto-tuning, at each read: what was read in a round trip, doubled, with room for the sender's growth.
+    /// Auto-tuning, at each read: the buffer should hold twice the amount read in a round trip, with room for the
+    /// sender's growth.
     ///
-    /// `distrusted`: some subflow makes the window smaller (see [`ReceiveWindow::distrusts_new_subflows`]). Where the buffer
-    /// grows, the answer is the window that subflows may open to.
+    /// `distrusted`: some subflow makes the window smaller (see [`ReceiveWindow::distrusts_new_subflows`]). If the
+    /// buffer grows, returns the window that subflows may open to.
     pub(crate) fn tune(
         &mut self,
         now: Instant,

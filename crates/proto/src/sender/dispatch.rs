@@ -1,4 +1,4 @@
-//! Carrying out what a scheduler has decided: a range of the stream becomes segments on a subflow.
+//! Carrying out a scheduler's decision: a range of the stream becomes segments on a subflow.
 
 use super::Sender;
 use crate::paths::table::SubflowTable;
@@ -8,12 +8,12 @@ use core::fmt;
 use core::ops::Range;
 use std::collections::VecDeque;
 
-/// Why a scheduler's decision could not be carried out; the default scheduler took over for that decision.
+/// Why a scheduler's decision could not be carried out. The default scheduler decided instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError {
     /// The subflow does not exist, cannot carry data yet, or shows no sign of life while another one does.
     UnknownSubflow(SubflowId),
-    /// The range holds nothing that can be sent.
+    /// The range has nothing that can be sent.
     EmptyRange,
     /// The subflow carries all of the range already.
     AlreadyCarried,
@@ -21,7 +21,7 @@ pub enum ScheduleError {
     NoSpace(ClippedBy),
     /// A wait without a time while no data is in flight: nothing would end it.
     EndlessWait,
-    /// A wait until a time that has come.
+    /// A wait until a time that has passed.
     WaitIsOver,
 }
 
@@ -40,22 +40,22 @@ impl fmt::Display for ScheduleError {
 
 impl core::error::Error for ScheduleError {}
 
-/// What the settings, the application and the host have to say when data is given to a subflow.
+/// Conditions from the settings, the application and the host under which data is given to a subflow.
 pub(crate) struct Terms<'a> {
-    /// The largest send buffer, bytes.
+    /// Largest size of the send buffer, bytes.
     pub(crate) send_buffer: u64,
-    /// Nagle's rule applies.
+    /// Whether Nagle's rule applies.
     pub(crate) nagle: bool,
-    /// The application says that more follows: the stream's short tail waits for it.
+    /// Whether the stream's short tail waits because the application has announced more data.
     pub(crate) holds: bool,
-    /// The application has ended the stream: nothing follows its last bytes.
+    /// Whether the application has ended the stream, so that nothing follows its last bytes.
     pub(crate) ends: bool,
-    /// Where the pieces end in which the host keeps the stream, if it keeps it in pieces.
+    /// Ends of the fragments in which the host keeps the stream, if it does so.
     pub(crate) fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
 impl Sender {
-    /// Cuts a range into segments and queues them on a subflow. Keeps the subflow's view current.
+    /// Cuts a range into segments, queues them on a subflow and updates the subflow's view.
     pub(crate) fn carry_out(
         &mut self,
         assign: &Assign,
@@ -99,7 +99,7 @@ impl Sender {
         }
         let room = match assign.window {
             WindowUse::Respect => (segments * mss).min(view.queue.space.next_multiple_of(mss)),
-            // What is queued waits on its subflow anyway: what was decided goes in whole, once there is any room.
+            // Queued data waits on its subflow anyway, so all of the range is taken if there is any room.
             WindowUse::Queue => segments * mss,
         };
         if end.since(start) > room {
@@ -108,7 +108,7 @@ impl Sender {
             clipped_by = Some(by);
         }
         if let (WindowUse::Queue, Some(ends)) = (assign.window, terms.fragment_ends) {
-            // A host that keeps the stream in fragments looks at its memory again after each of them.
+            // A host that keeps the stream in fragments checks its memory after each of them.
             let limit = subflow.tcp.send_buffer(terms.send_buffer);
             let full = |border: &&DataSeq| subflow.tcp.memory_with(start, border.since(start)) >= limit;
             let borders = ends.iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
@@ -119,7 +119,7 @@ impl Sender {
         let in_flight = self.map.assigned_bytes() > 0;
         let mut at = start;
         while at < end {
-            // What goes on where the subflow's queue ends fills its last segment first.
+            // Data that continues the subflow's queue fills its last segment first.
             let room = u64::from(subflow.tcp.room_in_last(at));
             //= RFC 9293 §3.9.1.2 (SHLD-28): "a TCP implementation SHOULD send a maximum-sized segment whenever possible"
             //= tests: path_mtu::each_path_is_filled_to_its_own_mtu
@@ -127,10 +127,10 @@ impl Sender {
             let record_end = if self.records.is_empty() { None } else { self.records.end_of(at) };
             let piece = at..end.min(at + full).min(record_end.unwrap_or(end));
             let ends_record = record_end == Some(piece.end);
-            // Only data that nobody carries yet may wait: what is carried again unblocks the stream.
+            // Only data that no subflow carries yet may wait; data that is sent again unblocks the stream.
             let short = piece.end.since(piece.start) < full && self.map.span_at(at).is_none();
-            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they follow a
-            // full segment of the same burst and Nagle's rule lets them go. What is queued beyond the
+            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they
+            // follow a full segment of the same burst and Nagle's rule lets them leave. Data queued beyond the
             // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
             //= RFC 9293 §3.8.6.2.1 (MUST-38): "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
             //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments
@@ -142,8 +142,8 @@ impl Sender {
                 clipped_by = Some(ClippedBy::SendWindow);
                 break;
             }
-            // Nagle (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for what is out. What is queued waits on
-            // its subflow.
+            // Nagle's rule (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for the acknowledgement of
+            // data in flight. Queued data waits on its subflow.
             let stream_edge = piece.end == self.map.written_end() && !terms.ends;
             if terms.holds && short && stream_edge && !self.peer.overridden {
                 clipped_by = Some(ClippedBy::Data);

@@ -1,5 +1,6 @@
-//! The sending half of a connection: how much the peer takes, giving the stream to subflows (`dispatch`), what holds data back, and
-//! what others carry once more (`reinjection`). The stream itself is a room of its own, because schedulers see it.
+//! The sending half of a connection: the peer's window, giving the stream to subflows (`dispatch`), the limits that
+//! hold data back, and data that is sent again on other subflows (`reinjection`). The stream itself is a room of its
+//! own, because schedulers see it.
 
 pub(crate) mod dispatch;
 pub(crate) mod reinjection;
@@ -12,36 +13,36 @@ use crate::stream::send_map::SendMap;
 use pathweave_units::{Duration, Instant};
 use reinjection::Reinjection;
 
-/// What a connection has to send, and who carries it.
+/// The data that a connection sends, and which subflows carry it.
 pub(crate) struct Sender {
-    /// The stream and who carries what of it.
+    /// The stream, and the subflows that carry each part.
     pub(crate) map: SendMap,
     pub(crate) buffer: SendBuffer,
-    /// Where the application's messages end.
+    /// Ends of the application's messages.
     pub(crate) messages: Messages,
-    /// Where its records end: no segment has bytes of two.
+    /// Ends of the application's records. No segment has bytes of two records.
     pub(crate) records: Messages,
-    /// How much the peer takes.
+    /// The peer's window.
     pub(crate) peer: PeerWindow,
-    /// What holds data back although some subflow has window space, as we last told the scheduler.
+    /// The limit that holds data back although some subflow has window space, as last told to the scheduler.
     pub(crate) blocked: Option<Blocked>,
-    /// While something holds data back: the time up to which that has been counted.
+    /// While a limit holds data back: the time up to which that was counted.
     pub(crate) limited_since: Option<Instant>,
-    /// How long there was something to deliver.
+    /// How long there was data to deliver.
     pub(crate) busy: Busy,
-    /// What another subflow must carry again.
+    /// Ranges that other subflows must send again.
     pub(crate) reinjection: Reinjection,
-    /// Some subflow is late, and others send again what it carries.
+    /// Whether some subflow is late, so that others send its data again.
     pub(crate) passing_by: bool,
-    /// Mainline's connection-level retransmission timer.
+    /// Mainline Linux's connection-level retransmission timer.
     pub(crate) data_timer: Option<Instant>,
-    /// When to check whether the stream has come to a halt.
+    /// When to check whether the stream stands still.
     pub(crate) check: Option<Instant>,
     /// When the first unacknowledged byte last moved on, or when data was first outstanding.
     pub(crate) moved_at: Instant,
-    /// The most bytes that may be written and not sent yet, where the application has set that.
+    /// Limit of the bytes that are written and not sent yet, if the application has set one.
     pub(crate) unsent_limit: Option<u64>,
-    /// The application waits for room in the send buffer.
+    /// Whether the application waits for room in the send buffer.
     pub(crate) writer_waits: bool,
 }
 
@@ -66,7 +67,8 @@ impl Sender {
         }
     }
 
-    /// The peer has acknowledged everything before `ack` at the data level. Returns how many bytes of that are new.
+    /// Notes that the peer has acknowledged all data before `ack` at the data level. Returns the number of newly
+    /// acknowledged bytes.
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Instant, ack: DataSeq) -> u64 {
         let newly = self.map.acknowledge(ack);
@@ -84,7 +86,7 @@ impl Sender {
         newly
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.map.shrink();
         self.buffer.shrink();
@@ -93,7 +95,7 @@ impl Sender {
         self.reinjection.shrink();
     }
 
-    /// Where the message ends that the first unassigned byte belongs to, if we know.
+    /// End of the message that the first unassigned byte belongs to, if it is known.
     pub(crate) fn message_end(&self) -> Option<DataSeq> {
         if self.messages.is_empty() {
             return None;
@@ -101,7 +103,8 @@ impl Sender {
         self.messages.end_of(self.map.first_unassigned()?.start)
     }
 
-    /// Nothing is written, out, or waiting for a window. A side that only receives is asked this with each segment.
+    /// Whether no data is written, in flight or waiting for a window. On a side that only receives, this is called for
+    /// each segment.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.map.unassigned_bytes() + self.map.assigned_bytes() == 0
@@ -111,9 +114,9 @@ impl Sender {
             && self.data_timer.is_none()
     }
 
-    /// Plans a probe of the peer's window if data is waiting and nothing is in flight: no acknowledgement would come then. A closed
-    /// window would stay closed if its update were lost, and a piece that is too small to be worth sending would never go out.
-    /// Returns whether this wait begins now. `waits`: the scheduler has named a time to wait until.
+    /// Plans a probe of the peer's window if data waits and nothing is in flight, because no acknowledgement would come
+    /// then. A closed window would stay closed if its update were lost, and a piece too small to be worth sending would
+    /// never leave. Returns whether this wait begins now. `waits`: the scheduler has named a time to wait until.
     //= RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the probe
     //= segments, the sending TCP peer MUST allow the connection to stay open"
     //= tests: zero_window::a_closed_window_may_last_for_hours
@@ -136,7 +139,8 @@ impl Sender {
         begins
     }
 
-    /// What waits in spite of an open window is tried again after a timeout. That is no new wait.
+    /// Plans another attempt, after a timeout, to send data that waits in spite of an open window. It counts as the
+    /// same wait.
     #[cold]
     pub(crate) fn override_again(&mut self, now: Instant, subflows: &SubflowTable) {
         let rto = shortest_timeout(subflows);
@@ -171,26 +175,27 @@ fn shortest_timeout(subflows: &SubflowTable) -> Option<Duration> {
     subflows.usable().map(|s| s.tcp.rto()).min()
 }
 
-/// A closed window is probed this often at least: of two answers in a row one may get lost before the peer is taken for dead.
+/// Longest interval between probes of a closed window. It is so short that one of two successive answers may get lost
+/// before the peer counts as dead.
 pub(crate) fn longest_probe_interval(close_timeout: Duration) -> Duration {
     close_timeout.saturating_mul(2).div(5).min(Duration::from_secs(60))
 }
 
-/// How long there was something to deliver.
+/// Total time during which there was data to deliver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Busy {
-    /// Since when there has been.
+    /// Start of the present such time, if there is data now.
     since: Option<Instant>,
     before: Duration,
 }
 
 impl Busy {
-    /// Something is written.
+    /// Notes that data was written.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
 
-    /// All is acknowledged.
+    /// Notes that all data is acknowledged.
     fn end(&mut self, now: Instant) {
         self.before = self.until(now);
         self.since = None;
@@ -201,48 +206,49 @@ impl Busy {
     }
 }
 
-/// How much the peer takes.
+/// The window that the peer offers, and probes of it.
 #[derive(Debug, Default)]
 pub(crate) struct PeerWindow {
-    /// The first byte beyond it.
+    /// End of the window: the first byte beyond it.
     pub(crate) end: DataSeq,
-    /// Its size as the peer last announced it, and the largest of all, bytes.
+    /// Its size as the peer last announced it, and the largest size so far, bytes.
     pub(crate) size: u64,
     pub(crate) largest: u64,
-    /// When it is probed next, and how often it has been probed. If it is open but small: when a small piece goes out anyway.
+    /// Time of the next probe, and the number of probes so far. If the window is open but small: when a small piece
+    /// leaves anyway.
     pub(crate) probe: Option<(Instant, u32)>,
-    /// There is data, no subflow carries any, and nothing has been acknowledged since.
+    /// Whether there is data that no subflow carries, and nothing was acknowledged since.
     pub(crate) stuck: bool,
-    /// It is time to send a piece although it is small.
+    /// Whether a piece may leave although it is small.
     pub(crate) overridden: bool,
 }
 
 impl PeerWindow {
-    /// The window that the handshake has told.
+    /// Sets the window that the handshake has announced.
     pub(crate) fn begin(&mut self, bytes: u64) {
         (self.end, self.size, self.largest) = (DataSeq(bytes), bytes, bytes);
     }
 
-    /// The peer announces this size.
+    /// Takes a newly announced size.
     pub(crate) fn announce(&mut self, bytes: u64) {
         self.size = bytes;
         self.largest = self.largest.max(bytes);
     }
 }
 
-/// What holds a connection back. The scheduler is told of every change.
+/// A limit that holds a connection back. The scheduler is told of every change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocked {
     pub(crate) by: BlockedBy,
-    /// The first byte not acknowledged, which everything waits for, and the subflows that carry it.
+    /// The first unacknowledged byte, for which all data waits, and the subflows that carry it.
     head: DataSeq,
     pub(crate) holders: SubflowSet,
-    /// The subflows that could send if there were anything to send.
+    /// The subflows that could send if there were data that may leave.
     with_space: SubflowSet,
 }
 
 impl Sender {
-    /// What holds data back now, if anything does and some subflow has window space.
+    /// The limit that holds data back now, if there is one and some subflow has window space.
     pub(crate) fn blocked_now(&self, subflows: &SubflowTable, send_buffer: u64) -> Option<Blocked> {
         let by = match self.window_is_full(subflows) {
             true => BlockedBy::SendWindow,
@@ -257,7 +263,7 @@ impl Sender {
         Some(Blocked { by, head: self.map.first_unacked(), holders: self.holders(), with_space })
     }
 
-    /// Whether data is waiting and the peer's window has no room for it: either none at all, or so little that silly window
+    /// Whether data waits and the peer's window has no room for it: none at all, or so little that silly window
     /// avoidance holds the segment back.
     #[inline]
     pub(crate) fn window_is_full(&self, subflows: &SubflowTable) -> bool {
@@ -270,18 +276,19 @@ impl Sender {
                 let segment = subflows.usable().map(|s| u64::from(s.tcp.mss())).max().unwrap_or(0);
                 let edge = range.end == self.peer.end && range.end < self.map.written_end();
                 let len = range.end.since(range.start);
-                // What is out will open it, or there is too little to be worth a segment.
+                // An acknowledgement of data in flight will open the window, or the piece is too small to be worth a
+                // segment.
                 edge && len < segment && (self.map.assigned_bytes() > 0 || 2 * len < self.peer.largest)
             }
         }
     }
 
-    /// Whether the peer's window holds data back that some subflow has room for.
+    /// Whether the peer's window holds back data for which some subflow has room.
     pub(crate) fn is_held_back_by_window(&self) -> bool {
         self.blocked.is_some_and(|b| b.by == BlockedBy::SendWindow)
     }
 
-    /// Whether everything written is out, and the application has more than the send buffer takes.
+    /// Whether all written data has left, and the application has more than the send buffer takes.
     pub(crate) fn buffer_is_full(&self) -> bool {
         self.writer_waits && self.map.unassigned_bytes() == 0 && self.map.assigned_bytes() > 0
     }

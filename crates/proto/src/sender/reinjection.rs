@@ -1,4 +1,4 @@
-//! Data that another subflow must carry again because the one that carries it is late, stale or gone.
+//! Data that another subflow must send again because the one that carries it is late, stale or gone.
 
 use super::{Sender, longest_probe_interval};
 use crate::config::{ConnectionConfig, FailureDetection};
@@ -8,15 +8,15 @@ use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// How many segments of a late subflow's data others send before the peer says that it has got some: as many as one
+/// Segments of a late subflow's data that others send before the peer has acknowledged some: as many as one
 /// acknowledgement answers.
 const PASSED_BY: u64 = 2;
 
-/// At most this many bytes are sent again at one connection-level timeout.
+/// Most bytes that are sent again at one connection-level timeout.
 pub(crate) const DATA_RETRANSMISSION: u64 = 64 << 10;
 
-/// Ranges that wait for another subflow, disjoint and in the stream's order: what the reader is waiting for goes first, whichever
-/// subflow lost it.
+/// Ranges that wait for another subflow, disjoint and in the stream's order, so that the data for which the reader
+/// waits leaves first, whichever subflow lost it.
 #[derive(Debug, Default)]
 pub(crate) struct Reinjection {
     ranges: VecDeque<Range<DataSeq>>,
@@ -27,7 +27,7 @@ impl Reinjection {
         self.ranges.is_empty()
     }
 
-    /// The first range that waits.
+    /// The first waiting range.
     pub(crate) fn first(&self) -> Option<Range<DataSeq>> {
         self.ranges.front().cloned()
     }
@@ -37,7 +37,7 @@ impl Reinjection {
         self.ranges.iter().any(|r| r.contains(&at))
     }
 
-    /// Adds a range to those that wait.
+    /// Adds a range.
     pub(crate) fn add(&mut self, range: Range<DataSeq>) {
         let ranges = &mut self.ranges;
         let from = ranges.partition_point(|r| r.end < range.start);
@@ -50,12 +50,12 @@ impl Reinjection {
         ranges.drain(from + 1..to);
     }
 
-    /// The first range need not wait any more.
+    /// Drops the first range.
     pub(crate) fn drop_first(&mut self) {
         self.ranges.pop_front();
     }
 
-    /// Everything before `to` need not wait any more.
+    /// Drops everything before `to`.
     pub(crate) fn advance(&mut self, to: DataSeq) {
         if let Some(front) = self.ranges.front_mut() {
             front.start = front.start.max(to);
@@ -69,7 +69,7 @@ impl Reinjection {
         self.ranges.clear();
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.ranges.shrink_to_fit();
     }
@@ -88,9 +88,9 @@ impl Sender {
         holders.map(|s| s.tcp.rto()).max().unwrap_or_else(|| subflows.longest_timeout().unwrap_or(min_rto))
     }
 
-    /// Sets the timer that looks after the data that is out. With failure detection `linux` that is mainline's connection-level
-    /// retransmission timer, which takes as long as the longest timeout of any subflow; but data that has vanished goes out again before
-    /// the connection is given up for want of an answer.
+    /// Sets the timer for data in flight. With failure detection `linux` that is mainline's connection-level
+    /// retransmission timer, which takes as long as the longest timeout of any subflow. But vanished data is sent again
+    /// before the connection is given up because no answer came.
     #[inline]
     pub(crate) fn arm_data_timer(&mut self, now: Instant, subflows: &SubflowTable, config: &ConnectionConfig) {
         if self.map.assigned_bytes() == 0 {
@@ -116,9 +116,9 @@ impl Sender {
         (self.data_timer, self.check) = (None, None);
     }
 
-    /// Data whose every carrier has been acknowledged on its subflow, but that is not acknowledged at the data level: the
-    /// peer dropped it there, or a middlebox acknowledged what it did not deliver. "This timer will guard against
-    /// retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6). The stream's first such bytes.
+    /// The stream's first bytes, if they were acknowledged on every subflow that carries them but not at the data
+    /// level: the peer dropped them there, or a middlebox acknowledged data that it did not deliver. "This timer will
+    /// guard against retransmission failures by middleboxes that proactively ACK data" (RFC 8684 §3.3.6).
     //= RFC 8684 §3.3.6: "This timer will guard against retransmission failures by middleboxes that proactively ACK
     //= data"
     //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
@@ -134,8 +134,9 @@ impl Sender {
         (end > first && !self.reinjection.contains(first)).then_some(first..end)
     }
 
-    /// The first part of the range from the stream's next byte on that the same subflows still repeat, and these. Whoever else has carried
-    /// it had it acknowledged, repeats nothing, and may carry it again.
+    /// The first part of `range`, which starts at the stream's next byte, that the same subflows still retransmit, and
+    /// these subflows. Other subflows that carried it have had it acknowledged, retransmit nothing, and may carry it
+    /// again.
     pub(crate) fn take_back_acknowledged(
         &mut self,
         subflows: &SubflowTable,
@@ -159,7 +160,7 @@ impl Sender {
         (start..end, repeating)
     }
 
-    /// Unassigns a range of one span again.
+    /// Makes a range of one span unassigned again.
     pub(crate) fn take_back(&mut self, range: Range<DataSeq>) {
         let owners = self.map.span_at(range.start).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
         for owner in owners.iter() {
@@ -170,9 +171,10 @@ impl Sender {
         }
     }
 
-    /// A subflow holds the stream's next byte, and its answer is overdue: other subflows send its next segments too, and more of
-    /// them with each DATA_ACK until it answers. So the stream goes on before a timeout tells whether the path is dark; and if the
-    /// path is only slow or has lost the end of a window, not much arrives twice. Returns whether there is anything to send.
+    /// Called if a subflow carries the stream's next byte and its answer is overdue. Other subflows send its next
+    /// segments too, and more of them with each DATA_ACK until it answers. So the stream continues before a timeout
+    /// shows whether the path is dark, and if the path is only slow or has lost the end of a window, little arrives
+    /// twice. Returns whether there is anything to send.
     pub(crate) fn pass_by(&mut self, now: Instant, subflows: &mut SubflowTable, id: SubflowId) -> bool {
         let first = self.map.first_unacked();
         let others = subflows.iter().any(|s| s.id != id && s.answers());
@@ -182,7 +184,7 @@ impl Sender {
         }
         subflow.health.miss_answer();
         self.passing_by = true;
-        // What went out just now is not late: where a window opened again after a loss, that is most of it.
+        // Data that left just now is not late; if a window opened again after a loss, that is most of it.
         let end = first + PASSED_BY * u64::from(subflow.tcp.mss());
         for range in subflow.tcp.overdue_data(now).filter(|r| r.end > first && r.start < end) {
             self.reinjection.add(range);
@@ -191,14 +193,14 @@ impl Sender {
         true
     }
 
-    /// Schedules everything again that the peer has not acknowledged, even what other subflows carry at this moment. Failure
-    /// detection `linux` does that whenever a subflow ends or turns stale.
+    /// Makes all unacknowledged data unassigned again, even data that other subflows carry at this moment. Failure
+    /// detection `linux` does that whenever a subflow ends or becomes stale.
     pub(crate) fn send_everything_again(&mut self) {
         self.map.withdraw_all();
         self.reinjection.clear();
     }
 
-    /// Queues what `id` carries for others. What it has not sent yet is unassigned again.
+    /// Hands the data of `id` over to other subflows. Data that it has not sent yet becomes unassigned.
     pub(crate) fn hand_over(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
         let Some(subflow) = subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
@@ -210,7 +212,8 @@ impl Sender {
         self.make_way(subflows, id);
     }
 
-    /// Takes back what others have queued beyond their windows, because what `id` carried comes before it in the stream.
+    /// Takes back what other subflows have queued beyond their windows, because the data of `id` comes before it in the
+    /// stream.
     fn make_way(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
         if self.reinjection.is_empty() {
             return;
@@ -219,15 +222,15 @@ impl Sender {
             for range in subflow.tcp.take_unsent() {
                 self.map.withdraw(range.clone(), subflow.id);
                 if self.map.span_at(range.start).is_some() {
-                    // It was to carry again what somebody else lost.
+                    // It was to be sent again for another subflow that lost it.
                     self.reinjection.add(range);
                 }
             }
         }
     }
 
-    /// `id` carries nothing any more. What only it carried waits for others, even if it was acknowledged on the subflow: only a
-    /// DATA_ACK tells that the peer has it.
+    /// Notes that `id` carries nothing any more. Data that only it carried waits for other subflows, even if it was
+    /// acknowledged on `id`: only a DATA_ACK shows that the peer has it.
     pub(crate) fn release(&mut self, id: SubflowId) {
         let alone = |owners: SubflowSet| owners == SubflowSet::only(id);
         for (range, _) in self.map.spans_from(self.map.first_unacked()).filter(|(_, owners)| alone(*owners)) {

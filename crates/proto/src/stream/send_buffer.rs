@@ -1,8 +1,8 @@
-//! The application's data until it is acknowledged: its bytes, the lists of pieces for segments whose data was written in several, and
-//! where the application's messages end.
+//! The application's data until it is acknowledged: its bytes, the lists of pieces for segments that span several
+//! writes, and the ends of the application's messages.
 //!
-//! TCP delivers a stream of bytes and loses these borders; a scheduler that wants a message to arrive as a whole needs them
-//! ([`View::message_end`](crate::scheduler::View)). They never leave the host.
+//! TCP delivers a stream of bytes without the ends of messages. A scheduler that wants a message to arrive as a whole
+//! needs them ([`View::message_end`](crate::scheduler::View)). They are not sent to the peer.
 
 use crate::seq::DataSeq;
 use bytes::Bytes;
@@ -12,26 +12,26 @@ use std::collections::VecDeque;
 
 /// Written data from the first unacknowledged byte on.
 ///
-/// The first write decides whether the stream is virtual or has bytes. Nothing is made up: what was not written as bytes is
-/// never sent as bytes.
+/// The first write decides whether the stream is virtual or has bytes. Data that was not written as bytes is never sent
+/// as bytes.
 #[derive(Debug, Default)]
 pub(crate) enum SendBuffer {
-    /// Nothing was written.
+    /// Nothing was written yet.
     #[default]
     Unused,
-    /// The stream's numbers say all.
+    /// A virtual stream: its positions are its content.
     Virtual,
-    /// The pieces that were written, each with the place of its first byte, none of them empty; and the lists of those
-    /// segments that span several.
+    /// The written pieces, none empty, each with the position of its first byte; and the lists of pieces for segments
+    /// that span several.
     Bytes(VecDeque<(DataSeq, Bytes)>, PieceLists),
 }
 
 impl SendBuffer {
-    /// Appends `payload` at `at`, where the stream ends.
+    /// Appends `payload` at `at`, the end of the stream.
     ///
     /// # Panics
-    /// When it is virtual and what was written before is not, or the other way round; and when it is virtual and another part
-    /// of the stream.
+    /// If it is virtual and earlier data has bytes, or the other way round, or if it is virtual and does not start at
+    /// `at`.
     pub(crate) fn append(&mut self, at: DataSeq, payload: Payload) {
         let mut at = at;
         match (&mut *self, payload) {
@@ -53,10 +53,10 @@ impl SendBuffer {
         }
     }
 
-    /// [`SendBuffer::append`] of one piece that is not empty.
+    /// Appends one piece that is not empty, like [`SendBuffer::append`].
     ///
     /// # Panics
-    /// When what was written before is virtual.
+    /// If earlier data is virtual.
     pub(crate) fn append_bytes(&mut self, at: DataSeq, bytes: Bytes) {
         if let SendBuffer::Unused = self {
             *self = SendBuffer::Bytes(VecDeque::new(), PieceLists::default());
@@ -67,7 +67,7 @@ impl SendBuffer {
         pieces.push_back((at, bytes));
     }
 
-    /// Puts `more` of the stream behind `first`, as [`Payload::try_append`] does.
+    /// Appends `more` of the stream to `first`, as [`Payload::try_append`] does.
     pub(crate) fn append_to(&mut self, first: &mut Payload, more: &Payload) -> bool {
         match self {
             SendBuffer::Bytes(_, lists) if !first.is_virtual() && !more.is_virtual() => {
@@ -88,14 +88,14 @@ impl SendBuffer {
         lists.reclaim();
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         let SendBuffer::Bytes(pieces, lists) = self else { return };
         pieces.shrink_to_fit();
         lists.shrink();
     }
 
-    /// The data of `range`, which was written and is not acknowledged. Bytes are shared.
+    /// The data of `range`, which must be written and unacknowledged. Its bytes are shared, not copied.
     pub(crate) fn get(&mut self, range: Range<DataSeq>) -> Payload {
         let len = range.end.since(range.start) as u32;
         let SendBuffer::Bytes(pieces, lists) = self else { return Payload::Virtual { start: range.start.0, len } };
@@ -106,7 +106,7 @@ impl SendBuffer {
             bytes.slice(from..to)
         };
         let payload = match pieces.get(i).filter(|(start, _)| *start <= range.start) {
-            // A segment is mostly of one write.
+            // Most segments are part of one write.
             Some(piece) if range.end <= piece.0 + piece.1.len() as u64 => Payload::Bytes(part(piece)),
             Some(_) => {
                 let parts = pieces.range(i..).take_while(|(start, _)| *start < range.end).map(part);
@@ -119,36 +119,37 @@ impl SendBuffer {
     }
 }
 
-/// How many lists are looked after; what is made beyond that is allocated.
+/// Number of lists that are kept for reuse; further lists are allocated.
 const LISTS: usize = 256;
-/// How many pieces the free lists have room for in all, so that they take at most 128 KiB.
+/// Pieces for which the free lists have room in all, so that they take at most 128 KiB.
 const FREE_PIECES: usize = 4096;
 
-/// The lists that are out with segments, oldest first, and those that are free.
+/// Lists in use by segments, oldest first, and free lists.
 #[derive(Debug, Default)]
 pub(crate) struct PieceLists {
     out: VecDeque<Chunks>,
-    /// Each with the pieces that it had.
+    /// Each with the number of pieces that it had.
     free: Vec<(Chunks, usize)>,
     free_pieces: usize,
 }
 
 impl PieceLists {
-    /// A list of these pieces.
+    /// Makes a list of these pieces.
     pub(crate) fn list(&mut self, pieces: impl Iterator<Item = Bytes>) -> Chunks {
         self.reclaim();
         let (mut list, room) = self.free.pop().unwrap_or_default();
         self.free_pieces -= room;
         list.extend(pieces);
         if self.out.len() == LISTS {
-            // Its segment has not been acknowledged for long.
+            // The segment of the oldest list has long been unacknowledged.
             self.out.pop_front();
         }
         self.out.push_back(list.clone());
         list
     }
 
-    /// Takes back what no segment shares any more, so that it keeps nothing of the application's alive.
+    /// Takes back lists that no segment uses any more and empties them, so that they keep no data of the application
+    /// alive.
     #[inline]
     pub(crate) fn reclaim(&mut self) {
         while let Some(mut list) = self.out.pop_front_if(|list| !list.is_shared()) {
@@ -161,7 +162,7 @@ impl PieceLists {
         }
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     fn shrink(&mut self) {
         self.reclaim();
         self.out.shrink_to_fit();
@@ -169,14 +170,15 @@ impl PieceLists {
     }
 }
 
-/// The ends that are not acknowledged yet.
+/// The ends of messages, or of records, that are not acknowledged yet.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     ends: VecDeque<DataSeq>,
 }
 
 impl Messages {
-    /// A message ends before the byte `end`. Where the one before ended there too, nothing was written in between.
+    /// Adds a message that ends in front of the byte `end`. If the previous one ended there too, nothing was written in
+    /// between.
     pub(crate) fn append(&mut self, end: DataSeq) {
         if self.ends.back() != Some(&end) {
             self.ends.push_back(end);
@@ -187,17 +189,17 @@ impl Messages {
         self.ends.is_empty()
     }
 
-    /// All before `una` is acknowledged.
+    /// Drops the ends of messages that are acknowledged, up to `una`.
     pub(crate) fn acknowledge(&mut self, una: DataSeq) {
         while self.ends.pop_front_if(|e| *e <= una).is_some() {}
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.ends.shrink_to_fit();
     }
 
-    /// The end of the message that the byte at `at` belongs to, where it is known.
+    /// The end of the message that the byte at `at` belongs to, if it is known.
     pub(crate) fn end_of(&self, at: DataSeq) -> Option<DataSeq> {
         self.ends.get(self.ends.partition_point(|e| *e <= at)).copied()
     }

@@ -1,4 +1,4 @@
-//! Which bytes of the send queue have been given to which subflows.
+//! Which bytes of the stream were given to which subflows.
 
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
@@ -8,24 +8,24 @@ use std::collections::VecDeque;
 struct Span {
     start: DataSeq,
     end: DataSeq,
-    /// Subflows that carry these bytes. Empty: those that did are gone, so the bytes wait for reinjection.
+    /// Subflows that carry these bytes. If there are none, their subflows are gone and the bytes wait for reinjection.
     owners: SubflowSet,
 }
 
-/// The stream from the first unacknowledged byte to the last one written, and the owners of every part of it.
+/// The stream from the first unacknowledged byte to the last written one, and the subflows that carry each part.
 ///
-/// Parts that were never given to a subflow are *unassigned*. Assigning in order at the end costs O(1), so does
-/// acknowledging; anything else costs a binary search and an insertion.
+/// Parts that were never given to a subflow are *unassigned*. Assigning in order at the end costs O(1), and so does
+/// acknowledging. Anything else costs a binary search and an insertion.
 #[derive(Clone, Debug, Default)]
 pub struct SendMap {
     first_unacked: DataSeq,
     written_end: DataSeq,
-    /// Assigned spans: sorted, disjoint, not empty; neighbours with equal owners are one.
+    /// Assigned spans: sorted, disjoint, not empty; adjacent spans with the same subflows are merged.
     spans: VecDeque<Span>,
     assigned_bytes: u64,
-    /// The first byte that is not acknowledged and not assigned, written or not.
+    /// The first byte that is neither acknowledged nor assigned, written or not.
     first_gap: DataSeq,
-    /// The end of all that any subflow was ever given, be it taken back since.
+    /// End of all data that was ever given to a subflow, even if it was taken back since.
     given_end: DataSeq,
 }
 
@@ -34,39 +34,41 @@ impl SendMap {
     pub fn new() -> Self {
         SendMap::default()
     }
-    /// The first byte not yet acknowledged at the data level.
+    /// The first byte that is not acknowledged at the data level.
     pub fn first_unacked(&self) -> DataSeq {
         self.first_unacked
     }
-    /// The end of what the application has written.
+    /// End of the written data.
     pub fn written_end(&self) -> DataSeq {
         self.written_end
     }
-    /// The end of the highest assigned span: what TCP calls SND.NXT.
+    /// End of the highest assigned span, which TCP calls SND.NXT.
     pub fn assigned_end(&self) -> DataSeq {
         self.spans.back().map_or(self.first_unacked, |s| s.end)
     }
-    /// The end of all that any subflow was ever given. What a lost subflow carried may be assigned to nobody now, and still arrive.
+    /// End of all data that was ever given to a subflow. Data of a lost subflow may be unassigned now, and still
+    /// arrive.
     pub fn given_end(&self) -> DataSeq {
         self.given_end
     }
-    /// Something that was given to a subflow is not acknowledged, whoever carries it now.
+    /// Whether some data was given to a subflow and is not acknowledged, whether a subflow carries it now or not.
     pub fn is_waiting(&self) -> bool {
         self.given_end > self.first_unacked
     }
-    /// Written bytes that no subflow was ever given.
+    /// Written bytes that are not assigned to any subflow.
     pub fn unassigned_bytes(&self) -> u64 {
         self.written_end.since(self.first_unacked) - self.assigned_bytes
     }
-    /// Bytes assigned and not acknowledged at the data level, each counted once.
+    /// Bytes that are assigned and not acknowledged at the data level, each counted once.
     pub fn assigned_bytes(&self) -> u64 {
         self.assigned_bytes
     }
-    /// The application has written `len` more bytes.
+    /// Notes that the application has written `len` more bytes.
     pub fn append(&mut self, len: u64) {
         self.written_end = self.written_end + len;
     }
-    /// Everything before `to` is acknowledged; beyond what was written is clipped. Returns the bytes newly acknowledged.
+    /// Notes that everything before `to` is acknowledged, but not beyond the written data. Returns the number of newly
+    /// acknowledged bytes.
     pub fn acknowledge(&mut self, to: DataSeq) -> u64 {
         let to = to.min(self.written_end);
         let newly = to.since(self.first_unacked);
@@ -93,7 +95,7 @@ impl SendMap {
         newly
     }
 
-    /// Moves the first gap behind what is assigned from there on. Each span is passed once.
+    /// Moves the first gap behind the assigned spans that follow it. Each span is passed once.
     fn pass_assigned(&mut self) {
         let next = self.index_after(self.first_gap);
         for span in self.spans.range(next..) {
@@ -104,14 +106,14 @@ impl SendMap {
         }
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.spans.shrink_to_fit();
     }
 
     /// Index of the first span that ends after `at`.
     fn index_after(&self, at: DataSeq) -> usize {
-        // Mostly it is the first one, or behind all.
+        // Usually it is the first one, or behind all.
         if self.spans.front().is_some_and(|first| at < first.end) {
             return 0;
         }
@@ -121,7 +123,7 @@ impl SendMap {
         }
     }
 
-    /// Splits so that no span has `at` inside it; returns the index of the first span that starts at or after `at`.
+    /// Splits a span so that none has `at` inside it; returns the index of the first span that starts at or after `at`.
     fn split_at(&mut self, at: DataSeq) -> usize {
         let i = self.index_after(at);
         match self.spans.get(i).copied() {
@@ -134,7 +136,7 @@ impl SendMap {
         }
     }
 
-    /// Joins the spans around the border between `i - 1` and `i` where they touch and have equal owners.
+    /// Merges the spans `i - 1` and `i` if they touch and have the same subflows.
     fn join(&mut self, i: usize) {
         if i == 0 || i >= self.spans.len() {
             return;
@@ -146,7 +148,7 @@ impl SendMap {
         }
     }
 
-    /// `subflow` now carries `range` too. Parts outside of first-unacknowledged to written-end are ignored.
+    /// Assigns `range` to `subflow` too. Acknowledged and unwritten parts are ignored.
     pub fn assign(&mut self, range: Range<DataSeq>, subflow: SubflowId) {
         let (start, end) = (range.start.max(self.first_unacked), range.end.min(self.written_end));
         if start >= end {
@@ -192,7 +194,7 @@ impl SendMap {
         }
     }
 
-    /// `subflow` was to carry `range` and never sent it. What no other subflow carries is unassigned again.
+    /// Takes `range` back from `subflow`, which never sent it. Parts that no other subflow carries become unassigned.
     pub fn withdraw(&mut self, range: Range<DataSeq>, subflow: SubflowId) {
         let (start, end) = (range.start.max(self.first_unacked), range.end);
         if start >= end {
@@ -219,7 +221,7 @@ impl SendMap {
         }
     }
 
-    /// `subflow` no longer carries anything: it is gone.
+    /// Notes that `subflow` is gone and carries nothing any more.
     pub fn release(&mut self, subflow: SubflowId) {
         for span in &mut self.spans {
             span.owners = span.owners.without(subflow);
@@ -229,7 +231,7 @@ impl SendMap {
         }
     }
 
-    /// Everything that is not acknowledged is unassigned again, whoever carries it.
+    /// Makes all unacknowledged data unassigned, whichever subflow carries it.
     pub fn withdraw_all(&mut self) {
         self.spans.clear();
         self.assigned_bytes = 0;
@@ -245,23 +247,23 @@ impl SendMap {
             .fold(SubflowSet::EMPTY, |all, s| all.union(s.owners))
     }
 
-    /// The assigned span that holds `at`, clipped to start there, and its owners; nothing when `at` is unassigned.
+    /// The assigned span around `at`, from `at` on, and its subflows; `None` if `at` is unassigned.
     pub fn span_at(&self, at: DataSeq) -> Option<(Range<DataSeq>, SubflowSet)> {
         let span = self.spans.get(self.index_after(at))?;
         (span.start <= at).then_some((at..span.end, span.owners))
     }
 
-    /// The last assigned span, and its owners.
+    /// The last assigned span, and its subflows.
     pub fn last_span(&self) -> Option<(Range<DataSeq>, SubflowSet)> {
         self.spans.back().map(|span| (span.start..span.end, span.owners))
     }
 
-    /// Assigned spans from `from` on, in order, with their owners.
+    /// Assigned spans from `from` on, in order, with their subflows.
     pub fn spans_from(&self, from: DataSeq) -> impl Iterator<Item = (Range<DataSeq>, SubflowSet)> + '_ {
         self.spans.iter().skip(self.index_after(from)).map(move |s| (s.start.max(from)..s.end, s.owners))
     }
 
-    /// Unassigned ranges in order.
+    /// Unassigned ranges, in order.
     pub fn unassigned(&self) -> impl Iterator<Item = Range<DataSeq>> + '_ {
         let mut at = self.first_gap;
         let mut spans = self.spans.range(self.index_after(at)..);
@@ -287,7 +289,8 @@ impl SendMap {
         })
     }
 
-    /// What is left of the unassigned range that holds the byte behind the first `bytes` unassigned ones, if that range begins before `end`.
+    /// Skips the first `bytes` unassigned bytes and returns the rest of the unassigned range reached then, if that
+    /// range begins before `end`.
     pub fn unassigned_beyond(&self, bytes: u64, end: DataSeq) -> Option<Range<DataSeq>> {
         let (mut left, mut at) = (bytes, self.first_gap);
         for span in self.spans.range(self.index_after(at)..) {
@@ -317,7 +320,7 @@ impl SendMap {
         (range.start < end).then_some(range.start..end)
     }
 
-    /// The first range at or after `from` that is written and not carried by `subflow`, assigned to others or not.
+    /// The first written range at or after `from` that `subflow` does not carry, whether others carry it or not.
     pub fn first_not_carried_by(&self, subflow: SubflowId, from: DataSeq) -> Option<Range<DataSeq>> {
         let mut at = from.max(self.first_unacked);
         for span in self.spans.iter().skip(self.index_after(at)) {
