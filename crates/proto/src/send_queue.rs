@@ -1,7 +1,7 @@
 //! The segments of one subflow, from the first unacknowledged one to the last one queued.
 //!
-//! A segment's bounds are fixed when it is queued, unless the path turns out to take less (`divide`); with Multipath TCP it is
-//! one mapping. The counters are kept as segments change:
+//! A segment's bounds are fixed when it is queued, unless the path turns out to take only smaller ones (`divide`). With
+//! Multipath TCP a segment is one mapping. The counters are kept as segments change:
 //! in flight = sent − SACKed − lost + retransmitted.
 
 #[cfg(feature = "host-linux")]
@@ -23,33 +23,35 @@ pub(crate) struct SentSegment {
     pub(crate) ssn: u64,
     /// Data bytes.
     pub(crate) len: u32,
-    /// The segment ends the subflow's stream.
+    /// Whether the segment ends the subflow's stream.
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
-    /// It starts a buffer of the send queue: a kernel's overhead is counted per buffer.
+    /// Whether the segment starts a buffer of the send queue. A kernel's overhead is counted per buffer.
     pub(crate) starts_buffer: bool,
-    /// Its buffer was the last one when a scheduler's grant ended, and it is the buffer's last segment: the kernel sets PSH.
+    /// Whether the segment is the last of a buffer that was the last one when a scheduler's grant ended. The kernel
+    /// sets PSH then.
     pub(crate) pushed: bool,
-    /// Nothing of what follows may leave in the same segment.
+    /// Whether no later data may leave in the same segment.
     pub(crate) ends_record: bool,
-    /// It has PSH, also whenever it is repeated.
+    /// Whether the segment has PSH, also in retransmissions.
     pub(crate) psh: bool,
-    /// A retransmission of it is in the network.
+    /// Whether a retransmission of the segment is in the network.
     pub(crate) retransmitted: bool,
     pub(crate) ever_retransmitted: bool,
-    /// Place of the first byte in the data stream.
+    /// Position of the first byte in the data stream.
     pub(crate) dsn: DataSeq,
     pub(crate) last_sent: Instant,
-    /// The number of that transmission: what was sent in one instant has an order too.
+    /// Number of that transmission. It orders segments that were sent in the same instant.
     pub(crate) transmission: u64,
-    /// The subflow's delivered bytes and their time when this was last sent (for the delivery rate).
+    /// The subflow's delivered bytes, and the time of that count, when the segment was last sent (for the delivery
+    /// rate).
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Instant,
 }
 
 impl SentSegment {
-    /// The sequence number after it.
+    /// The sequence number after the segment.
     pub(crate) fn end(&self) -> u64 {
         self.ssn + u64::from(self.len) + u64::from(self.fin)
     }
@@ -61,32 +63,33 @@ impl SentSegment {
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     segments: VecDeque<SentSegment>,
-    /// The data of each segment: kept until the subflow's own acknowledgement, which may come after the DATA_ACK.
+    /// The data of each segment, kept until the subflow's own acknowledgement, which may come after the DATA_ACK.
     payloads: VecDeque<Payload>,
-    /// Name of the front segment: names count up over the subflow's life.
+    /// Name of the front segment. Names count up from the subflow's start.
     first: u64,
-    /// How many of the segments were sent.
+    /// Number of segments that were sent.
     sent: usize,
     pub(crate) sacked_out: u32,
-    /// Where the SACKed segments lie.
+    /// Ranges of the SACKed segments.
     sacked: Ranges,
-    /// What lies below is SACKed or was marked lost.
+    /// Sequence number below which all segments are SACKed or were marked lost.
     lost_below: u64,
     pub(crate) lost_out: u32,
     pub(crate) retransmitted_out: u32,
     queued_bytes: u64,
-    /// Segments that start a buffer.
+    /// Number of segments that start a buffer.
     buffers: u32,
-    /// Name of the first segment of the last buffer, and how many it has.
+    /// Name of the first segment of the last buffer, and the number of its segments.
     last_buffer: u64,
     last_buffer_segments: u32,
-    /// Every transmission in time order, as (name, number). Entries of segments since acknowledged or sent again are stale.
+    /// Every transmission in time order, as (name, number). Entries of segments since acknowledged or sent again are
+    /// stale.
     by_time: VecDeque<(u64, u64)>,
     transmissions: u64,
-    /// The mappings of segments that left as one or were cut after they were sent, by place. Those that are acknowledged go when
-    /// another is added.
+    /// Mappings of segments that left as one or were cut after they were sent, by position. Acknowledged ones are
+    /// dropped when another is added.
     declared: VecDeque<Declared>,
-    /// Lost segments that were not yet sent again start at or after this name.
+    /// Name at or after which all lost segments are that were not sent again yet.
     retransmit_hint: u64,
 }
 
@@ -106,11 +109,12 @@ impl SendQueue {
         self.payloads.push_back(payload);
     }
 
-    /// Segments of the last buffer, where nothing of it was sent yet: more may be put into it.
+    /// Number of segments of the last buffer, if none of it was sent yet, so that it can take more.
     pub(crate) fn open_buffer(&self) -> Option<u32> {
         (self.last_buffer >= self.first + self.sent as u64 && self.unsent() > 0).then_some(self.last_buffer_segments)
     }
-    /// The last segment, which is unsent, takes more data, which `append` puts behind its own, unless it cannot.
+    /// Adds data to the last segment, which must be unsent. `append` puts the data behind the segment's own, or returns
+    /// false if it cannot.
     pub(crate) fn extend_last(
         &mut self,
         more: &Payload,
@@ -128,7 +132,7 @@ impl SendQueue {
         true
     }
 
-    /// The last segment, where it is unsent, also ends the stream.
+    /// Makes the last segment, if it is unsent, end the stream too. Returns whether it did.
     pub(crate) fn end_with_last(&mut self) -> bool {
         if self.unsent() == 0 {
             return false;
@@ -142,7 +146,7 @@ impl SendQueue {
         }
     }
 
-    /// A FIN on the last segment is taken off again, where that was not sent. Returns whether there was one.
+    /// Removes a FIN from the last segment, if that was not sent. Returns whether there was one.
     pub(crate) fn take_back_fin(&mut self) -> bool {
         if self.unsent() == 0 {
             return false;
@@ -160,7 +164,7 @@ impl SendQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.segments.shrink_to_fit();
         self.payloads.shrink_to_fit();
@@ -168,14 +172,14 @@ impl SendQueue {
         self.by_time.shrink_to_fit();
         self.declared.shrink_to_fit();
     }
-    /// Segments sent and not cumulatively acknowledged.
+    /// Number of segments sent and not cumulatively acknowledged.
     pub(crate) fn packets_out(&self) -> u32 {
         self.sent as u32
     }
     pub(crate) fn unsent(&self) -> u32 {
         (self.segments.len() - self.sent) as u32
     }
-    /// A scheduler's grant ends with what was queued last.
+    /// Marks the end of a scheduler's grant at the segment queued last.
     pub(crate) fn end_grant(&mut self) {
         if let Some(last) = self.segments.back_mut() {
             last.pushed = true;
@@ -222,7 +226,7 @@ impl SendQueue {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &SentSegment> {
         self.segments.iter()
     }
-    /// Takes back what was never sent, newest first.
+    /// Takes back the newest segment that was never sent.
     pub(crate) fn pop_unsent(&mut self) -> Option<SentSegment> {
         if self.segments.len() == self.sent {
             return None;
@@ -234,7 +238,7 @@ impl SendQueue {
         Some(s)
     }
 
-    /// The first unsent segment goes out now, in a buffer of its own or in that of the one before; returns its name.
+    /// Marks the first unsent segment as sent, in a buffer of its own or in that of the one before; returns its name.
     pub(crate) fn mark_sent(
         &mut self,
         now: Instant,
@@ -263,14 +267,14 @@ impl SendQueue {
         name
     }
 
-    /// The segment that was just sent has PSH.
+    /// Notes that the segment just sent has PSH.
     pub(crate) fn mark_push(&mut self, name: u64) {
         if let Some(segment) = self.get_sent_mut(name) {
             segment.psh = true;
         }
     }
 
-    /// A sent segment goes out again now.
+    /// Marks a sent segment as sent again.
     //= RFC 6675 §5: "HighRxt MUST be set to the highest sequence number of the retransmitted segment unless NextSeg () rule (4)
     //= was invoked for this retransmission"
     //= tests: loss_recovery::any_one_segment_is_repaired_without_a_timeout
@@ -290,7 +294,7 @@ impl SendQueue {
         self.transmissions += 1;
     }
 
-    /// Marks a segment lost, or lost again; returns whether it was not known to be.
+    /// Marks a segment lost, or lost again; returns whether that is new.
     pub(crate) fn mark_lost(&mut self, name: u64) -> bool {
         let Some(segment) = self.get_sent_mut(name) else { return false };
         if segment.sacked || (segment.lost && !segment.retransmitted) {
@@ -305,7 +309,7 @@ impl SendQueue {
         true
     }
 
-    /// Names of the segments before `name` that were not among the answers before.
+    /// Names of the segments before `name` that earlier calls have not returned.
     pub(crate) fn names_to_lose(&mut self, name: u64) -> Range<u64> {
         let Some(end) = self.get(name).map(|s| s.ssn) else { return name..name };
         let from = self.segments.partition_point(|s| s.ssn < self.lost_below).min(self.sent) as u64 + self.first;
@@ -313,21 +317,21 @@ impl SendQueue {
         from..name.max(from)
     }
 
-    /// Every loss mark goes: the losses were none.
+    /// Removes every loss mark, because the segments were not lost.
     pub(crate) fn forget_losses(&mut self) {
         for segment in self.segments.iter_mut().take(self.sent) {
             segment.lost = false;
         }
         self.lost_out = 0;
         self.lost_below = 0;
-        // The entries of what was marked lost are gone; what is lost after all must be found again.
+        // The entries of segments that were marked lost are gone; losses must be found again.
         let names = self.first..;
         let sent = names.zip(self.segments.iter().take(self.sent)).filter(|(_, s)| !s.sacked);
         self.by_time = sent.map(|(name, s)| (name, s.transmission)).collect();
         self.by_time.make_contiguous().sort_by_key(|(_, number)| *number);
     }
 
-    /// Whether the counters are those of the segments. Long queues are counted only now and then.
+    /// Whether the counters agree with the segments. Long queues are counted only now and then.
     pub(crate) fn is_consistent(&self) -> bool {
         if self.segments.len() > 64 && !self.first.is_multiple_of(64) {
             return self.sacked_out + self.lost_out <= self.packets_out();
@@ -364,7 +368,7 @@ impl SendQueue {
         None
     }
 
-    /// Removes the first segment when it ends at or before `una`; one that `una` divides is cut.
+    /// Removes the first segment if it ends at or before `una`; a segment that `una` divides is cut.
     //= RFC 8684 §3.3.2: "An MPTCP sender MUST NOT free data from the send buffer until it has been acknowledged by both a Data ACK
     //= received on any subflow and at the subflow level by all subflows on which the data was sent"
     //= tests: reinjection::a_dark_path_is_probed_every_second_and_used_again, middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again
@@ -398,7 +402,7 @@ impl SendQueue {
         self.sent -= 1;
         self.queued_bytes -= u64::from(segment.len);
         if segment.starts_buffer {
-            // The buffer lives on with the rest of its segments.
+            // The buffer continues with the rest of its segments.
             match self.segments.front_mut() {
                 Some(next) if !next.starts_buffer => next.starts_buffer = true,
                 _ => self.buffers -= 1,
@@ -413,14 +417,14 @@ impl SendQueue {
         Some(segment)
     }
 
-    /// Names of the sent segments that lie wholly inside the first part of `range` of which none is SACKed, and where that ends.
-    /// What an acknowledgement repeats, and a peer may repeat all in each, is not looked at again.
+    /// The first part of `range` that is not SACKed: the names of the sent segments wholly inside it, and its end. So
+    /// ranges that a peer repeats in each acknowledgement are not looked at again.
     pub(crate) fn next_unsacked(&self, range: Range<u64>) -> Option<(Range<u64>, u64)> {
         let gap = self.sacked.first_gap(range)?;
         Some((self.covered(gap.start, gap.end), gap.end))
     }
 
-    /// All segments that lie wholly inside `left..right` are SACKed now.
+    /// Notes that all segments wholly inside `left..right` are SACKed.
     pub(crate) fn note_sacked(&mut self, left: u64, right: u64) {
         let names = self.covered(left, right);
         let (first, last) = (self.get(names.start), names.end.checked_sub(1).and_then(|name| self.get(name)));
@@ -429,7 +433,7 @@ impl SendQueue {
         }
     }
 
-    /// The name that has exactly `count` SACKed segments from it on; none where there are fewer.
+    /// The name from which on exactly `count` segments are SACKed; `None` if there are fewer.
     pub(crate) fn below_sacked(&self, mut count: u64) -> Option<u64> {
         for range in self.sacked.backwards() {
             let names = self.covered(range.start, range.end);
@@ -442,7 +446,7 @@ impl SendQueue {
         None
     }
 
-    /// Names of the sent segments that lie wholly inside `left..right`.
+    /// Names of the sent segments wholly inside `left..right`.
     pub(crate) fn covered(&self, left: u64, right: u64) -> Range<u64> {
         let start = self.segments.partition_point(|s| s.ssn < left).min(self.sent);
         let end = self.segments.partition_point(|s| s.end() <= right).min(self.sent);
@@ -450,7 +454,7 @@ impl SendQueue {
         start..end.max(start)
     }
 
-    /// Marks a segment SACKed; returns what it was before, or nothing if it was SACKed already.
+    /// Marks a segment SACKed; returns its state before, or `None` if it was SACKed already.
     //= RFC 6675 §5: "Upon the receipt of any ACK containing SACK information, the scoreboard MUST be updated via the Update ()
     //= routine"
     //= tests: loss_recovery::any_two_segments_are_repaired
@@ -469,7 +473,7 @@ impl SendQueue {
         Some(before)
     }
 
-    /// Every SACK mark goes: the receiver has discarded the data (RFC 2018 §8).
+    /// Removes every SACK mark, because the receiver has discarded the data (RFC 2018 §8).
     pub(crate) fn forget_sacks(&mut self) {
         for segment in self.segments.iter_mut().take(self.sent) {
             segment.sacked = false;

@@ -1,43 +1,44 @@
-//! Whether a path works, as far as its subflow's connection can tell.
+//! Whether a path works, as far as its connection can tell.
 //!
 //! ```text
 //! Opening -> Working -> Late -> Stale -> Down
 //! ```
 //!
-//! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes it `Stale`, whether it was late before or not.
-//! When its subflow ends, it is `Down`, whatever it was before.
+//! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes it `Stale`, whether it was late
+//! before or not. When its subflow ends, it is `Down`, whatever it was before.
 //!
-//! An idle path is asked whether it is alive by keep-alive (RFC 9293 §3.8.4), and before a removed address is believed (RFC 8684 §3.4.2).
+//! Keep-alive probes an idle path (RFC 9293 §3.8.4), and also a path whose address the peer has removed, before that is
+//! believed (RFC 8684 §3.4.2).
 
 use super::subflow::Subflow;
 use crate::subflow_state::PathHealth;
 use pathweave_units::{Duration, Instant};
 
-/// A subflow on a dark path is probed at least this often with failure detection `fast`.
+/// Least rate of probes on a dark path with failure detection `fast`: one per this time.
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Mainline takes a subflow for stale after this many connection-level timeouts without an answer (`stale_loss_cnt`).
+/// Connection-level timeouts without an answer after which mainline Linux takes a subflow for stale (`stale_loss_cnt`).
 const STALE_AFTER: u32 = 4;
 
 /// The health of one subflow's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// It cannot carry data yet. Neither the scheduler nor the application knows of it.
+    /// The path cannot carry data yet. Neither the scheduler nor the application knows of it.
     #[default]
     Opening,
-    /// It answers.
+    /// The peer answers.
     Working,
-    /// An answer is overdue. Other subflows send again what this one carries.
+    /// An answer is overdue. Other subflows send this one's data again.
     Late,
-    /// There has been no sign of life since a timeout. It gets no new data while another subflow is alive. `late`: with each
-    /// DATA_ACK, others still send more of what it carries.
+    /// There was no sign of life since a timeout. The subflow gets no new data while another one is alive. `late`: with
+    /// each DATA_ACK, others still send more of its data.
     Stale { late: bool },
-    /// The subflow is over. `late`: as for a stale one, until the subflow's name is given to another.
+    /// The subflow has ended. `late`: as for `Stale`, until the subflow's name is given to another.
     Down { late: bool },
 }
 
 impl Health {
-    /// The subflow can carry data. Returns whether that is news.
+    /// The subflow can carry data now. Returns whether that is new.
     #[inline]
     pub(crate) fn open(&mut self) -> bool {
         let is_new = *self == Health::Opening;
@@ -57,7 +58,7 @@ impl Health {
         }
     }
 
-    /// A timeout without a sign of life. A path that has not carried data yet stays `Opening`.
+    /// A timeout passed without a sign of life. A path that has not carried data yet stays `Opening`.
     pub(crate) fn time_out(&mut self) {
         if let Health::Working | Health::Late = *self {
             *self = Health::Stale { late: self.is_late() };
@@ -76,26 +77,26 @@ impl Health {
         was_stale
     }
 
-    /// The subflow is over. Returns whether the scheduler and the application knew of it.
+    /// The subflow has ended. Returns whether the scheduler and the application knew of it.
     pub(crate) fn end(&mut self) -> bool {
         let was_up = !matches!(self, Health::Opening | Health::Down { .. });
         *self = Health::Down { late: self.is_late() };
         was_up
     }
 
-    /// Others send again what it carries.
+    /// Whether other subflows send this one's data again.
     #[inline]
     pub(crate) fn is_late(self) -> bool {
         matches!(self, Health::Late | Health::Stale { late: true } | Health::Down { late: true })
     }
 
-    /// It gets no new data while another subflow is alive.
+    /// Whether the subflow gets no new data while another one is alive.
     #[inline]
     pub(crate) fn is_stale(self) -> bool {
         matches!(self, Health::Stale { .. })
     }
 
-    /// For observers and snapshots.
+    /// The state as observers and snapshots see it.
     pub(crate) fn shown(self) -> PathHealth {
         match self {
             Health::Opening => PathHealth::Opening,
@@ -106,24 +107,24 @@ impl Health {
         }
     }
 
-    /// The subflow is over.
+    /// Whether the subflow has ended.
     #[inline]
     pub(crate) fn is_down(self) -> bool {
         matches!(self, Health::Down { .. })
     }
 }
 
-/// Counts connection-level timeouts during which nothing was acknowledged on a subflow (failure detection `linux`).
+/// Counts connection-level timeouts during which no data was acknowledged on a subflow (failure detection `linux`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Silence {
     timeouts: u32,
-    /// Bytes acknowledged on the subflow when the last of them came.
+    /// Bytes acknowledged on the subflow at the last of these timeouts.
     acked: u64,
 }
 
 impl Silence {
-    /// A connection-level timeout came while data was out on the subflow; `acked` bytes have been acknowledged there so far.
-    /// Returns whether the silence is now so long that the path counts as dark.
+    /// Counts a connection-level timeout that passed while data was in flight on the subflow, of which `acked` bytes
+    /// have been acknowledged so far. Returns whether the silence is now so long that the path counts as dark.
     pub(crate) fn time_out(&mut self, acked: u64) -> bool {
         self.timeouts = if self.acked == acked { self.timeouts + 1 } else { 0 };
         self.acked = acked;
@@ -131,12 +132,12 @@ impl Silence {
     }
 }
 
-/// The least time between two probes.
+/// Least time between two probes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Probes without an answer after which a removed address is believed.
+/// Unanswered probes after which the removal of an address is believed.
 const REMOVAL_PROBES: u32 = 3;
 
-/// When we last heard the peer on a subflow, and the probes that we have sent since.
+/// When the peer was last heard on a subflow, and the probes sent since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepAlive {
     /// When the last acceptable segment came.
@@ -147,11 +148,11 @@ pub(crate) struct KeepAlive {
 /// Probes that have not been answered yet.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// When the first one was sent, and when the next one will be.
+    /// When the first one was sent, and when the next one is due.
     since: Instant,
     next: Instant,
     sent: u32,
-    /// The peer says that it removed the address. If no answer comes, the subflow is reset.
+    /// Whether the peer says that it removed the address. If no answer comes, the subflow is reset.
     removed: bool,
 }
 
@@ -162,12 +163,12 @@ impl Default for KeepAlive {
 }
 
 impl Subflow {
-    /// An acceptable segment came.
+    /// Notes that an acceptable segment came.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.keep_alive = KeepAlive { heard_at: now, probe: None };
     }
 
-    /// When the next probe goes out.
+    /// When the next probe is due; `interval` is the setting `keep_alive`.
     //= RFC 9293 §3.8.4 (MUST-25): "they MUST default to off"
     //= tests: keep_alive::off_there_is_no_probe, keep_alive::an_idle_connection_is_probed_on_each_subflow_and_lives_on_with_answers
     //= RFC 9293 §3.8.4 (MAY-5): "Implementers MAY include "keep-alives" in their TCP implementations"
@@ -181,7 +182,7 @@ impl Subflow {
             None if interval.is_zero() => None,
             _ if self.tcp.in_time_wait() => None,
             Some(probe) if probe.removed => Some(probe.next),
-            // What is out is sent again anyway, and answered.
+            // Data in flight is retransmitted anyway, and answered.
             _ if self.tcp.queue().packets_out() > 0 => None,
             Some(probe) => Some(probe.next),
             None if !self.tcp.is_established() => None,
@@ -189,7 +190,7 @@ impl Subflow {
         }
     }
 
-    /// Sends a probe. `removed`: the reason is that the peer says it removed the address.
+    /// Sends a probe. `removed`: because the peer says that it removed the address.
     pub(crate) fn send_probe(&mut self, now: Instant, removed: bool) {
         let next = now + self.tcp.rto().max(INTERVAL);
         let old = self.keep_alive.probe.unwrap_or(Probe { since: now, next, sent: 0, removed });
@@ -199,7 +200,7 @@ impl Subflow {
         self.tcp.probe_window();
     }
 
-    /// The peer says that it removed the address, and indeed nothing answers there.
+    /// Whether the peer says that it removed the address, and no probe was answered there.
     pub(crate) fn is_removed_for_certain(&self) -> bool {
         self.keep_alive.probe.is_some_and(|p| p.removed && p.sent >= REMOVAL_PROBES)
     }
@@ -212,7 +213,7 @@ impl Subflow {
         self.keep_alive.probe.is_some_and(|p| now.since(p.since) >= timeout)
     }
 
-    /// Whether what is out, and sent again in the place of probes, has gone unanswered for this long.
+    /// Whether data in flight, which is retransmitted in place of probes, has gone unanswered for this long.
     pub(crate) fn repeats_for(&self, now: Instant, timeout: Duration) -> bool {
         let stale = self.health.is_stale() && self.tcp.queue().packets_out() > 0;
         stale && now.since(self.keep_alive.heard_at) >= timeout

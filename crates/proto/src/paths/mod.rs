@@ -1,4 +1,4 @@
-//! The subflows of a connection and the addresses they run between.
+//! The subflows of a connection, and the addresses between which they run.
 
 pub(crate) mod addresses;
 pub(crate) mod health;

@@ -12,29 +12,29 @@ use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::AddressId;
 
-/// What is configured about a path and shown to schedulers.
+/// What is configured for a path and shown to schedulers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathMeta {
-    /// Lower is preferred.
+    /// Priority; a lower number is preferred.
     pub priority: u32,
     /// Cost per gigabyte.
     pub cost: f64,
-    /// Bytes that may be sent.
+    /// Bytes that may be sent, if the path has a quota.
     pub quota: Option<u64>,
-    /// The path is a backup (RFC 8684 §3.3.8).
+    /// Whether the path is a backup (RFC 8684 §3.3.8).
     pub backup: bool,
 }
 
-/// How far the Multipath TCP handshake of a subflow is.
+/// Progress of a subflow's Multipath TCP handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Join {
     /// The first subflow, or plain TCP.
     Initial,
-    /// A SYN with MP_JOIN was sent (client), or answered (server).
+    /// A SYN with MP_JOIN was sent (client) or answered (server).
     Pending { local_nonce: u32, remote_nonce: u32 },
-    /// The client's third ACK is out; data waits for the fourth.
+    /// The client has sent its third ACK; data waits for the fourth.
     AwaitFourthAck { local_nonce: u32, remote_nonce: u32 },
-    /// Joined: data may flow. `carried`: some data has.
+    /// The subflow has joined: data may flow. `carried`: some data has.
     Done { carried: bool },
 }
 
@@ -47,27 +47,28 @@ pub(crate) struct Subflow {
     pub(crate) meta: PathMeta,
     pub(crate) backup: bool,
     pub(crate) health: Health,
-    /// What observers were last told that it is.
+    /// State of the path that observers were last told.
     pub(crate) shown_health: PathHealth,
     pub(crate) silence: Silence,
-    /// When the client sends its third ACK again, unless the fourth comes first (RFC 8684 §3.2).
+    /// When the client repeats its third ACK, unless the fourth comes first (RFC 8684 §3.2).
     pub(crate) third_ack_again: Option<Instant>,
-    /// Data bytes that arrived here before they arrived elsewhere.
+    /// Data bytes that arrived on this subflow before they arrived on others.
     pub(crate) first_bytes: u64,
-    /// When it was penalised; on an mptcp.org host: when it made another one be.
+    /// When it was last penalised; on an mptcp.org host: when another one was penalised for its benefit.
     pub(crate) penalised_at: Option<Instant>,
-    /// Acknowledge the peer's DATA_FIN, or send ours, on this subflow.
+    /// Whether our DATA_FIN is to be sent on this subflow.
     pub(crate) send_data_fin: bool,
     pub(crate) keep_alive: KeepAlive,
-    /// The priority that MP_PRIO still has to tell the peer.
+    /// The priority that MP_PRIO still has to announce to the peer.
     pub(crate) send_priority: Option<bool>,
-    /// A data sequence signal has come on this subflow.
+    /// Whether a data sequence signal has come on this subflow.
     pub(crate) data_signal_seen: bool,
-    /// The last acknowledgement of new data had no such signal: the peer may have fallen back to plain TCP.
+    /// Whether the last acknowledgement of new data had no such signal, so that the peer may have fallen back to plain
+    /// TCP.
     pub(crate) answered_plainly: bool,
     pub(crate) mappings: Mappings,
     pub(crate) window: SubflowWindow,
-    /// The last DATA_ACK that left here, without a DATA_FIN's octet.
+    /// The last DATA_ACK that left on this subflow, without the octet of a DATA_FIN.
     pub(crate) told: DataSeq,
 }
 
@@ -98,33 +99,33 @@ impl Subflow {
         }
     }
 
-    /// Whether it runs between these addresses.
+    /// Whether the subflow runs between these addresses.
     #[inline]
     pub(crate) fn is_between(&self, local: &SocketAddr, remote: &SocketAddr) -> bool {
         crate::address_pair::is_same((&self.tcp.local, &self.tcp.remote), (local, remote))
     }
 
-    /// Both directions have ended, or it was reset: what is left is to wait for old segments, if anything.
+    /// Whether both directions have ended or the subflow was reset, so that it can at most wait for old segments.
     pub(crate) fn has_ended(&self) -> bool {
         self.tcp.is_closed() || self.tcp.in_time_wait()
     }
 
-    /// Data may be assigned to it, and its path does not seem dark.
+    /// Whether data may be assigned to the subflow and its path does not seem dark.
     pub(crate) fn is_alive(&self) -> bool {
         self.usable() && !self.health.is_stale()
     }
 
-    /// As [`Subflow::is_alive`], and no answer is overdue.
+    /// Whether the subflow is alive ([`Subflow::is_alive`]) and no answer is overdue.
     pub(crate) fn answers(&self) -> bool {
         self.is_alive() && !self.health.is_late()
     }
 
-    /// The Multipath TCP handshake of a further subflow is complete.
+    /// Whether the Multipath TCP handshake of a further subflow is complete.
     pub(crate) fn has_joined(&self) -> bool {
         matches!(self.join, Join::Done { .. })
     }
 
-    /// Data may be assigned to it.
+    /// Whether data may be assigned to the subflow.
     pub(crate) fn usable(&self) -> bool {
         self.tcp.can_send() && matches!(self.join, Join::Initial | Join::Done { .. })
     }
@@ -216,45 +217,45 @@ impl Subflow {
     }
 }
 
-/// A subflow's state at one time. The groups are those that schedulers see.
+/// A subflow's state at one time, in the groups that schedulers see.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubflowSnapshot {
-    /// Its name.
+    /// Name of the subflow.
     pub id: SubflowId,
     /// Our address.
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// Carries data only while no other subflow can (RFC 8684 §3.3.8).
+    /// Whether the subflow carries data only while no other can (RFC 8684 §3.3.8).
     pub backup: bool,
-    /// Data may be assigned to it.
+    /// Whether data may be assigned to it.
     pub usable: bool,
-    /// It is over, and does not even wait for old segments any more.
+    /// Whether it has ended and does not even wait for old segments any more.
     pub closed: bool,
-    /// What the connection takes its path for.
+    /// The connection's judgement of its path.
     pub health: PathHealth,
     /// Data bytes of a full segment.
     pub mss: u32,
     /// The retransmission timeout in force.
     pub rto: Duration,
-    /// Data bytes that arrived here before they arrived on any other subflow.
+    /// Data bytes that arrived on this subflow before they arrived on any other.
     pub first_bytes: u64,
     /// Data bytes that wait for a hole in the subflow's own sequence.
     pub held_bytes: u64,
-    /// Size of the largest IP packet on its path, as far as that is known, bytes.
+    /// Size of the largest IP packet on its path, as far as it is known, bytes.
     pub path_mtu: u32,
-    /// What is configured about its path.
+    /// What is configured for its path.
     pub path: PathTerms,
-    /// How long a round trip takes.
+    /// Measured round-trip times.
     pub rtt: RoundTrip,
-    /// Its congestion window and what is in it.
+    /// The congestion window and the segments in it.
     pub window: WindowState,
-    /// What it was given and has not been acknowledged.
+    /// Data that was assigned to the subflow and is not acknowledged.
     pub queue: QueueState,
-    /// What comes of sending.
+    /// Losses and rates.
     pub delivery: Delivery,
-    /// Its TCP, beside all that.
+    /// State of its TCP beyond these groups.
     pub tcp: TcpInfo,
-    /// What was counted.
+    /// Counters since the subflow began.
     pub counters: Counters,
 }

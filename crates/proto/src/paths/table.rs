@@ -1,4 +1,4 @@
-//! The subflows of one connection by their names, and the joins that wait for a name.
+//! The subflows of one connection by name, and the joins that wait for a name.
 
 use super::subflow::Subflow;
 use crate::seq::SubflowId;
@@ -6,12 +6,13 @@ use core::net::SocketAddr;
 use pathweave_units::Duration;
 use std::collections::VecDeque;
 
-/// Stands for any join that is waiting for a name.
+/// Pseudo-name of any join that waits for a name.
 pub(crate) const LATE_JOIN: SubflowId = SubflowId(u8::MAX);
-/// How many joins may wait for a name.
+/// Most joins that may wait for a name.
 const LATE_JOINS: usize = 64;
 
-/// A connection's subflows. A name is a place in the table; a dead subflow keeps its place until the name is given to another.
+/// A connection's subflows. A name is an index in the table. A dead subflow keeps its entry until the name is given to
+/// another.
 #[derive(Default)]
 pub(crate) struct SubflowTable {
     places: Vec<Option<Subflow>>,
@@ -26,77 +27,77 @@ impl SubflowTable {
         self.places.get(id.index())?.as_ref()
     }
 
-    /// The subflow called `id`, to change it.
+    /// The subflow called `id`, for changes.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
         self.places.get_mut(id.index())?.as_mut()
     }
 
-    /// So many names have been given, at least as many as there are subflows.
+    /// Number of names given so far, at least the number of subflows.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// All subflows that exist, in order of their names.
+    /// All subflows, ordered by name.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Subflow> {
         self.places.iter().flatten()
     }
 
-    /// The same, to change them.
+    /// All subflows, for changes.
     #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.places.iter_mut().flatten()
     }
 
-    /// Every name given so far, even if its subflow is gone: for loops that change the connection on the way.
+    /// Every name given so far, even if its subflow is gone, for loops that change the connection meanwhile.
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubflowId> + use<> {
         (0..self.places.len() as u8).map(SubflowId)
     }
 
-    /// The subflows that data may be assigned to.
+    /// The subflows to which data may be assigned.
     #[inline]
     pub(crate) fn usable(&self) -> impl Iterator<Item = &Subflow> {
         self.iter().filter(|s| s.usable())
     }
 
-    /// The same, to change them.
+    /// The subflows to which data may be assigned, for changes.
     #[inline]
     pub(crate) fn usable_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.iter_mut().filter(|s| s.usable())
     }
 
-    /// The subflows whose TCP is not over.
+    /// The subflows whose TCP is not closed.
     #[inline]
     pub(crate) fn open(&self) -> impl Iterator<Item = &Subflow> {
         self.iter().filter(|s| !s.tcp.is_closed())
     }
 
-    /// The subflows whose TCP handshake is complete and that are not over.
+    /// The subflows whose TCP handshake is complete and that are not closed.
     #[inline]
     pub(crate) fn established(&self) -> impl Iterator<Item = &Subflow> {
         self.iter().filter(|s| s.tcp.is_established())
     }
 
-    /// The same, to change them.
+    /// The same subflows as [`SubflowTable::established`], for changes.
     #[inline]
     pub(crate) fn established_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.iter_mut().filter(|s| s.tcp.is_established())
     }
 
-    /// The longest retransmission timeout of a subflow with data out.
+    /// The longest retransmission timeout of a subflow with data in flight.
     pub(crate) fn longest_timeout(&self) -> Option<Duration> {
         self.usable().filter(|s| s.tcp.queue().packets_out() > 0).map(|s| s.tcp.rto()).max()
     }
 
-    /// The name after `id`, in a circle.
+    /// The name after `id`; after the last one comes the first.
     #[inline]
     pub(crate) fn after(&self, id: SubflowId) -> SubflowId {
         if id.index() + 1 < self.places.len() { SubflowId(id.0 + 1) } else { SubflowId(0) }
     }
 
-    /// A name for a new subflow, where `limit` allows one. One that lingers in TIME-WAIT keeps its name, and does not count.
+    /// A name for a new subflow, if `limit` allows one. A subflow in TIME-WAIT keeps its name and does not count.
     pub(crate) fn free_name(&mut self, limit: u8) -> Option<SubflowId> {
         if self.iter().filter(|s| !s.has_ended()).count() >= usize::from(limit) {
             return None;
@@ -117,7 +118,7 @@ impl SubflowTable {
         Some(SubflowId(self.places.len() as u8 - 1))
     }
 
-    /// Puts a subflow into the place of its name.
+    /// Puts a subflow into the entry of its name.
     pub(crate) fn insert(&mut self, subflow: Subflow) {
         let i = subflow.id.index();
         if i == self.places.len() {
@@ -141,7 +142,7 @@ impl SubflowTable {
         self.late_joins.iter().any(|s| s.is_between(local, remote))
     }
 
-    /// Lets a join wait for a name. If too many are waiting, the one that has waited longest is dropped.
+    /// Lets a join wait for a name. If too many wait, the oldest is dropped.
     pub(crate) fn add_late_join(&mut self, subflow: Subflow) {
         if self.late_joins.len() >= LATE_JOINS {
             self.late_joins.pop_front();
@@ -149,7 +150,7 @@ impl SubflowTable {
         self.late_joins.push_back(subflow);
     }
 
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.late_joins.shrink_to_fit();
         for subflow in self.iter_mut() {
@@ -158,7 +159,7 @@ impl SubflowTable {
         }
     }
 
-    /// Takes out the join between these addresses that waits for a name.
+    /// Takes out the waiting join between these addresses.
     pub(crate) fn take_late_join(&mut self, local: &SocketAddr, remote: &SocketAddr) -> Option<Subflow> {
         let i = self.late_joins.iter().position(|s| s.is_between(local, remote))?;
         self.late_joins.remove(i)

@@ -1,15 +1,15 @@
-//! The buffers that a host keeps segments in: several segments leave together, and memory is counted per buffer.
+//! The buffers in which a host keeps segments: segments of one buffer leave together, and memory is counted per buffer.
 
 use super::SendQueue;
 
 impl SendQueue {
-    /// How many of the next unsent segments, at most `limit`, are in one buffer.
+    /// Number of the next unsent segments, at most `limit`, that are in one buffer.
     pub(crate) fn unsent_in_buffer(&self, limit: u32) -> u32 {
         let unsent = self.segments.range(self.sent..).take(limit as usize).enumerate();
         unsent.take_while(|(i, s)| *i == 0 || !s.starts_buffer).count() as u32
     }
 
-    /// How many buffers what is unsent is in.
+    /// Number of buffers that hold unsent segments.
     pub(crate) fn unsent_buffers(&self) -> u32 {
         let unsent = self.segments.range(self.sent..).enumerate();
         unsent.filter(|(i, s)| *i == 0 || s.starts_buffer).count() as u32

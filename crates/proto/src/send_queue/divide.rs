@@ -1,19 +1,19 @@
-//! Segments become smaller where a path takes less than was thought.
+//! Cutting segments for a path that takes only smaller ones, and joining them for a probe.
 
 use super::{SendQueue, SentSegment};
 use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_wire::Payload;
 
-/// A mapping of more than one segment: of one that has been cut since it was sent, or of several that left as one. Each of them carries all of
-/// it whenever it is sent again: "A mapping is fixed" (RFC 8684 §3.3.1), and the peer may know it already. Linux resets a subflow whose
-/// data comes with another one.
+/// A mapping of more than one segment: of one that was cut after it was sent, or of several that left as one. Each of
+/// these segments carries the whole mapping in every retransmission: "A mapping is fixed" (RFC 8684 §3.3.1), and the
+/// peer may know it already. Linux resets a subflow whose data comes with another mapping.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
     pub(crate) ssn: u64,
     pub(crate) dsn: DataSeq,
     pub(crate) len: u32,
-    /// Its data, where it is needed for a checksum.
+    /// Its data, if it is needed for a checksum.
     pub(crate) payload: Payload,
 }
 
@@ -24,8 +24,8 @@ impl Declared {
 }
 
 impl SendQueue {
-    /// Cuts the segments of more than `max` bytes among these names. What of them was sent and is not SACKed is lost: the path
-    /// does not take it. Names change.
+    /// Cuts the named segments that have more than `max` bytes. Those that were sent and are not SACKed count as lost,
+    /// because the path does not take them. Names change.
     #[cold]
     pub(crate) fn divide(&mut self, max: u32, names: Range<u64>) {
         let max = max.max(1);
@@ -67,8 +67,8 @@ impl SendQueue {
         self.count_again();
     }
 
-    /// Makes the first unsent segment `len` bytes long, with data of those behind it. False where that is not possible: too
-    /// little data that goes on in the stream.
+    /// Makes the first unsent segment `len` bytes long, with data of those behind it. Returns false if too little data
+    /// follows that continues the stream.
     #[cold]
     pub(crate) fn join_unsent(&mut self, len: u32) -> bool {
         let Some(first) = self.segments.get(self.sent).copied() else { return false };
@@ -90,7 +90,7 @@ impl SendQueue {
             end += 1;
         }
         let after = first.ssn + u64::from(len);
-        // What is left of the last one stays a segment.
+        // The rest of the last segment stays a segment.
         let last = &mut self.segments[end - 1];
         let taken = after - last.ssn;
         if taken < u64::from(last.len) {
@@ -109,18 +109,18 @@ impl SendQueue {
         true
     }
 
-    /// A segment that was sent is about to be cut.
+    /// Keeps the mapping of a sent segment that will be cut.
     fn declare(&mut self, segment: &SentSegment, payload: &Payload) {
         let (ssn, dsn, len) = (segment.ssn, segment.dsn, payload.len());
         self.add_declared(Declared { ssn, dsn, len, payload: payload.clone() });
     }
 
-    /// Several segments have left as one, whose mapping all of them carry. It has no checksum.
+    /// Keeps the mapping of several segments that have left as one, which all of them carry. It has no checksum.
     pub(crate) fn declare_several(&mut self, ssn: u64, dsn: DataSeq, len: u32) {
         self.add_declared(Declared { ssn, dsn, len, payload: Payload::EMPTY });
     }
 
-    /// Where none of its data is in another mapping already.
+    /// Adds a mapping, unless a known one covers its data already.
     fn add_declared(&mut self, declared: Declared) {
         let front = self.segments.front().map_or(declared.ssn, |s| s.ssn);
         while self.declared.front().is_some_and(|d| d.end() <= front) {
@@ -132,7 +132,7 @@ impl SendQueue {
         }
     }
 
-    /// The mapping of the segment that starts here, where it is one of more than that segment.
+    /// The mapping of the segment that starts at `ssn`, if it covers more than that segment.
     pub(crate) fn declared_at(&self, ssn: u64) -> Option<&Declared> {
         let after = self.declared.partition_point(|d| d.ssn <= ssn);
         self.declared.get(after.checked_sub(1)?).filter(|d| ssn < d.end())
@@ -144,7 +144,7 @@ impl SendQueue {
         self.segments.get(i).filter(|s| i < self.sent && s.ssn == ssn)
     }
 
-    /// The counters of segments whose number has changed.
+    /// Recounts everything after the number of segments has changed.
     fn count_again(&mut self) {
         let sent = || self.segments.iter().take(self.sent);
         let count = |wanted: fn(&SentSegment) -> bool| sent().filter(|s| wanted(s)).count() as u32;
