@@ -17,8 +17,7 @@ pub(super) struct Congestion {
     pub(super) controller: Box<dyn Controller>,
     /// How the controller lets the window grow at present.
     pub(super) growth: Growth,
-    /// Whether the window was filled in the last round, the most segments in flight during it, and the sequence number
-    /// that ends it.
+    /// Whether the last round filled the window, its most segments in flight, and the sequence number that ends it.
     pub(super) limited: bool,
     pub(super) max_packets_out: u32,
     pub(super) usage_end: u64,
@@ -43,8 +42,7 @@ pub(super) struct Delivery {
     /// Bytes delivered to the peer in all, and when that number last changed.
     pub(super) bytes: u64,
     pub(super) at: Instant,
-    /// Bytes delivered in the last interval, and its length. The rate is divided out when it is asked for, and then
-    /// kept until it changes.
+    /// Bytes delivered in the last interval, and its length. The rate is computed on demand and kept until it changes.
     pub(super) last: (u64, Duration),
     pub(super) rate: Cell<Option<f64>>,
     pub(super) loss_estimate: f64,
@@ -154,8 +152,7 @@ impl Tcp {
         };
         let mut samples = Samples::default();
         changes.has_sack = !segment.options.sack.is_empty();
-        // Segments below this were overtaken if they are acknowledged now. SACK blocks of this acknowledgement do not
-        // count.
+        // Segments below this are late if they are acknowledged now. This acknowledgement's own SACKs do not count.
         let sacked_before = self.recovery.highest_sacked;
         if self.sack_recovery() && changes.has_sack {
             self.handle_sack(now, segment, ack, &mut d, &mut samples);
@@ -231,14 +228,12 @@ impl Tcp {
         true
     }
 
-    /// Whether nothing is in flight, as on the receiving side of a transfer. An acknowledgement without news then has
-    /// no effect.
+    /// Whether nothing is in flight, as on a side that only receives: an acknowledgement has no effect then.
     fn nothing_is_out(&self) -> bool {
         self.queue.is_empty() && self.send.idle_for.is_none() && self.recovery.is_quiet()
     }
 
-    /// Takes the window of an acceptable segment, unless the segment is older than the last update. Returns whether the
-    /// window changed.
+    /// Takes the window of an acceptable segment that is no older than the last update; returns whether it changed.
     //= RFC 9293 §3.10.7.4: "The check here prevents using old segments to update the window"
     //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window, window_updates::what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first
     pub(super) fn update_peer_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
@@ -494,8 +489,7 @@ impl Tcp {
     }
 }
 
-/// The timestamp clock, in milliseconds (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). It is never 0, which
-/// means "no timestamp yet".
+/// The clock of timestamps, in ms (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). Never 0, which means "none yet".
 pub(crate) fn timestamp(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000 + 1) as u32
 }
