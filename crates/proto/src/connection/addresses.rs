@@ -1,4 +1,4 @@
-//! What a change of addresses means for the subflows (RFC 8684 §3.4), and priorities of subflows (§3.3.8). The addresses
+//! Effects of changed addresses on the subflows (RFC 8684 §3.4), and priorities of subflows (§3.3.8). The addresses
 //! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
 use super::handshake::Mode;
@@ -22,8 +22,8 @@ impl Connection {
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement of subflow `id`. A subflow that ends or does not answer carries none while another
-    /// can: it may be the one whose address is gone.
+    /// Puts the next announcement on an acknowledgement of subflow `id`. A subflow that ends or does not answer carries
+    /// none while another can, because it may be the one whose address is gone.
     #[cold]
     pub(super) fn add_announcement(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
         if !self.addresses.has_announcement() {
@@ -37,7 +37,7 @@ impl Connection {
         self.addresses.add_announcement(now, is_news, segment);
     }
 
-    /// Takes an ADD_ADDR with a right HMAC and echoes it; takes the echo of one of ours.
+    /// Takes an ADD_ADDR with a right HMAC and echoes it, or takes the echo of one of ours.
     pub(super) fn take_address(
         &mut self,
         now: Instant,
@@ -49,7 +49,7 @@ impl Connection {
         let Some(keys) = self.mode.keys() else { return };
         let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
         let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
-        // Who knows both keys speaks Multipath TCP.
+        // A peer that knows both keys speaks Multipath TCP.
         self.confirm();
         if is_new {
             self.joins.request();
@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// This host has a further address from now on: a server announces it, a client joins from it at once.
+    /// Adds an address of this host. A server announces it; a client joins from it at once.
     pub fn add_address(&mut self, now: Instant, address: IpAddr, meta: PathMeta) {
         let Some(id) = self.addresses.add_local(address, meta) else { return };
         match (self.mode, self.role) {
@@ -85,8 +85,8 @@ impl Connection {
         }
     }
 
-    /// Tells the peer of an address of this host, whichever side this is: the peer may join it, at this port or at the connection's.
-    /// Returns whether the peer is told, which it is only with Multipath TCP.
+    /// Announces an address of this host, on either side. The peer may join it at `port`, or at the connection's port
+    /// if that is `None`. Returns whether it is announced, which takes Multipath TCP.
     //= RFC 8684 §3.4.1: "there may be cases (such as port-based load balancing) where the explicit specification of a different port
     //= is required"
     //= tests: add_addr::a_client_announces_too_and_with_a_port
@@ -98,8 +98,8 @@ impl Connection {
         true
     }
 
-    /// This host loses an address: the peer is told, and subflows from there end. "A subflow that is still functioning MUST be
-    /// closed with a FIN exchange as in regular TCP" (RFC 8684 §3.4.2).
+    /// Removes an address of this host: the peer is told, and subflows from this address end. "A subflow that is still
+    /// functioning MUST be closed with a FIN exchange as in regular TCP" (RFC 8684 §3.4.2).
     //= RFC 8684 §3.4.2: "A subflow that is still functioning MUST be closed with a FIN exchange as in regular TCP,
     //= rather than using this option"
     //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
@@ -115,13 +115,13 @@ impl Connection {
         self.schedule(now);
     }
 
-    /// Makes a subflow a backup, or one like the others, here and at the peer (MP_PRIO, RFC 8684 §3.3.8).
+    /// Makes a subflow a backup, or ends that, here and at the peer (MP_PRIO, RFC 8684 §3.3.8).
     //= RFC 8684 §3.3.8: "the MP_PRIO option, shown in Figure 11, can be used to change the "B" flag of the subflow on
     //= which it is sent"
     //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again, mp_prio::with_nothing_but_backups_sending_goes_on
     ///
     /// # Errors
-    /// When there is no such subflow, or it is over.
+    /// If there is no such subflow, or it has ended.
     //= RFC 8684 §3.4.2: "Before the address is removed, the requesting host MAY also use MP_PRIO (Section 3.3.8) to request that a
     //= path no longer be used"
     //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again
@@ -137,7 +137,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts MP_PRIO on an acknowledgement, where it fits; else on the next one.
+    /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
     #[cold]
     pub(super) fn add_priority(&mut self, id: SubflowId, segment: &mut Segment) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Sends the probes that are due. Where nobody answers, the subflow or the connection is over.
+    /// Sends the probes that are due. If there was no answer, the subflow or the connection ends.
     pub(super) fn run_probes(&mut self, now: Instant) {
         for id in self.subflows.ids() {
             let Some(subflow) = self.subflows.get_mut(id) else { continue };

@@ -9,16 +9,16 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
 
-/// The least time after which a DATA_FIN goes out again.
+/// Least time until a DATA_FIN is sent again.
 const FIRST_DATA_FIN_WAIT: Duration = Duration::from_millis(200);
 
-/// Where our DATA_FIN is.
+/// Progress of our DATA_FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DataFin {
     NotRequested,
     /// The application has closed; data is still unassigned.
     Requested,
-    /// Sent so many times; sent again at this time unless it is acknowledged.
+    /// Sent `times` times; sent again at `again` unless it is acknowledged.
     Sent {
         again: Instant,
         times: u32,
@@ -26,15 +26,15 @@ pub(super) enum DataFin {
     Acked,
 }
 
-/// How far a connection is.
+/// Phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The first subflow's handshake is not complete.
     Connecting,
     Connected,
-    /// Both directions have ended, and the application has been told.
+    /// Both directions have ended, and the application was told.
     Closed,
-    /// It ended early. `abandoned`: the application knows, since it has closed the connection or aborted it.
+    /// The connection ended early. `abandoned`: the application knows, because it has closed or aborted the connection.
     Failed {
         error: ConnectionError,
         was_connected: bool,
@@ -42,15 +42,16 @@ pub(super) enum Phase {
     },
 }
 
-/// How far a connection is in its life, and what it waits for.
+/// The phase of a connection, and the state of its end.
 pub(super) struct Lifecycle {
     pub(super) phase: Phase,
     pub(super) data_fin: DataFin,
-    /// When something outstanding last got a sign of life, or became outstanding.
+    /// When outstanding data last got a sign of life, or became outstanding.
     pub(super) progress_at: Instant,
-    /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to acknowledge.
+    /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to
+    /// acknowledge.
     pub(super) stream_moved_at: Instant,
-    /// The application is gone, and reads no more.
+    /// Whether the application is gone and reads no more.
     pub(super) left: bool,
 }
 
@@ -65,7 +66,7 @@ impl Lifecycle {
         }
     }
 
-    /// The first subflow's handshake was completed, whatever came after it.
+    /// Whether the first subflow's handshake was completed, even if the connection has ended since.
     #[inline]
     pub(super) fn is_connected(&self) -> bool {
         match self.phase {
@@ -75,7 +76,7 @@ impl Lifecycle {
         }
     }
 
-    /// Why it ended early.
+    /// Why the connection ended early, if it did.
     #[inline]
     pub(super) fn error(&self) -> Option<ConnectionError> {
         match self.phase {
@@ -84,7 +85,7 @@ impl Lifecycle {
         }
     }
 
-    /// Where it has failed, the application knows.
+    /// Marks a failed connection as acknowledged by the application.
     fn abandon(&mut self) {
         if let Phase::Failed { abandoned, .. } = &mut self.phase {
             *abandoned = true;
@@ -93,15 +94,15 @@ impl Lifecycle {
 }
 
 impl Connection {
-    /// Ends our direction once everything written has been sent. The peer's direction goes on.
+    /// Closes our direction after all written data was sent. The peer's direction continues.
     pub fn close(&mut self, now: Instant) {
         self.life.abandon();
         if self.life.data_fin == DataFin::NotRequested {
             self.life.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
                 for subflow in self.subflows.iter_mut() {
-                    // The FIN follows the stream's tail: it waits for nothing. A DATA_FIN ends no subflow: the
-                    // tail waits for the short segments before it all the same.
+                    // The FIN follows the stream's tail, which waits for nothing. A DATA_FIN ends no subflow, so with
+                    // it the tail waits for earlier short segments as usual.
                     subflow.tcp.set_nagle(false);
                 }
             }
@@ -109,9 +110,9 @@ impl Connection {
         }
     }
 
-    /// The application goes: it neither writes nor reads any more. Where data has come that it has not read, or comes later, the
-    /// peer is told that it is lost: the connection is aborted. Otherwise it ends as by [`Connection::close`], and gives up where the
-    /// peer does not end its direction within `close_timeout`.
+    /// The application leaves: it neither writes nor reads any more. If it has not read all data that has come, or more
+    /// comes later, the connection is aborted, so that the peer learns of the loss. Otherwise it ends as by
+    /// [`Connection::close`], and is given up if the peer does not end its direction within `close_timeout`.
     //= RFC 9293 §3.6.1 (SHLD-3): "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
     //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
@@ -127,7 +128,7 @@ impl Connection {
         self.close(now);
     }
 
-    /// Data has come with this segment for an application that is gone.
+    /// Aborts the connection if this segment brought data for an application that has left.
     #[inline]
     pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
         if self.life.left {
@@ -143,14 +144,15 @@ impl Connection {
         if self.is_mptcp() {
             return self.abort(now);
         }
-        // The peer believes the number that it names itself, whatever of ours it has not got yet (RFC 5961 §3.2).
+        // The peer believes a reset with the number that it has named itself, whatever else it has not received (RFC
+        // 5961 §3.2).
         self.control.push_back(segment.resetting_answer());
         self.abort_subflows();
         self.fail(now, ConnectionError::Aborted);
         self.life.abandon();
     }
 
-    /// Ends everything at once: the peer is told by fast close, or by resets.
+    /// Ends the connection at once and tells the peer, with fast close or resets.
     //= RFC 8684 §3.5: "Option R (RST): Host A sends a RST containing the MP_FASTCLOSE option on all subflows,
     //= containing the key of Host B"
     //= tests: fastclose::it_carries_the_receivers_key_and_ends_all_subflows
@@ -175,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// After assigning: once nothing is left to assign, the end of the stream can be told.
+    /// After assigning: sends the end of the stream if it is requested and no data is unassigned.
     pub(super) fn after_assigning(&mut self, now: Instant) {
         if self.life.data_fin != DataFin::Requested
             || self.sender.map.unassigned_bytes() > 0
@@ -193,13 +195,13 @@ impl Connection {
         }
     }
 
-    /// Sends the DATA_FIN on every subflow that can, and again after a timeout.
+    /// Sends the DATA_FIN on every subflow that can carry it, and plans to repeat it after a timeout.
     pub(super) fn send_data_fin(&mut self, now: Instant) {
         if self.life.data_fin == DataFin::Requested && self.sender.map.assigned_bytes() == 0 {
             self.life.progress_at = now;
         }
         if !self.fast_detection() {
-            // What has not joined by now never will.
+            // A subflow that has not joined by now never will.
             for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
                 subflow.tcp.abort();
                 subflow.health.end();
@@ -212,12 +214,13 @@ impl Connection {
             subflow.tcp.signal();
             rto = rto.max(subflow.tcp.rto());
         }
-        // Twice as long each time, as data waits; a subflow's own timeouts do not double, since nothing of it is out on a subflow.
+        // The wait doubles each time, as for data. The subflows' own timeouts do not double, because a DATA_FIN is not
+        // in flight on any of them.
         let wait = rto.saturating_mul(1 << times.min(16)).min(self.config.tcp.max_rto.max(rto));
         self.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
     }
 
-    /// The place of a DATA_FIN in the peer's stream: the last octet of its mapping.
+    /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
     #[cold]
     pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
         let Some(keys) = self.mode.keys() else { return };
@@ -230,8 +233,8 @@ impl Connection {
         }
     }
 
-    /// Plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing all the same, the stream
-    /// cannot be completed, and the subflow is reset.
+    /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
+    /// nevertheless, the stream cannot be completed, and the subflow is reset.
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
         if self.receiver.complete() {
             return;
@@ -262,7 +265,7 @@ impl Connection {
         self.fail(now, ConnectionError::Reset);
     }
 
-    /// A subflow that only waits for old segments ends, where this SYN opens a new connection between its addresses.
+    /// Whether this SYN opens a new connection between a subflow's addresses. A subflow in TIME-WAIT ends then.
     //= RFC 9293 §3.6.1 (MAY-2): "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
     //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not
     #[cold]
@@ -282,7 +285,8 @@ impl Connection {
         true
     }
 
-    /// Both directions ended at the data level: the subflows close. All subflows closed: the connection is over.
+    /// Closes the subflows when both directions have ended at the data level, and the connection when all subflows are
+    /// closed.
     pub(super) fn follow_close(&mut self, now: Instant) {
         //= RFC 8684 §3.3.3: "Once a DATA_FIN has been acknowledged, all remaining subflows MUST be closed with standard
         //= FIN exchanges"
@@ -306,10 +310,11 @@ impl Connection {
         }
     }
 
-    /// Subflows may end in order while the connection goes on: the peer did not want them any more, but we need one.
+    /// Handles subflows that end in order while the connection continues: the peer did not want them any more. If none
+    /// is left, another join is tried.
     fn forget_ended_subflows(&mut self, now: Instant) {
         for id in self.subflows.ids() {
-            // What lingers in TIME-WAIT carries nothing any more.
+            // A subflow in TIME-WAIT carries nothing any more.
             if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.health.is_down()) {
                 self.end_subflow(now, id);
                 if self.is_orphaned() {
@@ -319,8 +324,8 @@ impl Connection {
         }
     }
 
-    /// "A FIN in MPTCP only affects the subflow on which it is sent" (RFC 8684 §3.3.3). Where others can go on, this one ends
-    /// in our direction too; the last one still carries what we have to send.
+    /// "A FIN in MPTCP only affects the subflow on which it is sent" (RFC 8684 §3.3.3). If other subflows can continue,
+    /// this one ends in our direction too; the last one still carries our data.
     //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
     //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
@@ -328,7 +333,7 @@ impl Connection {
             return;
         }
         if self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
-            // What misses its mapping will not get it any more.
+            // Data without its mapping will not get it any more.
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
         let others = self.subflows.iter().any(|s| s.id != id && s.usable());
@@ -338,7 +343,7 @@ impl Connection {
         self.life.progress_at = now;
     }
 
-    /// Ends our direction of a subflow. What it has not sent yet goes to others.
+    /// Ends our direction of a subflow. Data that it has not sent yet goes to others.
     pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
@@ -347,8 +352,8 @@ impl Connection {
         subflow.tcp.close(now);
     }
 
-    /// No subflow is left to carry anything, but the stream has not ended: "the MPTCP connection is treated as closed only
-    /// after a timeout" (RFC 8684 §3.3.3).
+    /// Whether no subflow can carry anything although the stream has not ended: "the MPTCP connection is treated as
+    /// closed only after a timeout" (RFC 8684 §3.3.3).
     //= RFC 8684 §3.3.3: "If all subflows have been closed with a FIN exchange but no DATA_FIN has been received and
     //= acknowledged, the MPTCP connection is treated as closed only after a timeout"
     //= tests: close::without_a_data_fin_the_connection_ends_only_after_a_timeout
@@ -356,7 +361,7 @@ impl Connection {
         self.is_mptcp() && !self.is_over() && self.subflows.iter().all(|s| !s.usable())
     }
 
-    /// Ends our direction on every subflow; one that is still in its handshake has no purpose any more.
+    /// Ends our direction on every subflow; one that is still in its handshake is no longer needed.
     //= RFC 8684 §3.3.3: "Both hosts SHOULD send FINs on all subflows, as a courtesy, to allow middleboxes to clean up state even if
     //= an individual subflow has failed"
     //= tests: close::either_side_first_or_both_at_once
@@ -365,7 +370,7 @@ impl Connection {
         self.addresses.stop_repeating();
         for subflow in self.subflows.iter_mut() {
             if subflow.tcp.can_send() {
-                // The end gets as long as data does.
+                // The end has as much time as data has.
                 self.life.progress_at = now;
             }
             if subflow.join != Join::Initial && !subflow.tcp.is_established() {
@@ -375,28 +380,29 @@ impl Connection {
         }
     }
 
-    /// One of both directions has been closed.
+    /// Whether one of the directions was closed.
     pub(super) fn has_an_end(&self) -> bool {
         self.life.data_fin != DataFin::NotRequested || self.receiver.has_end()
     }
 
-    /// All data has gone and come, both ends are known.
+    /// Whether both directions have ended: all data was sent and received, and both ends are known.
     pub(super) fn is_over(&self) -> bool {
         let sent = self.sender.map.first_unacked() == self.sender.map.written_end();
         self.life.data_fin == DataFin::Acked && sent && self.receiver.complete()
     }
 
-    /// The subflows have still to answer for the end.
+    /// Whether some subflow's FIN, ours or the peer's, is still awaited.
     pub(super) fn is_closing(&self) -> bool {
         let over = self.is_over();
         self.subflows.iter().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
     }
 
-    /// Nothing answered for `close_timeout`: a failure, or only a close that the peer does not complete.
+    /// Gives the connection up after `close_timeout` without an answer: it fails, or it closes if only the peer's part
+    /// of the closing is missing.
     pub(super) fn give_up(&mut self, now: Instant) {
         let over = self.is_over();
         for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
-            // The peer need not find out by a timeout of its own, if it is there after all.
+            // If the peer is alive after all, it need not wait for a timeout of its own.
             self.control.push_back(subflow.tcp.reset_segment(now));
         }
         self.abort_subflows();
@@ -407,13 +413,13 @@ impl Connection {
         }
     }
 
-    /// The data sequence number after our last byte, which the DATA_FIN takes.
+    /// Position after our last byte, which the DATA_FIN takes.
     pub(super) fn end_position(&self) -> DataSeq {
         self.sender.map.written_end()
     }
 
-    /// Without any subflow left, the connection is over; but while neither direction has ended, others may join for
-    /// `close_timeout` still.
+    /// Ends the connection if no subflow is left. But while neither direction has ended, others may still join for
+    /// `close_timeout`.
     //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
     //= handover between subflows"
     //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while

@@ -1,9 +1,9 @@
-//! Back to plain TCP where the peer, or a middlebox before it, has dropped Multipath TCP or changed its data
-//! (RFC 8684 §3.7).
+//! Fallback to plain TCP if the peer, or a middlebox on the way, has dropped Multipath TCP or changed its data (RFC
+//! 8684 §3.7).
 //!
-//! Plain TCP takes up the stream where the first subflow's sequence is the stream's own: where no other subflow ever carried
-//! anything. Once others have, data in flight may not be contiguous, and the subflow is reset instead, as the RFC has it for
-//! that case.
+//! Plain TCP can continue the stream only if the first subflow's sequence is the stream's own, that is, if no other
+//! subflow ever carried data. Once others have, data in flight may not be contiguous, and the subflow is reset instead,
+//! as the RFC says for that case.
 
 use super::handshake::Mode;
 use super::{Connection, DataFin, Happening, Kinds};
@@ -16,52 +16,54 @@ use pathweave_wire::DataChecksum;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
 
-/// How often an MP_FAIL without an answer is repeated, a second apart.
+/// Repetitions of an unanswered MP_FAIL, a second apart.
 const FAIL_TRIES: u32 = 8;
-/// The acknowledgements of a round trip say it once; of so long, where that is not known.
+/// The acknowledgements of one round trip carry MP_FAIL once; this time counts if the round trip is unknown.
 const FAIL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Whether plain TCP may take up the stream, and what is still to be said on the way back to it.
+/// Whether plain TCP may continue the stream, and the signals that are still to be sent for that.
 #[derive(Debug, Default)]
 pub(super) struct Fallback {
-    /// The peer has acknowledged data, or the end of the stream, by a DATA_ACK.
+    /// Whether the peer has acknowledged data, or the end of the stream, with a DATA_ACK.
     pub(super) data_ack_seen: bool,
-    /// Another subflow has proved what it is: from then on the peer may use it, so that the first one's sequence need not be
-    /// that of the peer's stream any more.
+    /// Whether another subflow has proved that it is the peer's. From then on the peer may use it, so the first
+    /// subflow's sequence may differ from that of the peer's stream.
     pub(super) peer_may_use_joins: bool,
-    /// Another subflow has joined, as the peer knows too: it will not take the first one's sequence for our stream's.
+    /// Whether another subflow has joined, which the peer knows too. It then does not take the first subflow's sequence
+    /// for our stream's.
     pub(super) ever_joined: bool,
     pub(super) signals: FallbackSignals,
 }
 
-/// What is still to be said on the way back to plain TCP.
+/// The signals that are still to be sent for the fallback.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FallbackSignals {
-    /// MP_FAIL with this number, on an acknowledgement; and when it was said last.
+    /// Data sequence number of an MP_FAIL that acknowledgements are to carry, and when it was last sent.
     fail: Option<u64>,
     said_at: Option<Instant>,
     tries: u32,
     infinite_mapping: Option<InfiniteMapping>,
-    /// The numbers of the time before: a mapping that a segment still carries must not contradict the stream.
+    /// The keys from before the fallback: a mapping that a segment still carries must not contradict the stream.
     keys: Option<Keys>,
 }
 
-/// An infinite mapping of the stream's start, on the next data or the end, and on its repetitions: lost for good, it would
-/// leave the peer with data that it has no place for.
+/// An infinite mapping of the stream's start, for the next data or the end, and for retransmissions of that. If it were
+/// lost for good, the peer would have data without a position.
 #[derive(Clone, Copy, Debug)]
 struct InfiniteMapping {
     dsn: u64,
-    /// The place in the subflow of the segment that carries it.
+    /// Sequence number of the segment that carries it.
     on: Option<u64>,
 }
 
 impl FallbackSignals {
-    /// One acknowledgement is to carry MP_FAIL; where nobody answers, further ones, but not each.
+    /// Lets one acknowledgement carry MP_FAIL, and further ones from time to time until there is an answer.
     fn say_fail(&mut self, dsn: u64) {
         (self.fail, self.said_at, self.tries) = (Some(dsn), None, 0);
     }
 
-    /// Whether MP_FAIL still has to be said by plain TCP after this segment, which is more than an acknowledgement.
+    /// Whether plain TCP still has to send MP_FAIL after this segment, which has data or a FIN and therefore no room
+    /// for it.
     pub(super) fn waits_for_room(&self, segment: &Segment) -> bool {
         let more = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
         self.fail.is_some() && self.keys.is_some() && more
@@ -69,27 +71,27 @@ impl FallbackSignals {
 }
 
 impl Connection {
-    /// Nothing has shown yet that the peer takes data for Multipath TCP's. Until then data goes in order, so that the
-    /// first subflow's sequence is that of the stream.
+    /// Whether nothing has shown yet that the peer takes our data for Multipath TCP's. Until then data goes in order,
+    /// so that the first subflow's sequence is that of the stream.
     pub(super) fn is_unconfirmed(&self) -> bool {
         matches!(self.mode, Mode::Agreed(_))
     }
 
-    /// The subflow's sequence is the stream's, or may have to be: as long as no other subflow has joined, segments that lose
-    /// their options can make either side fall back.
+    /// Whether the subflow's sequence must be the stream's: with plain TCP, and as long as no other subflow has joined,
+    /// because segments that lose their options can make either side fall back.
     pub(super) fn needs_order(&self) -> bool {
         !self.is_mptcp() || !self.fallback.ever_joined
     }
 
-    /// The peer may have fallen back to plain TCP without having been able to tell so far: its acknowledgements come without
-    /// data sequence signals, or it was told to by MP_FAIL. What went out again under another mapping would be new data to
-    /// it.
+    /// Whether the peer may have fallen back to plain TCP without being able to say so: its acknowledgements come
+    /// without data sequence signals, or we told it to with MP_FAIL. Data that is sent again under another mapping
+    /// would then be new data to it.
     pub(super) fn may_have_left(&self) -> bool {
         let mut living = self.subflows.open();
         living.any(|s| (s.answered_plainly && !self.fallback.ever_joined) || s.mappings.failed)
     }
 
-    /// Plain TCP, or Multipath TCP that the peer has confirmed: no handshake option changes that.
+    /// Whether no handshake option changes the mode any more: plain TCP, or Multipath TCP that the peer has confirmed.
     pub(super) fn is_settled(&self) -> bool {
         match self.mode {
             Mode::Negotiating { .. } | Mode::Agreed(_) => false,
@@ -100,28 +102,28 @@ impl Connection {
         }
     }
 
-    /// Whether data without a mapping, from place `ssn` of subflow `id` on, is plain TCP's: nothing has shown yet that the
-    /// peer's data is Multipath TCP's, or it is the first data of all.
+    /// Whether data without a mapping, from position `ssn` of subflow `id` on, is plain TCP's: nothing has shown yet
+    /// that the peer's data is Multipath TCP's, or it is the very first data.
     //= RFC 8684 §3.1: "If this option is not present, the connection SHOULD fall back to regular TCP"
     //= tests: fallback::options_lost_on_the_first_data_after_an_announcement
     pub(super) fn may_fall_back(&self, id: SubflowId, ssn: u64) -> bool {
         (self.is_unconfirmed() || ssn == 1) && !self.fallback.peer_may_use_joins && self.only_first_lives(id)
     }
 
-    /// The subflows that live. A join that has not carried anything yet is none.
+    /// The living subflows. A join that is not complete does not count.
     fn living(&self) -> impl Iterator<Item = &Subflow> {
         let pending = |s: &Subflow| matches!(s.join, Join::Pending { .. } | Join::AwaitFourthAck { .. });
         self.subflows.iter().filter(move |s| !s.tcp.is_closed() && !pending(s))
     }
 
-    /// The only living subflow is the first one.
+    /// Whether subflow `id` is the first one and the only one alive.
     fn only_first_lives(&self, id: SubflowId) -> bool {
         let mut living = self.living();
         living.next().is_some_and(|s| s.id == id && s.join == Join::Initial) && living.next().is_none()
     }
 
-    /// Our data, or the handshake, is answered as plain TCP answers: "an ACK is received for data (not just for the SYN)
-    /// without a DSS option containing a Data ACK" before there was any (RFC 8684 §3.7).
+    /// Whether our data, or the handshake, is answered as by plain TCP: "an ACK is received for data (not just for the
+    /// SYN) without a DSS option containing a Data ACK" before there was any (RFC 8684 §3.7).
     pub(super) fn is_answered_as_plain(&self, id: SubflowId, segment: &Segment) -> bool {
         //= RFC 8684 §3.7: "If, however, an ACK is received for data (not just for the SYN) without a DSS option
         //= containing a Data ACK, the sender determines that the path is not MPTCP capable"
@@ -136,13 +138,14 @@ impl Connection {
         let options = &segment.options;
         let plain = options.dss.is_none() && options.mptcp.is_empty();
         let Some(subflow) = self.subflows.get(id) else { return false };
-        // Where there has been a signal, data may have come twice, under two mappings: what waits does not tell where it belongs.
+        // After a data sequence signal, data may have come twice under two mappings, so the position of waiting data is
+        // unknown.
         let answered = !subflow.data_signal_seen && subflow.tcp.acknowledges_data(segment);
         plain && answered && self.only_first_lives(id)
     }
 
-    /// The same on a subflow that joined: the "host MUST close the subflow with a RST, which SHOULD contain an MP_TCPRST
-    /// option with a \"Middlebox interference\" reason code" (RFC 8684 §3.7).
+    /// Resets a subflow that joined and is answered as by plain TCP: the "host MUST close the subflow with a RST, which
+    /// SHOULD contain an MP_TCPRST option with a \"Middlebox interference\" reason code" (RFC 8684 §3.7).
     pub(super) fn miss_data_signal(&self, id: SubflowId, segment: &Segment) -> Result<(), MappingError> {
         let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
         let joined = subflow.has_joined() && !subflow.data_signal_seen;
@@ -156,12 +159,13 @@ impl Connection {
         Ok(())
     }
 
-    /// A FIN without any signal, where Multipath TCP would have sent a DATA_FIN before and a DATA_ACK beside it: the peer has
-    /// fallen back, but what should have told of it was lost. `plain`: the segment has no option of Multipath TCP.
+    /// Handles a FIN without any signal. Multipath TCP would have sent a DATA_FIN before it and a DATA_ACK beside it,
+    /// so the peer has fallen back and the signal of that was lost. `plain`: the segment has no option of Multipath
+    /// TCP.
     ///
     /// # Errors
-    /// Where we cannot fall back with it, and nothing has shown that it has not: our own FIN would be the end of the stream to it, so it gets
-    /// a reset.
+    /// If we cannot fall back too, although the peer seems to have done so. The peer would take our own FIN for the end
+    /// of the stream, so it gets a reset.
     pub(super) fn take_plain_fin(&mut self, now: Instant, id: SubflowId, plain: bool) -> Result<(), MappingError> {
         let waits = self.subflows.get_mut(id).is_none_or(|s| s.mappings.has_waiting());
         if !plain || waits || self.receiver.has_end() {
@@ -170,7 +174,8 @@ impl Connection {
         if !self.fallback.peer_may_use_joins && self.only_first_lives(id) {
             return self.fall_back(now, id);
         }
-        // Plain TCP would be on the first subflow. Who has taken our data for Multipath TCP's ends only the subflow.
+        // Plain TCP would run on the first subflow. A peer that has taken our data for Multipath TCP's ends only the
+        // subflow.
         let first = self.subflows.get(id).is_some_and(|s| s.join == Join::Initial);
         match first && !self.fallback.data_ack_seen {
             true => Err(MappingError::Reset(ResetReason::Middlebox)),
@@ -178,10 +183,11 @@ impl Connection {
         }
     }
 
-    /// From now on the subflow is a plain TCP connection, whose sequence is the stream's in both directions.
+    /// Makes the subflow a plain TCP connection, whose sequence is the stream's in both directions.
     ///
     /// # Errors
-    /// Where it is not: bytes would be misplaced, or a direction that has ended on the subflow goes on in the stream.
+    /// If the subflow's sequence is not the stream's: bytes would be misplaced, or a direction that has ended on the
+    /// subflow continues in the stream.
     #[cold]
     pub(super) fn fall_back(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
@@ -218,7 +224,7 @@ impl Connection {
         self.sender.reinjection.clear();
         self.sender.stop_data_timer();
         if let DataFin::Sent { .. } | DataFin::Acked = self.life.data_fin {
-            // Plain TCP's end is the FIN.
+            // Plain TCP ends the stream with its FIN.
             self.life.data_fin = DataFin::Requested;
         }
         for (_, payload) in waiting {
@@ -226,34 +232,34 @@ impl Connection {
             self.insert_data(at, payload);
         }
         if fin == Some(self.receiver.next()) {
-            // It came when it was the end of a subflow only.
+            // It came when it was only the end of a subflow.
             self.receiver.end_here();
         }
         self.report_data(next);
         Ok(())
     }
 
-    /// A data sequence signal on a segment of plain TCP that once was Multipath TCP: the peer may not have gone the same way.
+    /// Checks a data sequence signal on a segment after the fallback to plain TCP; the peer may not have fallen back.
     /// `fin`: the segment has a FIN.
     ///
     /// # Errors
-    /// Where a mapping puts its data elsewhere than the subflow's sequence does, or a FIN is not the stream's.
+    /// If a FIN ends only the subflow, not the stream.
     pub(super) fn check_signal_of_plain(&self, dss: &Dss, fin: bool) -> Result<(), MappingError> {
         if self.fallback.signals.keys.is_none() {
             return Ok(());
         }
         let infinite = dss.mapping.is_some_and(|m| m.len == 0);
         if fin && !infinite {
-            // The peer goes on with Multipath TCP: that is the end of a subflow, not of the stream.
+            // The peer continues with Multipath TCP: the FIN ends a subflow, not the stream.
             return Err(MappingError::Reset(ResetReason::Middlebox));
         }
         Ok(())
     }
 
-    /// The mapping of data of plain TCP that once was Multipath TCP.
+    /// Checks the mapping of data after the fallback to plain TCP.
     ///
     /// # Errors
-    /// Where it puts its data elsewhere than the subflow's sequence does.
+    /// If the mapping contradicts the subflow's sequence.
     pub(super) fn check_mapping_of_plain(&self, mapping: Mapping) -> Result<(), MappingError> {
         let Some(keys) = self.fallback.signals.keys else { return Ok(()) };
         let place = keys.peer_position(mapping.dsn, self.receiver.next());
@@ -263,7 +269,7 @@ impl Connection {
         }
     }
 
-    /// Data of a subflow cannot be delivered: what becomes of the subflow.
+    /// Handles data that cannot be delivered: resets the subflow, or begins the fallback with MP_FAIL.
     #[cold]
     pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, error: MappingError) {
         match error {
@@ -277,7 +283,7 @@ impl Connection {
                     }
                     _ => None,
                 };
-                // Data of ours that went out twice is not contiguous: the peer must not take it for plain TCP's.
+                // Our data that was sent twice is not contiguous, so the peer must not take it for plain TCP's.
                 let alone = self.only_first_lives(id) && self.sends_in_order(id);
                 if !alone || place != Some(DataSeq(ssn - 1)) {
                     //= RFC 8684 §3.7: "the affected subflow must be immediately closed with a RST that includes an
@@ -298,17 +304,17 @@ impl Connection {
         }
     }
 
-    /// Nothing more of the subflow is delivered until it is plain TCP.
+    /// Stops delivering the subflow's data until it is plain TCP.
     pub(super) fn distrust(&mut self, id: SubflowId) {
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.mappings.failed = true;
         }
     }
 
-    /// An MP_FAIL of the peer.
+    /// Handles an MP_FAIL of the peer.
     pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
-            // It came beside an infinite mapping, which was taken first.
+            // It came beside an infinite mapping, which was processed first.
             if let Some(keys) = self.fallback.signals.keys {
                 self.answer_fail(id, keys.wire_data_ack(self.receiver.next().0));
             }
@@ -317,11 +323,11 @@ impl Connection {
         let Some(subflow) = self.subflows.get(id) else { return Ok(()) };
         let others = self.living().any(|s| s.id != id);
         if others || subflow.tcp.is_closed() {
-            // With several subflows it comes with a reset, which says all.
+            // With several subflows a reset comes with it and is enough.
             return Ok(());
         }
         let next = keys.wire_data_ack(self.receiver.next().0);
-        // Data without mappings in the midst of Multipath TCP may have come twice: nothing tells where it belongs.
+        // Data without mappings during Multipath TCP may have come twice, so its position is unknown.
         let unclear = subflow.mappings.has_waiting() && !subflow.mappings.failed;
         //= RFC 8684 §3.7: "In the rare case that the data is not contiguous (which could happen when there is only one subflow but
         //= it is retransmitting data from a subflow that has recently been uncleanly closed), the receiver MUST close the subflow
@@ -348,13 +354,13 @@ impl Connection {
         self.fallback.signals.say_fail(next);
     }
 
-    /// What the subflow carries is the stream in order: its sequence is the stream's own.
+    /// Whether the subflow carries the stream in order, so that its sequence is the stream's own.
     pub(super) fn sends_in_order(&self, id: SubflowId) -> bool {
         let Some(subflow) = self.subflows.get(id) else { return false };
         subflow.tcp.is_whole_stream(self.sender.map.assigned_end())
     }
 
-    /// An infinite mapping: the peer has fallen back to plain TCP.
+    /// Handles an infinite mapping: the peer has fallen back to plain TCP.
     pub(super) fn take_infinite_mapping(
         &mut self,
         now: Instant,
@@ -373,7 +379,7 @@ impl Connection {
         self.fall_back(now, id)
     }
 
-    /// A DATA_FIN without data is verified by its pseudo-header alone.
+    /// Verifies a DATA_FIN without data by its pseudo-header alone.
     pub(super) fn verify_data_fin(&self, mapping: Mapping) -> Result<(), MappingError> {
         let (Some(keys), true) = (self.mode.keys(), self.checksum) else { return Ok(()) };
         let dsn = mapping.dsn.expand(keys.wire_data_ack(self.receiver.next().0));
@@ -381,9 +387,9 @@ impl Connection {
         if right { Ok(()) } else { Err(MappingError::Reset(ResetReason::Middlebox)) }
     }
 
-    /// Data that has waited too long for its mapping: "the subflow SHOULD be treated as broken and closed with a RST",
-    /// with the reason "Middlebox interference" (RFC 8684 §3.7), where another subflow can carry what it brings. Where a
-    /// checksum was wrong, MP_FAIL goes out again.
+    /// Ends a subflow whose data has waited too long for its mapping, if another subflow can carry the data: "the
+    /// subflow SHOULD be treated as broken and closed with a RST", with the reason "Middlebox interference" (RFC 8684
+    /// §3.7). If a checksum was wrong, repeats MP_FAIL.
     pub(super) fn end_waiting_for_mappings(&mut self, now: Instant) {
         for id in self.subflows.ids() {
             let Some(subflow) = self.subflows.get_mut(id) else { continue };
@@ -403,13 +409,13 @@ impl Connection {
         }
     }
 
-    /// What is still to be said on the way back to plain TCP, beside data or the end.
+    /// Adds the infinite mapping of the fallback to data or the end.
     pub(super) fn add_infinite_mapping(&mut self, ssn: u64, again: bool, segment: &mut Segment) {
         let Some(infinite) = &mut self.fallback.signals.infinite_mapping else { return };
         if !again {
             infinite.on.get_or_insert(ssn);
         }
-        // A repetition is what it was, so that no mapping ever changes.
+        // A retransmission is the same as the original, so that no mapping ever changes.
         if infinite.on == Some(ssn) {
             let checksum = self.checksum.then_some(0);
             // The short form leaves room for timestamps and MP_FAIL beside it.
@@ -418,14 +424,14 @@ impl Connection {
         }
     }
 
-    /// The same on an acknowledgement.
+    /// Adds MP_FAIL to an acknowledgement.
     pub(super) fn add_signals(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
         let Some(dsn) = self.fallback.signals.fail else { return };
-        // It is about one subflow. Where that has died, others have come in its place and carry its data again.
+        // MP_FAIL is about one subflow. If that has died, other subflows send its data again.
         if !self.is_plain() && !self.subflows.get(id).is_some_and(|s| s.mappings.failed) {
             return;
         }
-        // Until an answer can be here, further acknowledgements need not say it.
+        // Until an answer can arrive, further acknowledgements need not carry it.
         let round = self.subflows.get(id).and_then(|s| s.tcp.rtt().srtt()).unwrap_or(FAIL_INTERVAL);
         if !self.is_plain() && self.fallback.signals.said_at.is_some_and(|at| now.since(at) < round) {
             return;

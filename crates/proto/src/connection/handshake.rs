@@ -1,4 +1,4 @@
-//! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP where the peer has no Multipath TCP.
+//! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP if the peer has no Multipath TCP.
 
 use super::close::{DataFin, Phase};
 use super::{Connection, ConnectionEvent, Happening, Kinds, Role};
@@ -17,14 +17,14 @@ use pathweave_wire::{Flags, Segment, crypto};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mode {
-    /// A client's SYN with MP_CAPABLE is not answered yet, or a server's SYN/ACK.
+    /// A client's SYN with MP_CAPABLE, or a server's SYN/ACK, is not answered yet.
     Negotiating { local: Key },
-    /// Both have named their keys. The peer has not shown yet, by a data sequence signal or by a proof that it knows both keys,
-    /// that it takes the connection for Multipath TCP.
+    /// Both sides have sent their keys. The peer has not shown yet, by a data sequence signal or by a proof that it
+    /// knows both keys, that it takes the connection for Multipath TCP.
     Agreed(Keys),
-    /// It has.
+    /// The peer has shown that it takes the connection for Multipath TCP.
     Confirmed(Keys),
-    /// Plain TCP.
+    /// The connection is plain TCP.
     Plain,
 }
 
@@ -39,7 +39,7 @@ impl Mode {
     }
 }
 
-/// SYNs with MP_CAPABLE that nobody answers before plain TCP is tried.
+/// Unanswered SYNs with MP_CAPABLE before plain TCP is tried.
 //= RFC 8684 §3.1: "It is expected that a sender will eventually fall back to single-path TCP (i.e., without the MP_CAPABLE
 //= option) in order to work around middleboxes that may drop packets with unknown options"
 //= tests: mp_capable::a_syn_that_is_dropped_twice_goes_out_as_plain_tcps
@@ -56,26 +56,26 @@ const VERSION: u8 = 1;
 /// Bytes of the data sequence signal on a data segment: 4-byte DATA_ACK, 8-byte DSN (4 + 4 + 8 + 4 + 2, padded).
 const DSS_BYTES: u32 = 24;
 
-/// Bytes more where the DATA_ACK has 8.
+/// Additional bytes if the DATA_ACK has 8 bytes.
 const LONG_DATA_ACK: u32 = 4;
 
-/// The least time between repetitions of a third ACK.
+/// Least time between repetitions of a third ACK.
 pub(super) const THIRD_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What becomes of a segment after its handshake options.
+/// How to proceed with a segment after its handshake options were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandshakeStep {
-    /// TCP takes it.
+    /// TCP processes the segment.
     GoOn,
-    /// TCP takes it, with this data sequence signal, for which its MP_CAPABLE stands.
+    /// TCP processes the segment, with this data sequence signal, which its MP_CAPABLE implies.
     GoOnWith(Dss),
-    /// It comes too early and is forgotten; it will come again.
+    /// The segment comes too early and is dropped; the peer will repeat it.
     Ignore,
     /// The subflow is reset.
     Reset(ResetReason),
 }
 
-/// "MPTCP-specific error" (RFC 8684 §3.6): a join that does not prove what it claims.
+/// "MPTCP-specific error" (RFC 8684 §3.6), for a join without the right proof.
 //= RFC 8684 §3.2: "the sender SHOULD send an MP_TCPRST option (Section 3.6) on this RST packet with the reason code for an "MPTCP-
 //= specific error""
 //= tests: mp_join::a_wrong_hmac_is_refused, mp_join::an_answer_without_mp_join_is_refused
@@ -91,7 +91,7 @@ pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
         _ => None,
     })?;
     let f = found.flags;
-    // A SYN names the highest version that its sender speaks; what follows names the one in use.
+    // A SYN names the highest version that its sender speaks; later segments name the one in use.
     //= RFC 8684 §3.1: "the receiver will signal the version number it wishes to use, which MUST be equal to or lower
     //= than the version number indicated in the initial MP_CAPABLE"
     //= tests: mp_capable::version_0_is_plain_tcp_and_a_higher_version_is_answered_with_ours
@@ -108,12 +108,12 @@ pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
     (!join && version && f.hmac_sha256 && !f.extensibility).then_some(found)
 }
 
-/// What a SYN offers of Multipath TCP, where we can accept it.
+/// The Multipath TCP that a SYN offers, if we can accept it.
 pub(crate) fn offer(syn: &Segment) -> Option<CapableFlags> {
     capable(syn).filter(|c| c.content == CapableContent::Syn).map(|c| c.flags)
 }
 
-/// Our key, as a third segment gives it back, and the flags beside it.
+/// Our key as a third segment returns it, and the flags beside it.
 pub(crate) fn echoed_keys(segment: &Segment) -> Option<(Key, CapableFlags)> {
     match capable(segment)? {
         MpCapable { content: CapableContent::Ack { receiver, .. }, flags } => Some((*receiver, *flags)),
@@ -121,7 +121,7 @@ pub(crate) fn echoed_keys(segment: &Segment) -> Option<(Key, CapableFlags)> {
     }
 }
 
-/// The segment has an MP_CAPABLE option, of whatever kind.
+/// Whether the segment has an MP_CAPABLE option of any kind.
 pub(crate) fn names_capable(segment: &Segment) -> bool {
     segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable(_)))
 }
@@ -135,7 +135,7 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
 }
 
 impl Connection {
-    /// The SYN/ACK went out before this connection was made: how long its answer took is not known.
+    /// Notes that the SYN/ACK left before this connection was made, so that its round trip is unknown.
     #[cold]
     pub(crate) fn has_answered(&mut self) {
         self.subflows.iter_mut().for_each(|s| s.tcp.has_answered());
@@ -167,7 +167,7 @@ impl Connection {
         self.take_new_handshake_options(now, id, segment, acceptable, settled)
     }
 
-    /// The handshake is under way, or options of it have come once more.
+    /// Takes the options during the handshake, or options of it that are repeated later.
     #[inline(never)]
     fn take_new_handshake_options(
         &mut self,
@@ -179,7 +179,7 @@ impl Connection {
     ) -> HandshakeStep {
         let Some(subflow) = self.subflows.get(id) else { return REFUSED };
         if !settled && !subflow.tcp.is_plausible(segment, acceptable) {
-            // TCP answers what it does not accept.
+            // TCP answers segments that it does not accept.
             return HandshakeStep::GoOn;
         }
         let crossing = subflow.tcp.completes_crossing(segment);
@@ -187,7 +187,7 @@ impl Connection {
             return if crossing { REFUSED } else { self.take_join_options(id, segment) };
         }
         if crossing {
-            // Both ends opened at once: MP_CAPABLE has no form for that.
+            // Both sides opened at once, for which MP_CAPABLE has no form.
             self.mode = Mode::Plain;
         }
         let state = subflow.tcp.state();
@@ -233,7 +233,7 @@ impl Connection {
                     return HandshakeStep::GoOn;
                 }
                 if found.is_none() && segment.options.dss.is_some() {
-                    // The segments with the client's key were lost; they come again.
+                    // The segments with the client's key were lost; the client repeats them.
                     return HandshakeStep::Ignore;
                 }
                 self.mode = match found {
@@ -257,7 +257,7 @@ impl Connection {
         HandshakeStep::GoOn
     }
 
-    /// Data with MP_CAPABLE is mapped to the start of the stream (RFC 8684 §3.1).
+    /// Maps data that comes with MP_CAPABLE to the start of the stream (RFC 8684 §3.1).
     //= RFC 8684 §3.1: "the data parameters in an MP_CAPABLE are semantically equivalent to those in a DSS option and
     //= can be used interchangeably"
     //= tests: mp_capable::a_repeated_first_segment_maps_to_the_same_place
@@ -272,7 +272,8 @@ impl Connection {
         HandshakeStep::GoOnWith(dss)
     }
 
-    /// The flags of our MP_CAPABLE: a SYN asks for checksums where we want them, what follows says whether they are in use.
+    /// The flags of our MP_CAPABLE. A SYN asks for checksums if we want them; later segments say whether they are in
+    /// use.
     //= RFC 8684 §3.1: "It MUST be set to 0 for current implementations"
     //= tests: mp_capable::keys_are_exchanged_in_three_steps_and_the_first_data_carries_them_again
     //= RFC 8684 §3.1: "An implementation that only supports this method MUST set bit "H" to 1 and bits "D" through "G" to 0"
@@ -289,12 +290,12 @@ impl Connection {
         }
     }
 
-    /// Options of a SYN or SYN/ACK.
+    /// Adds the options of a SYN or SYN/ACK.
     pub(super) fn syn_options(&self, subflow: &Subflow, segment: &mut Segment) {
         let flags = self.capable_flags();
         let server = segment.flags.contains(Flags::ACK);
         match (subflow.join, self.mode) {
-            // What answers an earlier SYN after all still decides.
+            // A late answer to an earlier SYN still decides.
             (Join::Initial, Mode::Negotiating { .. }) if !server && subflow.tcp.syns_unanswered() >= CAPABLE_TRIES => {}
             (Join::Initial, Mode::Negotiating { local }) => {
                 let content = if server { CapableContent::SynAck { sender: local } } else { CapableContent::Syn };
@@ -303,7 +304,7 @@ impl Connection {
             (Join::Pending { local_nonce, remote_nonce }, Mode::Agreed(keys) | Mode::Confirmed(keys)) => {
                 let option = if server {
                     let hmac = crypto::join_hmac(keys.local, keys.remote, local_nonce, remote_nonce);
-                    // What this side asks for, not what the peer has asked of us.
+                    // The priority that this side asks for, not the one that the peer has asked of us.
                     //= RFC 8684 §3.2: "the recipient SHOULD respond with a SYN/ACK also containing an MP_JOIN option containing a
                     //= random number and a truncated (leftmost 64 bits) HMAC"
                     //= tests: mp_join::four_segments_join_a_subflow
@@ -327,7 +328,7 @@ impl Connection {
         }
     }
 
-    /// A subflow's TCP handshake is complete on our side.
+    /// Handles the end of a subflow's TCP handshake on our side.
     #[cold]
     pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
         let (mptcp, first_window, nagle) = (self.is_mptcp(), self.receiver.window.first(), self.config.nagle);
@@ -353,7 +354,7 @@ impl Connection {
         self.raise_if_usable(now, id);
     }
 
-    /// Tells the scheduler once a subflow can carry data.
+    /// Tells the scheduler as soon as a subflow can carry data.
     #[inline]
     pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
         if self.subflows.get_mut(id).is_some_and(|s| s.usable() && s.health.open()) {
@@ -366,7 +367,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         subflow.shown_health = PathHealth::Working;
         if let DataFin::Sent { .. } = self.life.data_fin {
-            // The others' DATA_FIN may be on a longer way.
+            // The DATA_FIN on other subflows may take a longer way.
             subflow.send_data_fin = true;
             subflow.tcp.signal();
         }
@@ -374,8 +375,9 @@ impl Connection {
         self.tell(now, |_| Event::SubflowUp(id));
     }
 
-    /// Data came with a number of this length. A DATA_ACK is as long, as in the kernel: a peer whose numbers have 8 bytes may look
-    /// at all of them, and one whose numbers have 4 needs no more.
+    /// Notes the length of the data sequence number that came with data. Our DATA_ACKs have the same length, as in the
+    /// kernel: a peer whose numbers have 8 bytes may compare all of them, and one whose numbers have 4 bytes needs no
+    /// more.
     pub(super) fn note_length_of(&mut self, number: DataNumber) {
         let long = matches!(number, DataNumber::Long(_));
         if long == self.receiver.peer_numbers_are_long {
@@ -388,7 +390,7 @@ impl Connection {
         }
     }
 
-    /// The peer has shown that it takes the connection for Multipath TCP.
+    /// Notes that the peer has shown that it takes the connection for Multipath TCP.
     pub(super) fn confirm(&mut self) {
         if let Mode::Agreed(keys) = self.mode {
             self.mode = Mode::Confirmed(keys);
