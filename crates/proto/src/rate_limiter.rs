@@ -1,18 +1,18 @@
-//! A limit on how often something is done.
+//! Limits on how often something is done.
 
 use pathweave_units::{Duration, Instant};
 
-/// Parts of a period that are counted by themselves.
+/// Sub-intervals of a period that are counted separately.
 const PARTS: usize = 7;
 
-/// At most so many times (255 at most) in any period, wherever that begins: so many in the part of now and the seven before, which have
-/// all of it. Keeping each time would take 80 bytes of a connection, and a count that starts anew lets twice as many through where it
-/// does.
+/// Sliding-window limiter: allows at most `limit` (<= 255) events in any window of length `period`. Counts are kept in
+/// eight sub-intervals that together cover the window. Keeping the time of each event would take 80 bytes of a
+/// connection, and a counter that restarts each period would let twice as many through around a restart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateLimiter {
     limit: u32,
     period: Duration,
-    /// The number of the newest part, and how often it was done in it and in those before, by their numbers modulo 8.
+    /// Number of the newest sub-interval, and the events in it and in those before, by their numbers modulo 8.
     newest: u64,
     counts: [u8; PARTS + 1],
 }
@@ -22,13 +22,13 @@ impl RateLimiter {
         RateLimiter { limit, period, newest: 0, counts: [0; PARTS + 1] }
     }
 
-    /// Whether it may be done once more now; counts it if so.
+    /// Whether one more event is allowed now; counts it if so.
     //= RFC 5961 §7: "in any 5 second window, no more than 10 challenge ACKs should be sent"
     //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds, blind_attacks::in_any_five_seconds_there_are_ten_challenges_at_most
     pub(crate) fn allows(&mut self, now: Instant) -> bool {
         let part = now.since(Instant::ZERO).as_nanos() / self.period.as_nanos().div_ceil(PARTS as u64);
         while self.newest < part {
-            // What is more than all of them ago leaves nothing.
+            // Sub-intervals older than the window are dropped.
             self.newest = (self.newest + 1).max(part.saturating_sub(PARTS as u64));
             self.counts[self.newest as usize % (PARTS + 1)] = 0;
         }
@@ -39,13 +39,14 @@ impl RateLimiter {
     }
 }
 
-/// So many at once, and then one more in each interval. Debts are made up for.
+/// Token bucket: allows a burst of `most` events, then one more in each interval. Events charged beyond that are paid
+/// back first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     most: u32,
     interval: Duration,
     left: i64,
-    /// What there was at this time: since then, one has come in each interval.
+    /// Time for which `left` is right; since then, one event has been added in each interval.
     counted_at: Instant,
 }
 
@@ -60,7 +61,7 @@ impl Allowance {
         self.counted_at += self.interval.saturating_mul(intervals);
     }
 
-    /// Takes one, where one is left.
+    /// Takes one event from the budget, if one is left.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         self.refill(now);
         let left = self.left > 0;
@@ -68,12 +69,12 @@ impl Allowance {
         left
     }
 
-    /// So many more were used than there may have been.
+    /// Charges `number` events that happened, even beyond the budget.
     pub(crate) fn charge(&mut self, number: u32) {
         self.left -= i64::from(number);
     }
 
-    /// When there is one again.
+    /// When an event is allowed again.
     pub(crate) fn next(&mut self, now: Instant) -> Instant {
         self.refill(now);
         if self.left > 0 { now } else { self.counted_at + self.interval.saturating_mul((1 - self.left) as u64) }
@@ -94,7 +95,7 @@ mod tests {
         allowance.charge(3);
         assert_eq!(allowance.next(at(17)), at(48));
         assert_eq!([47, 48, 49].map(|s| allowance.take(at(s))), [false, true, false]);
-        // However long nothing was asked for, no more than so many wait.
+        // However long no event was asked for, at most `most` accumulate.
         assert_eq!([1000; 3].map(|s| allowance.take(at(s))), [true, true, false]);
     }
 

@@ -9,19 +9,19 @@ use pathweave_wire::mptcp::{AddressId, AddressIds, MptcpOption};
 use pathweave_wire::{Segment, crypto};
 use std::collections::VecDeque;
 
-/// How often an announcement is repeated without an echo.
+/// Attempts at an announcement without an echo.
 const TRIES: u32 = 8;
-/// The first wait for an echo; doubled each time.
+/// First wait for an echo; doubled after each attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// We accept at most this many announcements of the peer per period, and ignore the others as if they were lost.
+/// Most announcements of the peer that are accepted per period. Further ones are ignored as if they were lost.
 const ADDRESSES: u32 = 32;
 const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 
-/// Addresses that a peer may announce in place of removed ones: as many as are taken at once, and then one in so long.
+/// Interval at which a peer may announce addresses in place of removed ones, after as many as are in use at a time.
 const ADDRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// One of this host's addresses: its identifier, and what is configured about the path that starts there.
+/// One of this host's addresses: its identifier, and what is configured for the path that starts there.
 pub(crate) type LocalAddress = (AddressId, IpAddr, PathMeta);
 
 /// One of the peer's addresses.
@@ -29,11 +29,12 @@ pub(crate) type LocalAddress = (AddressId, IpAddr, PathMeta);
 pub(crate) struct RemoteAddress {
     pub(crate) id: AddressId,
     pub(crate) address: SocketAddr,
-    /// It has answered with what only the peer can know. The peer's word alone may point at anybody.
+    /// Whether the address has answered with something that only the peer can know. An unproved address may be a third
+    /// party's.
     pub(crate) proved: bool,
 }
 
-/// An announcement that was sent and not echoed: it may be lost.
+/// An announcement that was sent and not echoed, because it may be lost.
 #[derive(Clone, Copy, Debug)]
 struct Unechoed {
     id: AddressId,
@@ -43,30 +44,30 @@ struct Unechoed {
     tries: u32,
 }
 
-/// The addresses that a connection may use, and what we still have to tell the peer about ours.
+/// The addresses that a connection may use, and announcements of ours that are still to be sent.
 //= RFC 8684 §3.2: "A host MUST store the mappings between Address IDs and addresses both for itself and the remote host"
 //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order, remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
 pub(crate) struct AddressBook {
-    /// Where the first subflow starts: its port is the connection's.
+    /// Our address of the first subflow. Its port is the connection's.
     initial_local: SocketAddr,
     local: Vec<LocalAddress>,
-    /// Announced with a port that is not the connection's.
+    /// Addresses that were announced with another port than the connection's.
     ports: Vec<(AddressId, SocketAddr)>,
-    /// The first entry is the address that the first subflow goes to.
+    /// The first entry is the peer's address of the first subflow.
     remote: Vec<RemoteAddress>,
-    /// How many announced addresses are taken at once, and further ones later.
+    /// Number of announced addresses that may be in use at a time, and the budget for further ones.
     accepted: usize,
     new: Allowance,
-    /// The peer has removed the address at which we first reached it.
+    /// Whether the peer has removed the address at which we first reached it.
     initial_removed: bool,
     taken: RateLimiter,
-    /// What the next acknowledgements have to announce or echo.
+    /// Announcements and echoes for the next acknowledgements.
     announce: VecDeque<MptcpOption>,
     unechoed: Vec<Unechoed>,
 }
 
 impl AddressBook {
-    /// Gives back the memory that is kept for what may come.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.announce.shrink_to_fit();
         self.unechoed.shrink_to_fit();
@@ -74,9 +75,9 @@ impl AddressBook {
 
     /// The addresses of a connection whose first subflow runs between `initial_local` and `initial_remote`.
     ///
-    /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2); the others keep their places in `local`, or have the next ones
-    /// where it is not among them.
-    /// So many announced addresses of the peer are `accepted`.
+    /// The address of the first subflow has the identifier 0 (RFC 8684 §3.2). If it is in `local`, it exchanges
+    /// identifiers with the first entry; if not, the others' identifiers move up by one. `accepted` is the number of
+    /// announced addresses of the peer that may be in use at a time.
     pub(crate) fn new(
         local: &[LocalAddress],
         initial_local: SocketAddr,
@@ -111,7 +112,7 @@ impl AddressBook {
         }
     }
 
-    /// Where the first subflow starts.
+    /// Our address of the first subflow.
     pub(crate) fn initial_local(&self) -> SocketAddr {
         self.initial_local
     }
@@ -126,12 +127,12 @@ impl AddressBook {
         &self.remote
     }
 
-    /// This address has answered with what only the peer can know.
+    /// Notes that this address has answered with something that only the peer can know.
     pub(crate) fn prove(&mut self, address: SocketAddr) {
         self.remote.iter_mut().filter(|r| r.address == address).for_each(|r| r.proved = true);
     }
 
-    /// Whether nothing but the peer's word stands for this address.
+    /// Whether nothing but the peer's announcement speaks for this address.
     pub(crate) fn is_unproved(&self, address: SocketAddr) -> bool {
         !self.remote.iter().any(|r| r.address == address && r.proved)
     }
@@ -141,7 +142,7 @@ impl AddressBook {
         self.initial_removed
     }
 
-    /// What is configured about the path from one of our addresses.
+    /// What is configured for the path from one of our addresses.
     pub(crate) fn meta_of(&self, address: IpAddr) -> PathMeta {
         self.local.iter().find(|a| a.1 == address).map(|a| a.2).unwrap_or_default()
     }
@@ -151,7 +152,7 @@ impl AddressBook {
         self.local.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
     }
 
-    /// Announces every local address but that of the first subflow.
+    /// Announces every local address except that of the first subflow.
     pub(crate) fn announce_all(&mut self, keys: &Keys) {
         for (id, address, _) in &self.local {
             if *address != self.initial_local.ip() {
@@ -160,7 +161,7 @@ impl AddressBook {
         }
     }
 
-    /// Announces one local address: joins may come to this port, or to the connection's.
+    /// Announces one local address. Joins may come to `port`, or to the connection's port.
     pub(crate) fn announce(&mut self, keys: &Keys, id: AddressId, address: IpAddr, port: Option<u16>) {
         if let Some(port) = port.filter(|port| *port != self.initial_local.port()) {
             self.ports.push((id, SocketAddr::new(address, port)));
@@ -168,12 +169,12 @@ impl AddressBook {
         self.announce.push_back(announcement(keys, id, address, port));
     }
 
-    /// Whether joins may come to this address: to the connection's port, or to one that was announced.
+    /// Whether joins may come to this address, at the connection's port or an announced one.
     pub(crate) fn takes_joins(&self, local: &SocketAddr) -> bool {
         local.port() == self.initial_local.port() || self.ports.iter().any(|(_, announced)| announced == local)
     }
 
-    /// Whether there is anything to announce or to echo.
+    /// Whether there is an announcement or an echo to send.
     #[inline]
     pub(crate) fn has_announcement(&self) -> bool {
         !self.announce.is_empty()
@@ -205,11 +206,11 @@ impl AddressBook {
     /// When the next announcement that was not echoed is sent again.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<Instant> {
-        // Asked after every segment, and mostly there is none.
+        // Called after every segment, and usually there is none.
         if self.unechoed.is_empty() { None } else { self.unechoed.iter().filter_map(|u| u.again).min() }
     }
 
-    /// Sends announcements again whose echo did not come, a bounded number of times.
+    /// Repeats announcements that were not echoed, a bounded number of times.
     //= RFC 8684 §3.4.1: "the lack of this type of "echo" can indicate to the initial ADD_ADDR sender that the ADD_ADDR
     //= needs to be retransmitted"
     //= tests: add_addr::a_lost_announcement_is_repeated, add_addr::without_an_echo_announcing_ends
@@ -225,13 +226,13 @@ impl AddressBook {
         }
     }
 
-    /// The peer has echoed an announcement of ours.
+    /// Handles the peer's echo of an announcement of ours.
     pub(crate) fn take_echo(&mut self, id: AddressId) {
         self.unechoed.retain(|u| u.id != id);
     }
 
-    /// Takes an announcement of the peer and queues its echo. Returns whether the address is new, or `None` if we do not believe
-    /// the announcement.
+    /// Takes an announcement of the peer and queues its echo. Returns whether the address is new, or `None` if the
+    /// announcement is not believed.
     pub(crate) fn take_announcement(
         &mut self,
         now: Instant,
@@ -262,7 +263,8 @@ impl AddressBook {
         //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
         let Some(to) = port.or_else(|| self.remote.first().map(|r| r.address.port())) else { return Some(false) };
         let remote = SocketAddr::new(address, to);
-        // What is beyond the limit is echoed and not used, as in Linux. What comes too soon is lost, and comes again.
+        // An address beyond the limit is echoed and not used, as in Linux. One that comes too soon counts as lost, and
+        // is announced again.
         //= RFC 8684 §3.4.1: "If the port number is different, the receiving host SHOULD try to set up a new subflow to this new
         //= address/port combination"
         //= tests: add_addr::another_port_of_an_announced_address_is_joined_too
@@ -286,8 +288,8 @@ impl AddressBook {
         Some(is_new)
     }
 
-    /// Whether a peer can mean this address: not one that is nobody's alone, that is reserved, or that ends at this host or its link,
-    /// where the peer is not itself.
+    /// Whether a peer can mean this address. Not if it is not the address of one host, is reserved, or is local to this
+    /// host or its link while the peer's own is not.
     //= RFC 8684 §3.4.1: "a host MAY advertise such addresses"
     //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
     fn may_be_announced(&self, address: IpAddr) -> bool {
@@ -302,8 +304,8 @@ impl AddressBook {
             && (neighbour || !is_local_to_link(address))
     }
 
-    /// The peer has removed an address: we do not join it any more. "If an Address ID is not known, the receiver will silently ignore
-    /// the request" (RFC 8684 §3.4.2).
+    /// Handles the peer's removal of an address: it is not joined any more. "If an Address ID is not known, the
+    /// receiver will silently ignore the request" (RFC 8684 §3.4.2).
     //= RFC 8684 §3.8: "Remove request for unknown Address ID: silently ignore"
     //= tests: remove_addr::a_removal_of_an_unknown_address_is_ignored
     //= RFC 8684 §3.4.2: "If the path is found to still be alive, the receiving host SHOULD no longer use the specified address for
@@ -311,11 +313,12 @@ impl AddressBook {
     //= tests: remove_addr::the_initial_address_is_not_joined_again_after_its_removal
     pub(crate) fn take_removal(&mut self, id: AddressId) {
         self.initial_removed |= id == AddressId(0);
-        // The first one stays in the list, because its port is the connection's.
+        // The first entry stays in the list, because its port is the connection's.
         self.remote.retain(|r| r.id != id || id == AddressId(0));
     }
 
-    /// Adds an address of this host. Returns its identifier, unless we knew the address already or no identifier is free.
+    /// Adds an address of this host. Returns its identifier, unless the address is known already or no identifier is
+    /// free.
     //= RFC 8684 §3.4.1: "The Address ID MUST uniquely identify the address for the sender of the option (within the scope of the
     //= connection)"
     //= tests: remove_addr::addresses_have_numbers_of_their_own
@@ -333,7 +336,7 @@ impl AddressBook {
         Some(id)
     }
 
-    /// Removes an address of this host, and tells the peer if `tell` is set. Returns whether we knew the address.
+    /// Removes an address of this host, and tells the peer if `tell` is set. Returns whether the address was known.
     //= RFC 8684 §3.4.2: "the affected host SHOULD announce this situation so that the peer can remove subflows related to this
     //= address"
     //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order

@@ -9,22 +9,23 @@ use crate::tcp::{Origin, State};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 
-/// The first wait before a subflow that was lost or refused is joined again.
+/// First wait before a lost or refused subflow is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
 
-/// SYNs that go to announced addresses of which nobody has answered: so many at once, and then one in so long. A peer could send us
-/// anywhere. A path of the peer's own that is dark from the start is asked once a second for two minutes.
+/// Budget for SYNs to announced addresses that have not answered yet: a burst of 128, then one every 8 s. Without it a
+/// peer could aim our SYNs at third parties. A path of the peer's own that is dark from the start is tried once a
+/// second for two minutes.
 const UNPROVED_SYNS: u32 = 128;
 const UNPROVED_SYN_INTERVAL: Duration = Duration::from_secs(8);
-/// Paths that are remembered as closed by the peer.
+/// Most paths that are remembered as closed by the peer.
 const MOST_CLOSED_PATHS: usize = 64;
 
-/// What the endpoint gives a new subflow: random numbers, and what it knows of the path.
+/// Values that the endpoint gives a new subflow: random numbers, and the MTU of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewSubflow {
     pub(crate) origin: Origin,
     pub(crate) nonce: u32,
-    /// The largest IP packet of its path, where the endpoint was told.
+    /// Size of the largest IP packet on its path, if the endpoint was told.
     pub(crate) mtu: Option<u32>,
 }
 
@@ -32,11 +33,11 @@ pub(crate) struct NewSubflow {
 #[derive(Debug)]
 pub(crate) struct JoinPlan {
     wanted: bool,
-    /// Joins are tried again at this time.
+    /// When joins are tried again.
     retry_at: Option<Instant>,
-    /// How many subflows were lost since one that joined carried its first data.
+    /// Subflows lost since a further subflow last began to carry data.
     lost: u32,
-    /// The peer has said that these are closed for good: our address, and its.
+    /// Paths that the peer has closed for good: our address, and its.
     closed: Vec<(IpAddr, SocketAddr)>,
     unproved: Allowance,
 }
@@ -59,24 +60,24 @@ impl JoinPlan {
         self.wanted = true;
     }
 
-    /// The same at this time, where no segment may come that it could look after.
+    /// Asks the path manager to look at `now`, because no segment may come that would make it look.
     pub(crate) fn request_at(&mut self, now: Instant) {
         self.retry_at = Some(now);
     }
 
-    /// Whether the path manager has been asked to look.
+    /// Whether the path manager was asked to look.
     #[inline]
     pub(crate) fn is_requested(&self) -> bool {
         self.wanted
     }
 
-    /// The path manager has looked.
+    /// Notes that the path manager has looked.
     pub(crate) fn answered(&mut self) {
         self.wanted = false;
     }
 
-    /// A subflow was lost. It is joined again at once the first time, then after 1, 2, 4, 4, ... s; once a subflow that joined
-    /// has carried data, we start over.
+    /// Plans to join a lost subflow again: the first time at once, then after 1, 2, 4, 4, ... s. After a joined subflow
+    /// has carried data, the series starts over.
     pub(crate) fn after_loss(&mut self, now: Instant) {
         match self.lost {
             0 => self.wanted = true,
@@ -85,12 +86,12 @@ impl JoinPlan {
         self.lost += 1;
     }
 
-    /// The next loss counts as the first one.
+    /// Makes the next loss count as the first one.
     pub(crate) fn forget_losses(&mut self) {
         self.lost = 0;
     }
 
-    /// The peer has closed the path between these addresses for good.
+    /// Notes that the peer has closed the path between these addresses for good.
     #[cold]
     pub(crate) fn close_path(&mut self, local: IpAddr, remote: SocketAddr) {
         if self.closed.len() < MOST_CLOSED_PATHS && !self.closed.contains(&(local, remote)) {
@@ -98,7 +99,7 @@ impl JoinPlan {
         }
     }
 
-    /// The peer has removed these addresses: what was said of them counts no more.
+    /// Forgets which paths were closed to addresses that the peer has removed.
     pub(crate) fn forget_closed(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
         self.closed.retain(|(_, remote)| !is_removed(*remote));
     }
@@ -107,7 +108,7 @@ impl JoinPlan {
         self.closed.contains(&(local, remote))
     }
 
-    /// Whether one more join may go to an address that only the peer's word stands for. Otherwise it is tried later.
+    /// Whether one more join may go to an address that has not answered yet. If not, it is tried later.
     pub(crate) fn may_ask_unproved(&mut self, now: Instant) -> bool {
         let may = self.unproved.take(now);
         if !may {
@@ -117,7 +118,7 @@ impl JoinPlan {
         may
     }
 
-    /// A join to such an address has repeated its SYN so many times.
+    /// Charges `repeated` retransmitted SYNs of a join to an address that has not answered.
     pub(crate) fn charge_unproved(&mut self, repeated: u32) {
         self.unproved.charge(repeated);
     }
@@ -128,7 +129,7 @@ impl JoinPlan {
         self.retry_at
     }
 
-    /// Tries again if it is time to.
+    /// Requests joins again if it is time to.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.retry_at.take_if(|t| *t <= now).is_some() {
             self.wanted = true;
@@ -137,17 +138,17 @@ impl JoinPlan {
 }
 
 impl Subflow {
-    /// The peer has not proved yet that this join is its own.
+    /// Whether the peer has not proved yet that this join is its own.
     pub(crate) fn is_unproved(&self) -> bool {
         matches!(self.join, Join::Pending { .. }) && self.tcp.state() == State::SynReceived
     }
 }
 
-/// The joins that a path manager wants in addition to the existing subflows: pairs of local address (port 0: any free port) and
-/// remote address.
+/// The joins that a path manager wants in addition to the existing subflows: pairs of local address (port 0: any free
+/// port) and remote address.
 ///
-/// `closed_initial`: no join may go to the peer's initial address. `join_initial`: if the peer has announced no other address,
-/// our further addresses may join its initial one.
+/// `closed_initial`: no join may go to the peer's initial address. `join_initial`: if the peer has announced no other
+/// address, our further addresses may join its initial one.
 pub(crate) fn wanted(
     plan: &JoinPlan,
     manager: PathManager,
@@ -162,13 +163,13 @@ pub(crate) fn wanted(
     let mut joins = Vec::new();
     match manager {
         PathManager::Default => {
-            // One subflow from each local address: to the address of the same number, or to the initial one where the peer has
-            // announced none. Numbers count the addresses of each family by themselves.
-            // Where the initial one takes no joins, only the others count, on both sides.
+            // One subflow from each local address: to the peer's address of the same number, or to its initial one if
+            // it has announced no other. Numbers count within each address family. If the initial address takes no
+            // joins, only the others count, on both sides.
             let first = addresses.initial_local().ip();
             let counts = |local: IpAddr| !closed_initial || local != first;
             let ours = || addresses.local().iter().map(|l| l.1).filter(|local| counts(*local));
-            // The first subflow's comes first, also where it is not among those that may be used.
+            // The first subflow's address comes first, even if it is not among those that may be used.
             let unlisted = Some(first).filter(|first| counts(*first) && ours().all(|local| local != *first));
             for (i, local) in ours().enumerate() {
                 let before = unlisted.into_iter().chain(ours().take(i));
@@ -213,7 +214,8 @@ pub(crate) fn wanted(
     //= RFC 8684 §3.6: "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to
     //= re-establish a subflow for this connection over this path"
     //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
-    // A connection that has nothing else keeps trying: a path that breaks again and again still brings a window each time.
+    // A connection without any other subflow keeps trying: even a path that breaks repeatedly delivers a window each
+    // time.
     let open = |(local, remote): &(SocketAddr, SocketAddr)| !plan.is_closed(local.ip(), *remote);
     if living().next().is_some() || joins.iter().any(open) {
         joins.retain(open);
