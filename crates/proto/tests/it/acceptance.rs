@@ -1,12 +1,12 @@
-//! Which segments count (RFC 9293 §3.10.7, RFC 7323 §4.3 and §5): each check of a segment's numbers has a test that fails
-//! without it.
+//! Which segments are accepted (RFC 9293 §3.10.7, RFC 7323 §4.3 and §5). Each check of a segment's numbers has a test
+//! that fails without it.
 
 use crate::pair::*;
 use pathweave_proto::ConnectionEvent;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::{Flags, Payload, SackBlock, Segment, Timestamps};
 
-/// A plain TCP connection in the middle of its life, and what its client would send next.
+/// A plain TCP connection in the middle of its life, and the next segment of its client.
 fn open() -> (Pair, Segment) {
     let mut pair = Pair::new(&[10], tcp_config());
     pair.connect();
@@ -39,14 +39,15 @@ fn a_segment_with_an_older_timestamp_is_dropped_and_answered() {
     pair.inject(Server, old);
     assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1000);
     assert_eq!(pair.sent(Server).filter(|p| p.is_pure_ack()).count(), 1);
-    // The same with the newest timestamp is taken.
+    // The same segment with the newest timestamp is accepted.
     let mut new = next.clone();
     new.payload = bytes(&pair, 1000, 100);
     pair.inject(Server, new);
     assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1100);
 }
 
-/// "the TSopt MUST be sent in every non-<RST> segment for the duration of the connection" (RFC 7323 §3.2), and none where the SYN had none.
+/// "the TSopt MUST be sent in every non-<RST> segment for the duration of the connection" (RFC 7323 §3.2), and in none
+/// if the SYN had none.
 #[test]
 fn timestamps_are_in_every_segment_or_in_none() {
     for offered in [true, false] {
@@ -81,8 +82,8 @@ fn segments_that_lack_their_timestamps_end_nothing() {
     pair.run_until_received(Client, 100_000, secs(5));
 }
 
-/// "The connection state MUST be maintained so that ... TS.Recent" comes only of segments that pass every check: one forged
-/// segment must not make the peer's own look old (RFC 7323 §4.3, §5.3).
+/// "The connection state MUST be maintained so that ... TS.Recent" comes only of segments that pass every check: one
+/// forged segment must not make the peer's own segments look old (RFC 7323 §4.3, §5.3).
 #[test]
 fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_against() {
     let far = 1_000_000;
@@ -112,7 +113,7 @@ fn only_acceptable_segments_in_order_set_the_timestamp_that_others_are_held_agai
         pair.inject(Server, honest);
         assert!(pair.the(Server).snapshot().receiving.in_order_bytes >= 1600, "row {i}");
     }
-    // In order and acceptable it does set it: what comes after with the old one is older.
+    // An acceptable segment in order does set it: later ones with the old timestamp are older.
     let (mut pair, next) = open();
     pair.inject(Server, stamped(&next, far));
     let mut honest = next.clone();
@@ -132,7 +133,7 @@ fn data_beside_an_impossible_acknowledgement_is_dropped() {
         pair.inject(Server, forged);
         assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1000, "{wrong}");
     }
-    // What the peer may have acknowledged before is still taken.
+    // An acknowledgement that the peer may have sent earlier is still accepted.
     let (mut pair, next) = open();
     pair.write(Server, 5000);
     pair.run_until_received(Client, 5000, secs(1));
@@ -171,13 +172,13 @@ fn in_syn_sent_only_a_reset_that_acknowledges_the_syn_counts() {
     }
 }
 
-/// In SYN-RECEIVED a reset counts at the exact number alone (RFC 5961 §3.2), whatever it acknowledges.
+/// In SYN-RECEIVED a reset counts only at the exact number (RFC 5961 §3.2), whatever it acknowledges.
 #[test]
 fn in_syn_received_only_a_reset_at_the_exact_number_counts() {
     for config in [tcp_config(), config()] {
         for (offset, ends) in [(1, true), (0, false), (2, false), (1000, false)] {
             let mut pair = Pair::new(&[10], config.clone());
-            // The third ACK is on its way for long.
+            // The third ACK is delayed by a second.
             pair.script(|p| if p.number == 2 { Fate::Late(secs(1)) } else { Fate::Pass });
             pair.open();
             pair.run_for(ms(25));
@@ -201,7 +202,8 @@ fn a_reset_with_an_older_timestamp_counts() {
     assert!(pair.happened(Server, |e| matches!(e, ConnectionEvent::Failed(_))).is_some());
 }
 
-/// In SYN-RECEIVED a segment without options that TCP does not accept says nothing about Multipath TCP: it is no third ACK of plain TCP.
+/// In SYN-RECEIVED a segment without options that TCP does not accept says nothing about Multipath TCP: it is not the
+/// third ACK of plain TCP.
 #[test]
 fn in_syn_received_only_an_acceptable_segment_makes_the_connection_plain_tcp() {
     let forged = [
@@ -229,8 +231,8 @@ fn in_syn_received_only_an_acceptable_segment_makes_the_connection_plain_tcp() {
     }
 }
 
-/// "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK" (RFC 5961 §4.2): in SYN-RECEIVED only the peer's own
-/// SYN brings the SYN/ACK again.
+/// "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK" (RFC 5961 §4.2): in SYN-RECEIVED
+/// only the peer's own SYN causes the SYN/ACK again.
 #[test]
 fn in_syn_received_only_the_same_syn_brings_the_answer_again() {
     for (offset, repeats) in [(0, true), (1, false), (5000, false)] {
@@ -246,7 +248,7 @@ fn in_syn_received_only_the_same_syn_brings_the_answer_again() {
     }
 }
 
-/// An acknowledgement that data has overtaken is no probe: it needs no answer.
+/// An acknowledgement that data has overtaken is no probe and needs no answer.
 #[test]
 fn an_acknowledgement_that_was_overtaken_is_not_answered() {
     let (mut pair, next) = open();
@@ -279,7 +281,8 @@ fn a_reset_counts_with_data_and_where_the_window_is_closed() {
     }
 }
 
-/// Data with an older timestamp that is here already may have been repeated for nothing: the answer says which bytes (RFC 2883 §4).
+/// Data with an older timestamp that has arrived already may have been repeated needlessly: the answer says which bytes
+/// (RFC 2883 §4).
 #[test]
 fn what_is_dropped_for_its_timestamp_is_reported_where_it_is_here() {
     let (mut pair, next) = open();

@@ -38,7 +38,8 @@ fn an_announced_address_is_echoed_and_joined_whoever_sends() {
     }
 }
 
-/// A server behind a load balancer: its first address may not be joined (RFC 8684 §3.1, the flag C), and it announces its own.
+/// A server behind a load balancer: its first address may not be joined (RFC 8684 §3.1, the flag C), and it announces
+/// its own.
 #[test]
 fn the_address_of_a_server_whose_first_may_not_be_joined_is_joined() {
     let mut pair = Pair::new(&[10, 20], config_by_announcement());
@@ -48,7 +49,7 @@ fn the_address_of_a_server_whose_first_may_not_be_joined_is_joined() {
     pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
 
-/// Announcing an address of one family says nothing of the other: those of the first one's family join that.
+/// Announcements of one family do not affect the other: addresses of the first address's family join that one.
 #[test]
 fn with_announcements_of_ipv6_only_an_address_of_ipv4_joins_the_first_one() {
     let mut pair = Pair::mixed(&[10, 20, 30], config());
@@ -148,7 +149,7 @@ fn announce(pair: &Pair, id: u8, address: IpAddr) -> Segment {
     segment
 }
 
-/// Either side may announce, and name a port of its own. The engine's servers join nothing; the peer here is one that does.
+/// Either side may announce, with a port of its own. The engine's servers open no joins; the peer here does.
 #[test]
 fn a_client_announces_too_and_with_a_port() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -167,7 +168,7 @@ fn a_client_announces_too_and_with_a_port() {
     assert_eq!(hmac, Some(crypto::add_address_hmac(client, server, id, address, port)));
     assert_eq!(pair.sent(Server).filter(|p| echo(p)).count(), 1);
     assert_eq!(pair.sent(Client).filter(|p| announcement(p)).count(), 1, "it was echoed");
-    // A join to that address and port is answered; one to another port is not.
+    // A join to that address and port is answered, a join to another port is not.
     for (to, taken) in [(8080, true), (8081, false)] {
         let mut syn = pair.sent(Client).rfind(|p| p.is_syn()).expect("a SYN").segment.clone();
         (syn.src, syn.dst) =
@@ -199,13 +200,13 @@ fn addresses_that_nobody_else_has_are_ignored_without_an_echo() {
         pair.run_for(secs(1));
         assert_eq!(pair.driver.io.log.len(), sent, "{address}");
     }
-    // The same with an address that is one is echoed.
+    // The announcement of an ordinary address is echoed.
     let forged = announce(&pair, 5, "10.9.9.9".parse().expect("an address"));
     pair.inject(Client, forged);
     assert!(pair.sent(Client).next_back().is_some_and(echo));
 }
 
-/// As Linux's `add_addr_accepted`: what is beyond it is echoed, and not used.
+/// Linux's `add_addr_accepted`: addresses beyond the limit are echoed and not used.
 #[test]
 fn so_many_announced_addresses_are_used_as_the_settings_say() {
     for accepted in [0, 2] {
@@ -223,7 +224,7 @@ fn so_many_announced_addresses_are_used_as_the_settings_say() {
     }
 }
 
-/// Bad-input row 27: a server that announces and removes one address after the other, none of them its own.
+/// Bad-input row 27: a server announces and removes one address after the other, none of them its own.
 #[test]
 fn a_peer_cannot_have_syns_sent_wherever_and_as_often_as_it_likes() {
     let mesh = ConnectionConfig { path_manager: PathManager::FullMesh, ..config_by_announcement() };
@@ -253,7 +254,8 @@ fn a_peer_cannot_have_syns_sent_wherever_and_as_often_as_it_likes() {
     }
     let syns = |from: u64| pair.sent(Client).filter(|p| p.path > 0 && p.is_syn() && p.at >= start + secs(from)).count();
     let hosts: BTreeSet<_> = pair.sent(Client).filter(|p| p.path > 0).map(|p| p.path).collect();
-    // Eight addresses, and one in 10 s; 128 SYNs, one in 8 s, and the repetitions of those that were under way when they ran out.
+    // Eight addresses at once, then one in 10 s; 128 SYNs at once, then one in 8 s, and the retransmissions of those
+    // under way when the budget ran out.
     assert!(hosts.len() <= 8 + 60, "{} hosts", hosts.len());
     assert!(syns(0) <= 128 + 7 * 7 + 75, "{} SYNs", syns(0));
     assert!(syns(300) <= 38 + 7, "{} SYNs in the last five minutes", syns(300));
@@ -261,7 +263,7 @@ fn a_peer_cannot_have_syns_sent_wherever_and_as_often_as_it_likes() {
     pair.run_until_received(Server, 11_000, secs(1));
 }
 
-/// One address at which nobody answers, for an hour; then somebody does, and it is joined.
+/// An address that does not answer for an hour; when it does, it is joined.
 #[test]
 fn an_announced_address_that_stays_dark_is_asked_less_and_less_but_for_ever() {
     let mut pair = Pair::new(&[10, 20], config_by_announcement());
@@ -278,7 +280,7 @@ fn an_announced_address_that_stays_dark_is_asked_less_and_less_but_for_ever() {
     pair.run_until("the second path is joined", secs(70), |p| p.usable(Client) == 2);
 }
 
-/// Bad-input row 27: "flood": 32 a second are taken, and as many are remembered.
+/// Bad-input row 27: "flood": 32 announcements a second are accepted, and as many are remembered.
 #[test]
 fn a_flood_of_announcements_is_capped_and_rate_limited() {
     let mut pair = Pair::new(&[10], config());
@@ -298,8 +300,8 @@ fn a_flood_of_announcements_is_capped_and_rate_limited() {
     pair.run_until_received(Server, 11_000, secs(1));
 }
 
-/// Bad-input row 30: what does not fit beside the rest of 40 bytes waits for another segment. The harness sees that nothing
-/// is longer.
+/// Bad-input row 30: an option that does not fit into the 40 bytes waits for another segment. The harness checks that
+/// no header is longer.
 #[test]
 fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
     let config = ConnectionConfig { checksum: true, ..config() };
@@ -355,8 +357,8 @@ fn another_port_of_an_announced_address_is_joined_too() {
     assert_eq!(joined, BTreeSet::from([SocketAddr::new(address, PORT), SocketAddr::new(address, 8080)]));
 }
 
-/// An announcement acknowledges data without a data sequence signal, as it has the room for its options alone. That is not how plain TCP
-/// answers: where the DATA_ACK gets lost, the data goes out again.
+/// An announcement acknowledges data without a data sequence signal, because it has room for its own option only. It is
+/// no answer of plain TCP: if the DATA_ACK is lost, the data is sent again.
 #[test]
 fn an_announcement_that_acknowledges_data_is_no_plain_answer() {
     let mut pair = Pair::new(&[10], config());

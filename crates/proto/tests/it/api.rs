@@ -1,4 +1,4 @@
-//! What the application is told: typed results of its commands.
+//! Results of the application's commands.
 
 use crate::pair::{Client, Fate, Pair, Server, config, ms, secs, tcp_config};
 use core::net::SocketAddr;
@@ -90,7 +90,7 @@ fn a_connection_that_is_gone_is_unknown() {
 }
 
 /// "If the state is SYN-SENT ... If the RST bit is set ... signal to the user "error: connection reset"" (RFC 9293
-/// §3.10.7.3): that nobody listens is another case than a connection that breaks, and than silence.
+/// §3.10.7.3): a refused connection, a broken one and silence are different errors.
 #[test]
 fn a_refused_connection_is_told_from_one_that_breaks_and_from_silence() {
     for config in [tcp_config(), config()] {
@@ -101,7 +101,7 @@ fn a_refused_connection_is_told_from_one_that_breaks_and_from_silence() {
             Fate::Pass
         });
         pair.open();
-        // The answer comes from the port that nobody listens at.
+        // The answer comes from a port without a listener.
         pair.script(|p| {
             p.segment.src.set_port(80);
             Fate::Pass

@@ -1,4 +1,4 @@
-//! Segments of an attacker that does not see the connection (RFC 5961).
+//! Segments of a blind attacker, who does not see the connection (RFC 5961).
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
@@ -7,7 +7,7 @@ use pathweave_proto::host::{Host, linux::LinuxHost};
 use pathweave_wire::mptcp::{DataNumber, Key, MptcpOption};
 use pathweave_wire::{Flags, Payload, Segment};
 
-/// A connection in the middle of its life, and what its peer would send next.
+/// A connection in the middle of its life, and the next segment of its peer.
 fn open() -> (Pair, Segment) {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
@@ -41,7 +41,7 @@ fn blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_secon
         }
         assert_eq!(pair.sent(Server).count(), 10);
         assert!(pair.sent(Server).all(Packet::is_pure_ack));
-        // The throttle is the connection's, and opens again.
+        // The limit is the connection's, and it recovers.
         pair.run_for(secs(6));
         pair.inject(Server, forged.clone());
         assert_eq!(pair.sent(Server).count(), 11);
@@ -51,7 +51,7 @@ fn blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_secon
     }
 }
 
-/// Whoever spreads his guesses over the border of two windows gets no more answers than in one.
+/// An attacker who spreads guesses over the border of two windows gets no more answers than in one.
 #[test]
 fn in_any_five_seconds_there_are_ten_challenges_at_most() {
     let (mut pair, next) = open();
@@ -68,8 +68,8 @@ fn in_any_five_seconds_there_are_ten_challenges_at_most() {
     assert!(sent.windows(11).all(|w| w[10].since(w[0]) >= secs(5)), "{sent:?}");
 }
 
-/// "SND.UNA - MAX.SND.WND" is the oldest number that a peer can still acknowledge (RFC 5961 §5.2): data beside an older one
-/// was made up by somebody who had to guess.
+/// "SND.UNA - MAX.SND.WND" is the oldest number that a peer can still acknowledge (RFC 5961 §5.2): data beside an older
+/// number comes from an attacker who had to guess.
 #[test]
 fn an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped() {
     let receive_buffer = ReceiveBuffer::Fixed(30_000);
@@ -82,21 +82,22 @@ fn an_acknowledgement_older_than_any_window_is_challenged_and_its_data_dropped()
     let latest = forged.ack;
     forged.payload = Payload::Bytes(vec![byte_at(Client, 0)].into());
     pair.clear_log();
-    // The window is 30,000 bytes, and the field of a SYN is not above 65,535.
+    // The window is 30,000 bytes, and the field of a SYN is at most 65,535.
     forged.ack = latest.wrapping_sub(65_537);
     pair.inject(Server, forged.clone());
     assert_eq!(pair.received(Server), 0);
     let challenges: Vec<_> = pair.sent(Server).collect();
     assert_eq!(challenges.len(), 1);
     assert_eq!((challenges[0].is_pure_ack(), challenges[0].segment.ack), (true, forged.seq));
-    // One that was overtaken by less than a window is a peer's.
+    // An acknowledgement that was overtaken by less than a window is a peer's.
     forged.ack = latest.wrapping_sub(20_000);
     pair.inject(Server, forged);
     assert_eq!(pair.received(Server), 1);
 }
 
-/// "If an incoming segment is not acceptable, an acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4), so that a peer that has
-/// lost its place finds it; but two ends that have both lost it must not answer each other for ever.
+/// "If an incoming segment is not acceptable, an acknowledgment should be sent in reply" (RFC 9293 §3.10.7.4), so that
+/// a peer with wrong numbers learns the right ones. But two ends with wrong numbers must not answer each other for
+/// ever.
 #[test]
 fn an_old_empty_segment_is_answered_ten_times_in_five_seconds() {
     let old = |s: &mut Segment| s.seq = s.seq.wrapping_sub(2_000_000);
@@ -120,8 +121,8 @@ fn an_old_empty_segment_is_answered_ten_times_in_five_seconds() {
     }
 }
 
-/// Linux answers each that lies before what it has acknowledged, twice a second. An end that repeats its third acknowledgement behind its
-/// data gets to know how far the peer is.
+/// Linux answers each segment that is older than its last acknowledgement, twice a second. An end that repeats its
+/// third acknowledgement after its data learns how far the peer is.
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_linux_host_answers_an_acknowledgement_that_its_data_has_overtaken_twice_a_second() {
@@ -144,14 +145,14 @@ fn a_linux_host_answers_an_acknowledgement_that_its_data_has_overtaken_twice_a_s
     }
 }
 
-/// A DATA_ACK of what was written and given to no subflow yet would end what was never sent.
+/// A DATA_ACK of data that is written but was given to no subflow would end data that was never sent.
 #[test]
 fn a_data_ack_of_data_that_no_subflow_has_is_refused() {
     let mut pair = Pair::new(&[10], config());
     pair.connect();
     pair.write(Client, 1000);
     pair.run_for(secs(1));
-    // The peer's window is all used up.
+    // The peer's window is used up.
     pair.driver.applications.apps[1].reads = false;
     pair.write(Client, 3_000_000);
     pair.run_for(secs(5));
@@ -190,15 +191,15 @@ fn signals_of_a_segment_that_is_not_acceptable_do_not_count() {
         pair.inject(Server, forged);
         assert_eq!(pair.the(Server).error(), None);
     }
-    // The same in an acceptable segment ends the connection: it was the right key.
+    // The same in an acceptable segment ends the connection, because the key is right.
     let mut right = next.clone();
     right.options.mptcp = vec![MptcpOption::FastClose { receiver: Key(key.0) }];
     pair.inject(Server, right);
     assert!(pair.connection(Server).is_none_or(|c| c.error().is_some()));
 }
 
-/// Who knows addresses and ports pretends that the server opens at the same time. The client answers, and still takes the server's own answer;
-/// a reset that comes of its answer says nothing of the server.
+/// An attacker who knows addresses and ports pretends that the server opens at the same time. The client answers, and
+/// still takes the server's own answer. A reset in reply to the client's answer says nothing of the server.
 #[test]
 fn a_crossing_syn_that_nobody_sent_does_not_keep_a_client_from_connecting() {
     let mut pair = Pair::new(&[10], config());
@@ -216,7 +217,7 @@ fn a_crossing_syn_that_nobody_sent_does_not_keep_a_client_from_connecting() {
     pair.write(Client, 10_000);
     pair.run_until_received(Server, 10_000, secs(1));
     assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
-    // However many there are, a few are answered.
+    // Of any number of such SYNs, a few are answered.
     let mut pair = Pair::new(&[10], config());
     pair.open();
     for _ in 0..100 {
@@ -225,14 +226,14 @@ fn a_crossing_syn_that_nobody_sent_does_not_keep_a_client_from_connecting() {
     assert!(pair.sent(Client).count() <= 1 + 10);
 }
 
-/// Who knows addresses and ports opens connections in the client's name, so that the server answers the client's SYNs for those. They are
-/// answers: the client goes on asking for Multipath TCP.
+/// An attacker who knows addresses and ports opens connections in the client's name, so that the server answers the
+/// client's SYNs for those. Because these are answers, the client keeps asking for Multipath TCP.
 #[test]
 fn syns_in_a_clients_name_do_not_make_it_give_up_multipath_tcp() {
     let mut pair = Pair::new(&[10], config());
     pair.open();
     let syn = pair.driver.io.log[0].segment.clone();
-    // One is there before each of the client's SYNs.
+    // A forged SYN precedes each of the client's SYNs.
     for at in 0..700 {
         let mut forged = Segment::new(syn.src, syn.dst);
         (forged.flags, forged.seq, forged.window) = (Flags::SYN, 0x0010_0000 * (at + 1), 1000);

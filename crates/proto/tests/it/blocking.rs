@@ -1,4 +1,4 @@
-//! What holds the stream back, as the scheduler is told it, and what BLEST (§V) makes of it. The connection sends real
+//! Limits that hold the stream back, as the scheduler is told, and what BLEST (§V) does then. The connection sends real
 //! data: no event is made by hand.
 
 use crate::pair::*;
@@ -19,13 +19,13 @@ fn blest(lambda: &str, delta: &str, config: ConnectionConfig) -> ConnectionConfi
     ConnectionConfig { scheduler, ..config }
 }
 
-/// A window that the slow path's data holds up: 60 KB over 5 ms and 200 ms.
+/// A window that the slow path's data blocks: 60 KB over 5 ms and 200 ms.
 fn small_window(pr: bool) -> ConnectionConfig {
     ConnectionConfig { pr, receive_buffer: ReceiveBuffer::Fixed(60_000), ..config() }
 }
 
-/// All that is traced while `bytes` are sent over paths with these delays in ms. The links have no rates: losses keep the fast
-/// path's window at about ten segments.
+/// All observations while `bytes` are sent over paths with these delays in ms. The links have no rates: losses keep the
+/// fast path's window at about ten segments.
 #[track_caller]
 fn traced(config: ConnectionConfig, delays: [u64; 2], bytes: u64) -> Vec<Observation> {
     let mut sent = 0;
@@ -108,7 +108,7 @@ fn after_the_copy_both_subflows_are_named() {
 
 #[test]
 fn each_new_first_byte_is_told_while_the_window_stays_full() {
-    // The slow subflow's segments are acknowledged one after the other, and each lets just as much out.
+    // The slow subflow's segments are acknowledged one by one, and each lets just as much out.
     let trace = traced(small_window(false), [5, 200], 1_000_000);
     let begins = trace.windows(2).filter(|w| {
         let blocked = |t: &Observation| matches!(t.what, Happening::WindowBlocked { .. });
@@ -157,7 +157,7 @@ fn lambda_rises_at_each_blocking_that_opportunistic_retransmission_ends() {
     assert!(lambdas.iter().any(|l| l.2), "nothing was skipped");
 }
 
-/// The same where it is the send buffer that the slow subflow's data fills.
+/// The same if the slow subflow's data fills the send buffer.
 #[test]
 fn lambda_rises_while_the_slow_subflow_fills_the_send_buffer() {
     let config = ConnectionConfig { send_buffer: 60_000, ..config() };

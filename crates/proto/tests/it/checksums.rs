@@ -1,4 +1,4 @@
-//! DSS checksums and what follows a wrong one (RFC 8684 §3.1, §3.3, §3.7).
+//! DSS checksums, and what happens after a wrong one (RFC 8684 §3.1, §3.3, §3.7).
 
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
@@ -95,7 +95,7 @@ fn a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing
     }
 }
 
-/// Bad-input row 23: the stream goes on as plain TCP, changed bytes and all.
+/// Bad-input row 23: the stream continues as plain TCP, changed bytes included.
 #[test]
 fn a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping() {
     for lost in [None, Some(Server), Some(Client)] {
@@ -183,8 +183,8 @@ fn an_mp_fail_that_nothing_called_for_with_several_subflows_changes_nothing() {
     assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
 }
 
-/// A connection with one subflow whose client has sent a window of data twice under different mappings, and a middlebox
-/// took away all of them: the server holds bytes that it cannot place.
+/// A connection with one subflow. Its client has sent a window of data twice under different mappings, and a middlebox
+/// has removed all of them: the server holds bytes without a position.
 fn repeated_without_mappings() -> Pair {
     let mut pair = Pair::new(&[10], with_checksums());
     pair.connect();
@@ -206,7 +206,7 @@ fn repeated_without_mappings() -> Pair {
 }
 
 /// "In the rare case that the data is not contiguous ... the receiver MUST close the subflow with a RST with MP_FAIL"
-/// (RFC 8684 §3.7): that holds for who finds the wrong checksum as much as for who is told of it.
+/// (RFC 8684 §3.7). That holds for the side that finds the wrong checksum as for the side that is told.
 #[test]
 fn a_wrong_one_where_data_has_come_again_resets_the_subflow() {
     let mut pair = repeated_without_mappings();
@@ -257,7 +257,8 @@ fn an_mp_fail_without_an_answer_is_said_again_but_not_on_every_acknowledgement()
     assert!(pair.sent(Server).count() > said.len(), "with more acknowledgements than that");
 }
 
-/// The subflow with the wrong checksum dies before anybody answers the MP_FAIL: another one carries its data again, and hears nothing of it.
+/// The subflow with the wrong checksum dies before the MP_FAIL is answered: another one carries its data again and gets
+/// no MP_FAIL.
 #[test]
 fn an_mp_fail_ends_with_its_subflow() {
     let mut pair = Pair::new(&[10, 10], with_checksums());
@@ -281,7 +282,7 @@ fn an_mp_fail_ends_with_its_subflow() {
     assert!(pair.the(Server).is_mptcp());
 }
 
-/// A join that nobody has answered is no subflow that the connection could go on with.
+/// An unanswered join is no subflow that could replace the first one.
 #[test]
 fn an_mp_fail_while_an_own_join_is_unanswered_is_answered() {
     let mut pair = Pair::new(&[10, 10], with_checksums());
@@ -299,7 +300,7 @@ fn an_mp_fail_while_an_own_join_is_unanswered_is_answered() {
     assert!(!pair.the(Client).is_mptcp());
 }
 
-/// Whoever is asked to fall back while it holds data without mappings does not guess where that belongs.
+/// A side that is asked to fall back while it holds data without mappings does not guess the data's position.
 #[test]
 fn an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow() {
     let mut pair = repeated_without_mappings();
@@ -312,7 +313,8 @@ fn an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow() {
     assert_eq!(pair.received(Server), 2000);
 }
 
-/// Whoever has sent MP_FAIL does not know when the peer acts on it: until then nothing goes out under a second mapping.
+/// A side that has sent MP_FAIL does not know when the peer acts on it: until then it sends nothing under a second
+/// mapping.
 #[test]
 fn after_an_mp_fail_nothing_comes_again() {
     let mut pair = Pair::new(&[10], with_checksums());
@@ -342,7 +344,8 @@ fn after_an_mp_fail_nothing_comes_again() {
     assert!(pair.the(Client).is_mptcp(), "it is not answered");
 }
 
-/// A DATA_FIN without data has a checksum too, of its pseudo-header (RFC 8684 §3.3.1): a wrong one is no end of the stream.
+/// A DATA_FIN without data has a checksum too, of its pseudo-header (RFC 8684 §3.3.1). If it is wrong, the stream does
+/// not end.
 #[test]
 fn a_wrong_one_of_a_data_fin_resets_the_subflow_and_another_brings_the_end() {
     let mut pair = Pair::new(&[10, 40], with_checksums());
@@ -366,8 +369,8 @@ fn a_wrong_one_of_a_data_fin_resets_the_subflow_and_another_brings_the_end() {
     pair.run_until("the end has come on the other path", secs(5), |p| p.the(Server).at_end());
 }
 
-/// "In the rare case that the data is not contiguous ... the receiver MUST close the subflow with a RST with MP_FAIL" (RFC 8684 §3.7): here
-/// some of ours has gone over a subflow that is gone.
+/// "In the rare case that the data is not contiguous ... the receiver MUST close the subflow with a RST with MP_FAIL"
+/// (RFC 8684 §3.7): here some of our data has gone over a subflow that is gone.
 #[test]
 fn an_mp_fail_after_data_on_two_subflows_resets_the_last_with_mp_fail() {
     let mut pair = Pair::new(&[10, 10], with_checksums());
@@ -378,7 +381,7 @@ fn an_mp_fail_after_data_on_two_subflows_resets_the_last_with_mp_fail() {
     assert!(pair.data(Client).any(|p| p.path == 1));
     let mut reset = pair.forge(Server, 1);
     reset.flags = Flags::RST | Flags::ACK;
-    // It is not joined again.
+    // The subflow is not joined again.
     reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited });
     pair.inject(Client, reset);
     assert_eq!(pair.usable(Client), 1);

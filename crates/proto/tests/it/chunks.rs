@@ -1,4 +1,4 @@
-//! Data in and out in chunks of bytes that are shared and not copied.
+//! Data in and out in chunks of bytes that are shared, not copied.
 
 use crate::pair::*;
 use bytes::Bytes;
@@ -7,18 +7,18 @@ use pathweave_proto::{Amount, ReadError, WriteError};
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 
-/// How a test hands its stream over.
+/// How a test writes its stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     Virtual,
-    /// One piece at each write.
+    /// One piece per write.
     Whole,
-    /// Chunks of so many bytes.
+    /// Chunks of this many bytes.
     Chunks(usize),
 }
 
-/// Writes `len` bytes at once on a connection of two subflows and lets them arrive. Gives time, number and length of every data
-/// segment.
+/// Writes `len` bytes at once on a connection of two subflows and lets them arrive. Returns time, number and length of
+/// every data segment.
 fn segments(form: Form, len: u32) -> Vec<(Instant, u32, u32)> {
     let mut pair = Pair::new(&[10, 15], config());
     pair.driver.io.virtual_payload = form == Form::Virtual;
@@ -65,7 +65,7 @@ fn what_is_written_is_what_is_read_without_a_copy() {
     });
     assert!(chunks.iter().all(Bytes::is_empty));
     pair.run_for(secs(1));
-    // No codec is between them: every byte that is read lies where it was written, because no segment is small.
+    // There is no codec between the ends: every byte that is read is where it was written, because no segment is small.
     let mut at = 0;
     let mut out = vec![Bytes::new(); 5];
     pair.command(Server, |c, now| {

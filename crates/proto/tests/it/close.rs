@@ -200,7 +200,7 @@ fn the_end_of_one_subflow_is_not_the_end_of_the_stream() {
     fin.flags |= pathweave_wire::Flags::FIN;
     pair.inject(Server, fin);
     assert!(!pair.the(Server).at_end());
-    // The server ends its direction of that subflow too.
+    // The server closes its direction of that subflow too.
     assert!(pair.sent(Server).any(|p| p.is_fin() && p.path == 1));
     assert_eq!(pair.usable(Server), 1);
     pair.write(Client, 100_000);
@@ -233,7 +233,7 @@ fn the_first_data_fin_counts_and_waits_for_the_data_before_it() {
     assert_eq!(acked(&pair), 1);
     pair.write(Client, 8000);
     pair.run_until("the end is reached", secs(1), |p| p.the(Server).at_end());
-    // What lies beyond the first end is no part of the stream.
+    // Data beyond the first end is no part of the stream.
     assert_eq!((pair.received(Server), acked(&pair)), (5001, 5002));
 }
 
@@ -248,7 +248,7 @@ fn without_a_data_fin_the_connection_ends_only_after_a_timeout() {
     pair.kill(0);
     let mut fin = pair.forge(Client, 0);
     fin.flags |= pathweave_wire::Flags::FIN;
-    // Without a signal it would be plain TCP's.
+    // Without a signal it would be plain TCP's FIN.
     let data_ack = Some(pathweave_wire::mptcp::DataNumber::Long(pair.wire_dsn(Server, 0)));
     fin.options.dss = Some(pathweave_wire::mptcp::Dss { data_ack, mapping: None, data_fin: false });
     let mut last = fin.clone();
@@ -293,7 +293,7 @@ fn what_came_before_a_failure_can_still_be_read() {
     }
 }
 
-/// A DATA_FIN inside data that waits, or far beyond any window, is not the end: the real one still counts.
+/// A DATA_FIN inside waiting data, or far beyond any window, is not the end; the real one still counts.
 #[test]
 fn a_data_fin_that_cannot_be_the_end_is_ignored() {
     use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
@@ -301,7 +301,7 @@ fn a_data_fin_that_cannot_be_the_end_is_ignored() {
         let mut pair = Pair::new(&[10, 11], config());
         pair.connect_with_subflows(2);
         pair.run_for(secs(1));
-        // What the first subflow carries is lost, so that what the second one carries waits at the data level.
+        // The first subflow's data is lost, so that the second one's waits at the data level.
         pair.script(|p| if p.from == Client && p.path == 0 && p.is_data() { Fate::Drop } else { Fate::Pass });
         pair.write(Client, 20_000);
         pair.run_for(ms(12));
@@ -367,7 +367,7 @@ fn a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_wh
     }
 }
 
-/// How many subflows have been lost at a side whose connection is observed, since this was last called.
+/// Number of subflows that an observed side has lost since the last call.
 fn subflows_down(pair: &mut Pair, side: Side) -> usize {
     pair.observed(side).iter().filter(|o| matches!(o.what, Happening::SubflowDown(_))).count()
 }
@@ -376,7 +376,7 @@ fn observe_both(pair: &mut Pair) {
     pair.driver.endpoints.iter_mut().for_each(|e| e.observe_all(Kinds::CONNECTION));
 }
 
-/// A subflow that has ended by FINs on both sides is told, and can be joined anew, while it still lingers in TIME-WAIT.
+/// A subflow that ended with FINs on both sides is reported, and can be joined anew, while it is in TIME-WAIT.
 #[test]
 fn the_end_of_a_subflow_by_fins_is_told_at_once() {
     let mut pair = Pair::new(&[10, 10], config());
@@ -393,7 +393,7 @@ fn the_end_of_a_subflow_by_fins_is_told_at_once() {
     pair.inject(Server, last);
     assert_eq!(subflows_down(&mut pair, Server), 1);
     pair.run_for(secs(1));
-    // The client's side was closed by the server's FIN; it joins again.
+    // The server's FIN closed the client's side, which joins again.
     assert_eq!(subflows_down(&mut pair, Client), 1);
 }
 
@@ -405,7 +405,7 @@ fn who_gives_up_says_so_to_a_peer_that_is_there_after_all() {
         pair.write(Client, 1000);
         pair.run_until_received(Server, 1000, secs(1));
         pair.run_for(secs(1));
-        // Nothing comes back any more.
+        // Nothing comes back from now on.
         pair.script(|p| if p.from == Server && !p.is_rst() { Fate::Drop } else { Fate::Pass });
         pair.write(Client, 1000);
         pair.run_for(secs(30));

@@ -1,5 +1,5 @@
-//! How much a sender puts into the network: the first window, what losses and timeouts leave of it, and what leaves while they are repaired
-//! (RFC 5681, RFC 6675).
+//! How much a sender puts into the network: the first window, the window after losses and timeouts, and the segments
+//! that leave during repair (RFC 5681, RFC 6675).
 
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
@@ -18,7 +18,7 @@ fn open(config: ConnectionConfig) -> Pair {
     pair
 }
 
-/// The number of a data segment of the client, from 0 on.
+/// Number of a data segment of the client, from 0 on.
 fn number(pair: &Pair, packet: &Packet) -> u64 {
     (u64::from(pair.relative(packet)) - 1) / SEGMENT
 }
@@ -41,7 +41,7 @@ fn window(pair: &Pair) -> Window {
     Window { cwnd: state.cwnd, ssthresh: state.ssthresh }
 }
 
-/// Nothing of the client's arrives from now on.
+/// From now on no data of the client arrives.
 fn silence(pair: &mut Pair) {
     pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
 }
@@ -79,12 +79,12 @@ fn the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays() 
         pair.run_for(ms(100));
         let sent: Vec<u64> = pair.data(Client).map(|p| number(&pair, p)).collect();
         assert_eq!(sent[10..13], [10, 11, 0], "{recovery:?}: {sent:?}");
-        // The two are not counted towards the threshold.
+        // These two segments do not count towards the threshold.
         assert_eq!(window(&pair).ssthresh, 5, "{recovery:?}");
     }
 }
 
-/// A client whose first window is out and lost, and an acknowledgement of nothing new.
+/// A client whose first window is sent and lost, and an acknowledgement without news.
 fn first_window_lost(recovery: LossRecovery) -> (Pair, Segment) {
     let mut pair = open(with_recovery(recovery));
     pair.write(Server, 10);
@@ -113,7 +113,7 @@ fn duplicates_before_and_after_new_data_was_acknowledged_do_not_add_up() {
         let mut next = repeated.clone();
         next.ack = next.ack.wrapping_add(SEGMENT as u32);
         (0..before).for_each(|_| pair.inject(Client, repeated.clone()));
-        // The first of these says something new.
+        // The first of these has news.
         (0..3).for_each(|_| pair.inject(Client, next.clone()));
         assert_eq!(pair.subflow(Client, 0).counters.recoveries > 0, recovers, "{}", pair.describe());
     }
@@ -130,7 +130,7 @@ fn a_timeout_leaves_a_window_of_one_segment_and_further_ones_leave_the_threshold
             assert_eq!(window(&pair), Window { cwnd: 1, ssthresh: 5 }, "{recovery:?}, timeout {timeouts}");
         }
         pair.no_script();
-        // What was out then is repaired before any other episode begins.
+        // The segments of the first window are repaired before another episode begins.
         pair.run_until("an answer", secs(5), |p| p.the(Client).snapshot().sending.acked_bytes > 0);
         assert_eq!(pair.subflow(Client, 0).window.phase, Phase::Loss, "{recovery:?}");
         pair.run_until_received(Server, 40 * SEGMENT, secs(5));
@@ -149,7 +149,7 @@ fn what_was_sent_less_than_a_round_trip_ago_is_not_lost_with_a_timeout() {
     pair.run_for(ms(250));
     pair.write(Client, 5 * SEGMENT);
     pair.run_until("the timeout", ms(99), |p| p.subflow(Client, 0).counters.timeouts == 1);
-    // The five are still in flight, and the window has room for the one that is lost.
+    // The five are still in flight, and the window has room for the lost one.
     assert_eq!(window(&pair).cwnd, 6);
 }
 
@@ -164,7 +164,7 @@ fn at_most_half_of_what_was_out_leaves_in_a_round_trip_until_losses_are_repaired
         pair.run_for(ms(99));
         let sent: Vec<u64> = pair.data(Client).map(|p| number(&pair, p)).collect();
         let first = sent.iter().rposition(|n| *n == 12).expect("it goes out again");
-        // All before it is acknowledged, and nothing behind it.
+        // Everything in front of it is acknowledged, and nothing behind it.
         let out = sent[..first].iter().max().expect("sent") + 1 - 12;
         let after = (sent.len() - first) as u64;
         assert!(after <= out / 2 + 1, "{recovery:?}, {prr}: {after} of {out}");
@@ -196,7 +196,7 @@ fn when_losses_are_repaired_the_window_is_the_threshold_and_grows_by_a_segment_e
         pair.run_until("recovery", secs(1), |p| p.subflow(Client, 0).window.phase == Phase::Recovery);
         pair.run_until("its end", secs(1), |p| p.subflow(Client, 0).window.phase != Phase::Recovery);
         let (after, threshold) = (window(&pair).cwnd, window(&pair).ssthresh);
-        // What the last acknowledgements of the episode tell already counts for the growth.
+        // Growth by the last acknowledgements of the episode counts already.
         assert!(after <= threshold + 2, "{recovery:?}: {after} above {threshold}");
         pair.run_for(ms(300));
         assert!(window(&pair).cwnd <= after + 4, "{recovery:?}: {} after {after}", window(&pair).cwnd);

@@ -1,4 +1,4 @@
-//! On which subflow DATA_ACKs leave (RFC 8684 §3.3.2).
+//! The subflows on which DATA_ACKs leave (RFC 8684 §3.3.2).
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
@@ -16,7 +16,7 @@ fn data_ack(packet: &Packet) -> Option<u64> {
     }
 }
 
-/// A transfer over 60 ms and 10 ms, and its log without the start.
+/// A transfer over 60 ms and 10 ms; its log begins after the start.
 fn transfer(buffer: u64, config: ConnectionConfig) -> Pair {
     let config = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(buffer), ..config };
     let mut pair = Pair::new(&[60, 10], with_scheduler(config, "roundrobin"));
@@ -33,7 +33,7 @@ fn transfer(buffer: u64, config: ConnectionConfig) -> Pair {
     pair
 }
 
-/// How many times the server said on the slow path what it had not yet said on the quick one by the end of that instant.
+/// Number of DATA_ACKs on the slow path that were not on the quick one by the end of that instant.
 fn said_later(pair: &Pair) -> usize {
     let all: Vec<_> = pair.sent(Server).filter_map(|p| Some((p.at, p.path, data_ack(p)?))).collect();
     let quick_by = |at| all.iter().filter(|(t, path, _)| *path == QUICK && *t <= at).map(|a| a.2).max();
@@ -46,7 +46,7 @@ fn in_a_small_window_the_subflow_with_the_shorter_way_back_says_the_same() {
         let is_plain = matches!(config.host, Host::Rfc);
         let pair = transfer(60_000, config);
         assert!(pair.data(Client).filter(|p| p.path == SLOW).count() > 100, "both paths carry data");
-        // A kernel acknowledges where the data came.
+        // A kernel acknowledges on the subflow that brought the data.
         assert_eq!(said_later(&pair) == 0, is_plain, "{}", pair.describe());
         let quick = pair.sent(Server).filter(|p| p.path == QUICK);
         let said: Vec<_> = quick.map(|p| (p.segment.ack, data_ack(p), p.segment.window)).collect();
@@ -60,7 +60,7 @@ fn where_the_setting_is_off_each_subflow_acknowledges_its_own_data() {
     assert_ne!(said_later(&pair), 0, "{}", pair.describe());
 }
 
-/// It would wake a radio, or cost money, where the peer decided not to.
+/// An acknowledgement there could wake a radio or cost money, against the peer's choice.
 #[test]
 fn a_subflow_that_carries_nothing_says_nothing() {
     let mut pair = transfer(60_000, config());
@@ -74,7 +74,7 @@ fn a_subflow_that_carries_nothing_says_nothing() {
     assert_eq!(pair.sent(Server).filter(|p| p.path == QUICK).count(), 0, "{}", pair.describe());
 }
 
-/// Each segment of what is acknowledged elsewhere too costs one more, and saves little of a large window.
+/// Acknowledging on another subflow too costs one more segment each time, and saves little of a large window.
 #[test]
 fn in_a_large_window_each_subflow_acknowledges_its_own_data() {
     let of_quick = |buffer| {
@@ -88,7 +88,7 @@ fn in_a_large_window_each_subflow_acknowledges_its_own_data() {
     assert!(data > 100 && acks <= data * 6 / 10, "{acks} of {data}");
 }
 
-/// Without SACK a sender may take several that acknowledge nothing new of their subflow for the sign of a loss.
+/// Without SACK a sender may take several acknowledgements without new data for the sign of a loss.
 #[test]
 fn without_sack_no_acknowledgement_of_a_subflow_comes_twice() {
     let tcp = TcpConfig { recovery: LossRecovery::NewReno, ..TcpConfig::default() };
@@ -97,8 +97,8 @@ fn without_sack_no_acknowledgement_of_a_subflow_comes_twice() {
     assert!(acks.len() > 50 && acks.windows(2).all(|two| two[0] != two[1]), "{}", pair.describe());
 }
 
-/// Here each path has one segment in the window. The slow one's fills the hole before the quick one's, and no second one asks for its
-/// acknowledgement.
+/// Each path has one segment in the window here. The slow path's fills the hole before the quick one's, and no second
+/// one causes its acknowledgement.
 #[test]
 fn what_others_waited_for_is_acknowledged_on_the_quick_subflow_in_that_instant() {
     let mut config = config();
@@ -108,7 +108,7 @@ fn what_others_waited_for_is_acknowledged_on_the_quick_subflow_in_that_instant()
     heard.sort_unstable();
     let arrivals: Vec<_> = pair.data(Client).map(|p| p.at + ms(if p.path == SLOW { 60 } else { 10 })).collect();
     let segment = u64::from(pair.subflow(Client, SLOW).mss);
-    // What was sent before the log begins has all arrived by then.
+    // Everything sent before the log begins has arrived by then.
     heard.retain(|(at, _)| *at > at_ms(1400));
     let late = heard.windows(2).filter(|two| two[1].1 > two[0].1 + segment && !arrivals.contains(&two[1].0));
     assert_eq!(late.count(), 0);

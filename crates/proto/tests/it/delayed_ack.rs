@@ -12,7 +12,7 @@ fn delayed(quick_acks: u32) -> ConnectionConfig {
 #[test]
 fn a_lone_segment_is_acknowledged_after_the_delay_at_most() {
     let mut pair = Pair::new(&[10], delayed(0));
-    // A reader that takes pushed data is acknowledged for at once.
+    // A host with a reading application acknowledges pushed data at once.
     pair.driver.applications.apps[1].reads = false;
     pair.connect();
     pair.run_for(secs(1));
@@ -39,8 +39,8 @@ fn every_second_full_segment_is_acknowledged() {
     assert!(acks <= data * 6 / 10, "{acks} acknowledgements of {data} segments");
 }
 
-/// A second segment's acknowledgement would not offer what the reader has not read yet. It waits for one that reads at once, and only for the
-/// rest of that instant.
+/// The acknowledgement of a second segment would not offer room that the reader has not made yet. It waits for a reader
+/// that reads at once, but only until the end of that instant.
 #[test]
 fn a_second_segment_is_acknowledged_in_the_same_instant_with_what_the_reader_has_freed() {
     for (mptcp, len) in [(false, 1448), (true, 1424)] {
@@ -63,7 +63,7 @@ fn a_second_segment_is_acknowledged_in_the_same_instant_with_what_the_reader_has
     }
 }
 
-/// A device may hand out many segments at one instant, before the reader can read.
+/// A device may hand out many segments in one instant, before the reader can read.
 #[test]
 fn of_one_instant_four_segments_wait_for_the_reader() {
     let mut pair = Pair::new(&[10], delayed(0));
@@ -80,7 +80,7 @@ fn of_one_instant_four_segments_wait_for_the_reader() {
     assert_eq!(answers.collect::<Vec<_>>(), [false, false, false, false, true]);
 }
 
-/// An acknowledgement after the first piece would say that the window is small.
+/// An acknowledgement after the first piece would announce a small window.
 #[test]
 fn a_reader_that_reads_in_pieces_is_waited_for_until_it_has_all() {
     let tcp = delayed(0).tcp;
@@ -97,7 +97,7 @@ fn a_reader_that_reads_in_pieces_is_waited_for_until_it_has_all() {
         server.read(now, reader, piece).expect("there is data");
         assert_eq!(server.poll_transmit(now, 1).map(|t| u64::from(t.segment.window)), offered);
     }
-    // It does not come back in this instant.
+    // The reader does not come back in this instant.
     segments.iter().for_each(|segment| {
         let seq = segment.seq.wrapping_add(2 * 1448);
         server.handle_segment(now, Ecn::NotEct, &Segment { seq, ..segment.clone() });
@@ -120,7 +120,7 @@ fn each_segment_beyond_a_hole_is_acknowledged_at_once() {
     let start = pair.now;
     pair.write(Client, 1448 * 6);
     pair.run_for(ms(51));
-    // RFC 5681 §4.2: duplicate acknowledgements for what is out of order.
+    // RFC 5681 §4.2: duplicate acknowledgements for out-of-order segments.
     assert_eq!(pair.sent(Server).filter(|p| p.at == start + ms(50)).count(), 5);
     pair.run_until_received(Server, 1448 * 26, secs(1));
     assert_eq!(pair.sent(Server).next_back().expect("acknowledged").at, pair.now);
@@ -129,7 +129,7 @@ fn each_segment_beyond_a_hole_is_acknowledged_at_once() {
 /// "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part of a gap" (RFC 5681 §4.2).
 #[test]
 fn what_fills_a_hole_or_part_of_it_is_acknowledged_at_once() {
-    // Short segments: no second full one asks for an acknowledgement.
+    // Short segments: no second full one causes an acknowledgement.
     let mut pair = Pair::new(&[50], delayed(0));
     pair.driver.applications.apps[1].reads = false;
     pair.connect();
@@ -159,7 +159,7 @@ fn what_fills_a_hole_or_part_of_it_is_acknowledged_at_once() {
 #[test]
 fn data_in_return_carries_the_acknowledgement() {
     let mut pair = Pair::new(&[10], delayed(0));
-    // A reader that takes pushed data is acknowledged for at once.
+    // A host with a reading application acknowledges pushed data at once.
     pair.driver.applications.apps[1].reads = false;
     pair.connect();
     pair.run_for(secs(1));
@@ -182,7 +182,8 @@ fn without_delay_each_segment_is_acknowledged() {
     assert_eq!(pair.data(Client).count(), pair.sent(Server).filter(|p| p.is_pure_ack()).count());
 }
 
-/// Its sender has no more for now, so no second segment will ask for an acknowledgement, and what waited for it takes up the window.
+/// Its sender has no more data for now, so no second segment will cause an acknowledgement, and the data that waited
+/// for it takes up the window.
 #[test]
 fn a_short_segment_that_fills_a_hole_of_the_stream_is_acknowledged_at_once() {
     for mut config in on_each_host(config()) {
@@ -192,7 +193,7 @@ fn a_short_segment_that_fills_a_hole_of_the_stream_is_acknowledged_at_once() {
         pair.run_for(secs(1));
         pair.clear_log();
         let start = pair.now;
-        // The fast path's window is full, and so the last bytes take the slow path.
+        // The fast path's window is full, so the last bytes take the slow path.
         pair.write(Client, 1448 * u64::from(pair.subflow(Client, 1).window.cwnd) + 100);
         pair.run_for(ms(30));
         // These overtake them.
@@ -201,7 +202,7 @@ fn a_short_segment_that_fills_a_hole_of_the_stream_is_acknowledged_at_once() {
         let of_path = |path: usize, from| pair.sent(from).filter(move |p| p.path == path).map(|p| p.at.since(start));
         assert_eq!(of_path(0, Client).collect::<Vec<_>>(), [ms(0)], "{}", pair.describe());
         assert_eq!(of_path(1, Client).next_back(), Some(ms(30)));
-        // A kernel's reader takes a moment, and asks for it then.
+        // A kernel's reader takes a moment, and causes the acknowledgement then.
         let answers: Vec<_> = of_path(0, Server).collect();
         assert!(matches!(answers[..], [at] if (ms(50)..ms(51)).contains(&at)), "{answers:?}: {}", pair.describe());
     }

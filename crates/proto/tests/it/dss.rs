@@ -62,7 +62,7 @@ fn the_data_fin_takes_the_number_after_the_data_and_is_acknowledged_before_any_f
     pair.run_for(secs(2));
     let first = pair.sent(Client).find(|p| p.is_data_fin()).expect("a DATA_FIN");
     let mapping = first.segment.options.dss.and_then(|d| d.mapping).expect("it is mapped");
-    // RFC 8684 §3.3.3: one octet, subflow sequence number 0 where there is no data.
+    // RFC 8684 §3.3.3: one octet, subflow sequence number 0 if there is no data.
     assert_eq!((mapping.len, mapping.ssn, first.len()), (1, 0, 0));
     for side in [Client, Server] {
         let fin = pair.sent(side).find(|p| p.is_fin()).expect("a FIN").at;
@@ -120,7 +120,7 @@ fn a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last() {
             pair.data(side).all(|p| p.segment.options.dss.and_then(|d| d.data_ack).is_some_and(|n| is_long(&n)));
         assert!(beside_data && data_acks(&pair, side).iter().all(is_long), "{}", pair.describe());
     }
-    // A peer that has come to numbers of 4 bytes. Those of a DATA_FIN and of what carries no data do not count.
+    // A peer that has changed to numbers of 4 bytes. Those of a DATA_FIN or of segments without data do not count.
     pair.script(|p| {
         if let Some(mapping) = p.segment.options.dss.as_mut().and_then(|d| d.mapping.as_mut()).filter(|m| m.ssn != 0) {
             mapping.dsn = DataNumber::Short(mapping.dsn.expand(0) as u32);

@@ -1,19 +1,20 @@
-//! Where what counts begins and ends, to the number: the window of a segment (RFC 9293 §3.10.7.4, RFC 5961 §3.2), the age of a
-//! timestamp (RFC 7323 §5.5), and bytes that come twice.
+//! Exact limits: the window of a segment (RFC 9293 §3.10.7.4, RFC 5961 §3.2), the age of a timestamp (RFC 7323 §5.5),
+//! and bytes that come twice.
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_units::Duration;
 use pathweave_wire::{Flags, Payload, Segment, Timestamps};
 
-/// What lies so far beyond the offered edge is still taken: the window field is rounded.
+/// Bytes beyond the offered edge that are still accepted, because the window field is rounded.
 const SLACK: u64 = 1 << 14;
 
 fn bytes(from: u64, len: u64) -> Payload {
     Payload::Bytes((from..from + len).map(|i| byte_at(Client, i)).collect::<Vec<u8>>().into())
 }
 
-/// A plain connection over which 1000 bytes have come, what its client would send next, and how many bytes from there on are taken.
+/// A plain connection that has received 1000 bytes, the next segment of its client, and the number of bytes from there
+/// on that are accepted.
 fn open() -> (Pair, Segment, u64) {
     let receive_buffer = ReceiveBuffer::Fixed(30_000);
     let mut pair = Pair::new(&[10], ConnectionConfig { receive_buffer, ..tcp_config() });
@@ -39,7 +40,7 @@ fn a_reset_is_challenged_up_to_the_edge_of_the_window() {
     }
 }
 
-/// Data must begin before the edge, and what lies beyond is cut off. What is not taken is answered.
+/// Data must begin before the edge, and data beyond it is cut off. Data that is not accepted is answered.
 #[test]
 fn data_is_taken_up_to_the_edge_of_the_window() {
     let (_, _, room) = open();
@@ -52,7 +53,7 @@ fn data_is_taken_up_to_the_edge_of_the_window() {
     }
 }
 
-/// A segment without data may lie at the edge itself: so does the acknowledgement of who has filled the window.
+/// A segment without data may be exactly at the edge, as the acknowledgement of a side that has filled the window is.
 #[test]
 fn an_acknowledgement_counts_up_to_the_edge_of_the_window() {
     for (beyond, counts) in [(0, true), (1, false), (1 << 20, false)] {
@@ -68,7 +69,7 @@ fn an_acknowledgement_counts_up_to_the_edge_of_the_window() {
     }
 }
 
-/// A FIN takes a number as a byte does: it is the last that has a place, or it is cut off with the data beyond.
+/// A FIN takes a number as a byte does: either it is the last one with room, or it is cut off with the data beyond.
 #[test]
 fn a_fin_is_taken_up_to_the_edge_of_the_window() {
     let (_, _, room) = open();
@@ -95,10 +96,11 @@ fn an_older_timestamp_counts_for_nothing_after_24_days() {
     }
 }
 
-/// What waits has been acknowledged by SACK: bytes that come again in its place, before or after the hole is filled, do not replace it.
+/// Waiting data has been acknowledged by SACK: other bytes that come in its place, before or after the hole is filled,
+/// do not replace it.
 #[test]
 fn bytes_that_wait_are_not_replaced_by_others() {
-    // Another piece around the one that waits, and one that fills the hole and all behind it.
+    // Another piece around the waiting one, and a piece that fills the hole and everything behind it.
     for around in [false, true] {
         let (mut pair, next, _) = open();
         let at = |offset: u64| next.seq.wrapping_add(offset as u32);
@@ -115,7 +117,7 @@ fn bytes_that_wait_are_not_replaced_by_others() {
         if around {
             pair.inject(Server, Segment { payload: bytes(1000, 300), ..next.clone() });
         }
-        // The programs compare each byte with what was sent.
+        // The programs compare each byte with the one that was sent.
         assert_eq!(pair.received(Server), if around { 1600 } else { 2000 });
     }
 }

@@ -1,4 +1,4 @@
-//! Multipath TCP's options get lost on the way (RFC 8684 §3.7).
+//! Multipath TCP's options are lost on the way (RFC 8684 §3.7).
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathManager, ReceiveBuffer};
@@ -6,7 +6,7 @@ use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 
-/// After this both ends are plain TCP, with all data delivered in both directions, whoever writes first.
+/// Both ends become plain TCP, with all data delivered in both directions, whichever side writes first.
 #[track_caller]
 fn falls_back(rule: fn(&Packet) -> bool) {
     for (first, config) in
@@ -79,7 +79,8 @@ fn options_lost_on_one_segment_of_the_handshake() {
     assert!(!data.the(Server).is_mptcp() && !data.the(Client).is_mptcp());
 }
 
-/// An announcement has shown that the peer speaks Multipath TCP, and a join is under way, but no data has got through so.
+/// An announcement has shown that the peer speaks Multipath TCP, and a join is under way, but no data has arrived that
+/// way.
 #[test]
 fn options_lost_on_the_first_data_after_an_announcement() {
     for from in [Client, Server] {
@@ -113,7 +114,7 @@ fn a_subflow_that_joined_and_is_answered_without_options_is_reset() {
         let mut pair = Pair::new(&[10, 10], config());
         pair.script(move |p| {
             let joins = p.has_option(|o| matches!(o, MptcpOption::Join(_)));
-            // The fourth ACK is the second of the server: no data is out yet.
+            // The fourth ACK is the server's second segment; no data is in flight yet.
             if p.path == 1 && p.from == side && !joins {
                 p.strip();
             }
@@ -151,7 +152,7 @@ fn options_lost_in_the_middle_break_a_subflow_of_several() {
     assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
 }
 
-/// One segment that was stripped ends no connection: its data comes again under a new mapping.
+/// One stripped segment ends no connection: its data comes again under a new mapping.
 #[test]
 fn options_lost_on_one_segment_of_the_only_subflow() {
     let mut pair = Pair::new(&[10], config());
@@ -196,7 +197,7 @@ fn options_lost_for_good_on_the_only_subflow_end_the_connection() {
     assert_eq!(pair.received(Server), 50_000, "nothing unmapped is delivered");
 }
 
-/// The segment with the infinite mapping is lost and sent again: without the mapping, the peer would never know.
+/// The segment with the infinite mapping is lost and sent again. Without the mapping the peer would never know.
 #[test]
 fn an_infinite_mapping_that_is_lost_comes_again() {
     let mut pair = Pair::new(&[10], config());
@@ -223,7 +224,7 @@ fn an_infinite_mapping_that_is_lost_comes_again() {
     assert!(!pair.the(Server).is_mptcp() && !pair.the(Client).is_mptcp());
 }
 
-/// The client has fallen back and has nothing to send but its end; what would tell of it is stripped too.
+/// The client has fallen back and has only its end to send; the signals of that are stripped too.
 #[test]
 fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
     let mut pair = Pair::new(&[10], config());
@@ -241,7 +242,7 @@ fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
     assert!(!pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
     pair.close(Client);
     pair.run_until("the server sees the end", secs(1), |p| p.the(Server).at_end());
-    // The other direction goes on.
+    // The other direction continues.
     assert!(!pair.the(Client).at_end());
     pair.send_all(Server, 50_000);
     pair.run_until_received(Client, 50_000, secs(3));
@@ -249,8 +250,8 @@ fn a_fin_without_any_signal_before_the_data_fin_is_the_end_of_the_stream() {
     assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 0));
 }
 
-/// After the fall back a mapping that contradicts the subflow's sequence, or a FIN beside a DATA_ACK, shows that the peer has
-/// not fallen back: reset, before a byte is misplaced.
+/// After the fallback, a mapping that contradicts the subflow's sequence, or a FIN beside a DATA_ACK, shows that the
+/// peer has not fallen back: the subflow is reset before a byte is misplaced.
 #[test]
 fn a_signal_that_contradicts_the_fall_back_is_a_reset() {
     for fin in [false, true] {
@@ -287,7 +288,7 @@ fn a_signal_that_contradicts_the_fall_back_is_a_reset() {
     }
 }
 
-/// What is taken back from a subflow and goes out again on one that has joined since is no sign of life.
+/// Data that was taken back from a subflow and leaves again on a newly joined one is no sign of life.
 #[test]
 fn without_any_more_data_acks_a_connection_that_joins_again_and_again_ends() {
     let config = ConnectionConfig {
@@ -298,7 +299,7 @@ fn without_any_more_data_acks_a_connection_that_joins_again_and_again_ends() {
     let mut pair = Pair::new(&[10], config);
     let mut first = None;
     pair.script(move |p| {
-        // The first subflow's acknowledgements have no signals from one second on, those of all others never had any.
+        // The first subflow's acknowledgements have no signals from one second on, those of the others never had any.
         let initial = *first.get_or_insert(p.segment.src) == p.segment.dst;
         if p.from == Server && (!initial || p.at > Instant::ZERO + secs(1)) {
             p.segment.options.dss = None;
@@ -314,9 +315,9 @@ fn without_any_more_data_acks_a_connection_that_joins_again_and_again_ends() {
     assert_eq!(pair.driver.endpoints[0].connections(), 0);
 }
 
-/// The same where the mappings are taken away: the peer resets each subflow that brings a window of data without any. Everything is taken back
-/// then, what other subflows carry too, and waits for their windows. Meanwhile the peer's window is probed, and what the others
-/// acknowledge is no answer to that.
+/// The same if the mappings are removed: the peer resets each subflow that brings a window of unmapped data. Everything
+/// is taken back then, also from the other subflows, and waits for their windows. Meanwhile the peer's window is
+/// probed, and acknowledgements on the other subflows are no answer to the probe.
 #[test]
 fn without_any_more_mappings_a_connection_that_joins_again_and_again_ends() {
     let config = ConnectionConfig {
@@ -342,8 +343,8 @@ fn without_any_more_mappings_a_connection_that_joins_again_and_again_ends() {
     }
 }
 
-/// The peer's data has had mappings, so that it may have come again under another one: an acknowledgement that has lost its signal does not
-/// make this subflow plain TCP.
+/// The peer's data has had mappings, so it may have come again under another one. An acknowledgement that has lost its
+/// signal then does not make this subflow plain TCP.
 #[test]
 fn an_acknowledgement_that_loses_its_signal_after_mapped_data_is_no_fall_back() {
     let mut pair = Pair::new(&[10], config());
@@ -366,8 +367,8 @@ fn an_acknowledgement_that_loses_its_signal_after_mapped_data_is_no_fall_back() 
     assert!(pair.the(Server).is_mptcp() && pair.the(Client).is_mptcp());
 }
 
-/// The first data is repeated on the subflow without its options, after it has gone out again under another mapping: what waits behind it
-/// says by its mapping that it is not the next of the stream.
+/// The first data is repeated on the subflow without its options, after it was sent again under another mapping. The
+/// mapping of the data behind it shows that this does not continue the stream.
 #[test]
 fn what_waits_with_another_place_than_plain_tcp_would_give_it_is_not_delivered() {
     let mut pair = Pair::new(&[10], config());
@@ -385,7 +386,7 @@ fn what_waits_with_another_place_than_plain_tcp_would_give_it_is_not_delivered()
         Fate::Pass
     });
     pair.write(Client, 3000);
-    // What was lost goes out again behind the rest, as a peer may do.
+    // The lost data is sent again after the rest, as a peer may do.
     let mut again = first.clone();
     let capable =
         pair.sent(Client).find(|p| p.segment.seq == from.wrapping_add(1424)).expect("it is out").segment.clone();
@@ -403,8 +404,8 @@ fn what_waits_with_another_place_than_plain_tcp_would_give_it_is_not_delivered()
     assert!(!pair.the(Server).at_end());
 }
 
-/// A join that comes too late is refused while the first data waits for its acknowledgement. Nothing is sent again for that: the first subflow does that itself, and
-/// the peer may yet take it for plain TCP.
+/// A join that comes too late is refused while the first data waits for its acknowledgement. The first subflow
+/// retransmits that data itself, so nothing else is sent again: the peer may yet take the first subflow for plain TCP.
 #[test]
 fn a_refused_join_sends_nothing_of_the_first_subflow_under_another_mapping() {
     let config = ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() };

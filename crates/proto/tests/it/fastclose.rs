@@ -83,7 +83,7 @@ fn a_lost_fast_close_is_answered_by_resets_later() {
 
 #[test]
 fn resets_count_only_at_the_exact_number() {
-    // RFC 5961 §3.2: elsewhere in the window a challenge is the answer, outside of it nothing.
+    // RFC 5961 §3.2: elsewhere in the window a challenge is the answer, outside of it there is none.
     for (offset, challenged) in [(1u32, true), (1000, true), (0x4000_0000, false), (u32::MAX, false)] {
         let mut pair = Pair::new(&[10], tcp_config());
         pair.connect();

@@ -37,7 +37,8 @@ fn options_are_offered_and_agreed() {
     assert_eq!(syn_ack.timestamps.map(|t| t.echo), syn.timestamps.map(|t| t.value));
 }
 
-/// "TCP endpoints MUST implement both sending and receiving the MSS Option" (RFC 9293 §3.7.1), which "MUST NOT be sent in other segments"
+/// "TCP endpoints MUST implement both sending and receiving the MSS Option" (RFC 9293 §3.7.1), which "MUST NOT be sent
+/// in other segments" than SYNs (§3.2).
 /// than SYNs (§3.2).
 #[test]
 fn each_syn_names_the_segment_size_and_nothing_else_does() {
@@ -56,7 +57,8 @@ fn each_syn_names_the_segment_size_and_nothing_else_does() {
     }
 }
 
-/// "TCP implementations MUST use the same local address that was used in those previous segments" (RFC 9293 §3.9.1.1), though the host has
+/// "TCP implementations MUST use the same local address that was used in those previous segments" (RFC 9293 §3.9.1.1),
+/// although the host has another.
 /// another.
 #[test]
 fn segments_of_a_connection_have_the_addresses_of_its_first() {
@@ -83,7 +85,7 @@ fn what_the_peer_does_not_offer_is_not_used() {
     pair.write(Client, 100_000);
     pair.run_until_received(Server, 100_000, secs(5));
     assert!(pair.driver.io.log.iter().skip(1).all(|p| p.segment.options.timestamps.is_none()));
-    // Without timestamps a segment is 12 bytes larger.
+    // Without timestamps a segment has 12 bytes more.
     assert_eq!(pair.data(Client).map(|p| p.len()).max(), Some(1460));
     assert!(pair.sent(Client).filter(|p| !p.is_syn()).all(|p| p.segment.options.window_scale.is_none()));
     // Neither end scales: the client's buffer is larger than its field.
@@ -93,14 +95,14 @@ fn what_the_peer_does_not_offer_is_not_used() {
         pair.sent(Server).filter(|p| !p.is_syn()).map(|p| pair.relative_ack(p) + u32::from(p.segment.window)).max();
     let sent = pair.data(Client).map(|p| pair.relative(p) + p.len()).max();
     assert!(sent <= edge);
-    // Nor does the server take the client's window for a scaled one, though the client has offered it.
+    // The server does not take the client's window for a scaled one either, although the client has offered scaling.
     for side in [Client, Server] {
         let tcp = pair.subflow(side, 0).tcp;
         assert_eq!((tcp.window_shift, tcp.peer_window_shift), (0, 0));
     }
 }
 
-/// SACK blocks go only to who has said that it takes them (RFC 2018 §2).
+/// SACK blocks go only to a peer that has said that it takes them (RFC 2018 §2).
 #[test]
 fn sack_is_used_where_both_ends_permit_it() {
     for (client, server, used) in [(true, true, true), (true, false, false), (false, true, false)] {
@@ -146,7 +148,8 @@ fn a_syn_that_nobody_answers_is_given_up_after_more_than_3_minutes() {
         pair.open();
         pair.run_for(secs(400));
         let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::ConnectTimeout));
-        // 1 + 2 + 4 + 8 + 16 + 32 + 64 s: six retransmissions, as in the kernel. A seventh, and the longest timeout of all.
+        // 1 + 2 + 4 + 8 + 16 + 32 + 64 s: six retransmissions, as in the kernel. Then a seventh, and the longest
+        // timeout.
         let (repeated, seconds) = if is_rfc { (7, 127 + 120) } else { (6, 127) };
         assert_eq!(pair.sent(Client).count(), 1 + repeated);
         let failed = failed.expect("it fails").since(at_ms(0));
@@ -207,7 +210,8 @@ fn data_sent_with_the_third_ack_may_overtake_it() {
     }
 }
 
-/// A SYN with an acknowledgement completes no handshake where our own SYN was an answer: whoever sends it has not understood that.
+/// A SYN with an acknowledgement completes no handshake in which our own SYN was an answer: its sender has not
+/// understood our SYN.
 #[test]
 fn a_syn_ack_in_the_place_of_the_third_ack_completes_no_handshake() {
     for config in [tcp_config(), config()] {
@@ -241,7 +245,7 @@ fn both_ends_may_open_at_once() {
             Some(pair.driver.endpoints[1].connect(now, server, client, config, &[]).expect("valid"));
         pair.settle();
         pair.run_until("both are open", secs(2), |p| p.the(Client).is_connected() && p.the(Server).is_connected());
-        // MP_CAPABLE has no rule for crossing SYNs: plain TCP.
+        // MP_CAPABLE has no rule for crossing SYNs, so this is plain TCP.
         assert!(!pair.the(Client).is_mptcp() && !pair.the(Server).is_mptcp());
         pair.send_all(Client, 30_000);
         pair.send_all(Server, 20_000);
@@ -251,7 +255,8 @@ fn both_ends_may_open_at_once() {
     }
 }
 
-/// The SYN/ACK of one end is lost: that end is open, and its next segment tells the other that its own answer has come.
+/// The SYN/ACK of one end is lost. That end is open, and its next segment shows the other that its own answer has
+/// arrived.
 #[test]
 fn a_crossing_syn_whose_answer_is_lost() {
     for config in [tcp_config(), config()] {
@@ -314,8 +319,8 @@ fn a_wrong_acknowledgement_of_the_syn_is_reset() {
     pair.run_until("it still opens", secs(1), |p| p.the(Client).is_connected());
 }
 
-/// The peer still has a connection of before between these addresses: it answers the SYN by a challenge (RFC 5961 §4), our reset ends that
-/// connection, and the next SYN goes out at once.
+/// The peer still has an earlier connection between these addresses. It answers the SYN with a challenge (RFC 5961 §4),
+/// our reset ends that connection, and the next SYN leaves at once.
 #[test]
 fn a_connection_of_before_delays_the_next_by_no_second() {
     for config in [tcp_config(), config()] {
@@ -347,7 +352,7 @@ fn a_server_that_gives_a_handshake_up_resets_it() {
 
 #[test]
 fn a_peer_that_names_no_segment_size_gets_536_bytes() {
-    // Nor does one get less that names less than every host takes.
+    // A peer that announces less than every host takes does not get less either.
     for named in [None, Some(0), Some(1), Some(48), Some(535)] {
         let mut pair = Pair::new(&[10], tcp_config());
         pair.script(move |p| {
@@ -365,7 +370,8 @@ fn a_peer_that_names_no_segment_size_gets_536_bytes() {
     }
 }
 
-/// A segment from before the window, such as a keep-alive probe, completes no handshake: its options were not taken either.
+/// A segment from before the window, such as a keep-alive probe, completes no handshake: its options were not read
+/// either.
 #[test]
 fn an_old_segment_does_not_complete_the_handshake() {
     for config in [tcp_config(), config()] {
@@ -382,8 +388,9 @@ fn an_old_segment_does_not_complete_the_handshake() {
     }
 }
 
-/// "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state ... If the segment acknowledgment is not acceptable, form a
-/// reset segment <SEQ=SEG.ACK><CTL=RST> and send it" (RFC 9293 §3.10.7.4): who has not seen the SYN/ACK opens nothing.
+/// "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state ... If the segment acknowledgment is not acceptable,
+/// form a reset segment <SEQ=SEG.ACK><CTL=RST> and send it" (RFC 9293 §3.10.7.4): a sender that has not seen the
+/// SYN/ACK opens nothing.
 #[test]
 fn only_the_acknowledgement_of_the_syn_ack_completes_the_handshake() {
     for config in [tcp_config(), config()] {
@@ -399,7 +406,7 @@ fn only_the_acknowledgement_of_the_syn_ack_completes_the_handshake() {
             assert_eq!(pair.happened(Server, |e| *e == ConnectionEvent::Connected), None, "{off_by}");
             let answers: Vec<_> = pair.sent(Server).map(|p| (p.segment.flags, p.segment.seq)).collect();
             assert_eq!(answers, [(Flags::RST, guess.ack)], "{off_by}");
-            // It was not the client that sent this: its own answer still counts.
+            // The client did not send this: its own answer still counts.
             pair.script(|p| if p.is_rst() { Fate::Drop } else { Fate::Pass });
             pair.run_until("the server is connected", secs(2), |p| {
                 p.happened(Server, |e| *e == ConnectionEvent::Connected).is_some()
@@ -408,7 +415,8 @@ fn only_the_acknowledgement_of_the_syn_ack_completes_the_handshake() {
     }
 }
 
-/// "If the RST bit is set ... and the ACK was acceptable" (RFC 9293 §3.10.7.3): any other reset was sent by somebody who has not seen the SYN.
+/// "If the RST bit is set ... and the ACK was acceptable" (RFC 9293 §3.10.7.3): the sender of any other reset has not
+/// seen the SYN.
 #[test]
 fn a_reset_that_does_not_acknowledge_the_syn_ends_no_handshake() {
     let mut pair = Pair::new(&[10], config());
@@ -453,7 +461,7 @@ fn a_peers_syn_has_no_scaled_window() {
         if p.from == Server && p.is_syn() {
             p.segment.window = 3000;
         }
-        // Nothing but the SYN/ACK names a window.
+        // Only the SYN/ACK announces a window.
         if p.from == Server && !p.is_syn() { Fate::Drop } else { Fate::Pass }
     });
     pair.open();

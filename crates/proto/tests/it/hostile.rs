@@ -1,4 +1,4 @@
-//! Segments with anything changed in them: never a panic, a leak, or time that stands still.
+//! Segments with random changes cause no panic, no leak and no standstill.
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
@@ -13,7 +13,7 @@ fn below(random: &mut Random, n: u64) -> u64 {
     random.next_u64() % n
 }
 
-/// A number near `x`, or any.
+/// A number near `x`, or any number.
 fn near(random: &mut Random, x: u64) -> u64 {
     match below(random, 4) {
         0 => random.next_u64(),

@@ -1,4 +1,4 @@
-//! Who listens where, and connections that the application accepts, refuses or ignores.
+//! Listeners, and connections that the application accepts, refuses or ignores.
 
 use crate::pair::{Client, Fate, PORT, Pair, Server, config, ms, secs, tcp_config};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,14 +8,14 @@ use pathweave_proto::{
 };
 use pathweave_wire::{Flags, Payload, Segment};
 
-/// A pair whose server leaves each connection to the application.
+/// A pair whose server lets the application decide on each connection.
 fn asking(config: ConnectionConfig) -> (Pair, ListenerHandle) {
     let mut pair = Pair::new(&[10, 20], config);
     let listener = ask(&mut pair, SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT));
     (pair, listener)
 }
 
-/// The server listens there, and nowhere else.
+/// The server listens at this address, and nowhere else.
 fn ask(pair: &mut Pair, at: SocketAddr) -> ListenerHandle {
     let before = pair.listener.take().expect("the pair listens");
     assert_eq!(pair.driver.endpoints[1].unlisten(before), Ok(()));
@@ -58,7 +58,7 @@ fn the_application_accepts_with_settings_and_addresses_of_its_own() {
     for (own, subflows) in [(tcp_config(), 1), (ConnectionConfig { checksum: true, ..config() }, 2)] {
         let (mut pair, _) = asking(config());
         let incoming = knock(&mut pair);
-        // It may take its time: the SYN comes again meanwhile, and is the same wish.
+        // The application may take its time: the SYN is repeated meanwhile and counts as the same request.
         pair.run_for(ms(1500));
         assert!(pair.driver.endpoints[1].poll_incoming().is_none());
         let (now, addresses) = (pair.now, pair.local_addresses(Server));
@@ -181,7 +181,7 @@ fn a_listener_at_one_address_takes_what_comes_to_it_alone() {
         let any = |v6: bool| if v6 { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) };
         let own = new(&[10, 20], config()).driver.io.paths[0].addresses[1];
         let other = new(&[10, 20], config()).driver.io.paths[1].addresses[1];
-        // Where is listened, and whether a SYN to `own` finds somebody.
+        // The listener's address, and whether a SYN to `own` reaches it.
         let cases = [(own, true), (other, false), (any(true), true), (any(false), !ipv6)];
         for (address, found) in cases {
             let mut pair = new(&[10, 20], config());
@@ -191,7 +191,7 @@ fn a_listener_at_one_address_takes_what_comes_to_it_alone() {
             assert_eq!(pair.driver.endpoints[1].poll_incoming().is_some(), found, "{address} {own}");
             assert_eq!(failed(&pair) == Some(ConnectionError::Refused), !found);
         }
-        // The one that names the address goes before the others, whichever was there first.
+        // The listener with the specific address comes before the others, whichever was created first.
         let mut pair = new(&[10, 20], config());
         ask(&mut pair, SocketAddr::new(any(true), PORT));
         let named = pair.driver.endpoints[1].listen(SocketAddr::new(own, PORT)).expect("nobody else listens");
@@ -223,7 +223,7 @@ fn who_accepts_by_itself_tells_listener_and_peer() {
     {
         assert!(pair.step(pair.now + secs(1)));
     }
-    // The third ACK is on its way; the engine alone takes it.
+    // The third ACK is on its way; the engine handles it alone.
     let ack = pair.sent(Client).last().expect("the third ACK").segment.clone();
     assert_eq!(pair.driver.endpoints[1].poll_accept(), None);
     pair.driver.endpoints[1].handle_segment(pair.now + ms(10), pathweave_wire::Ecn::NotEct, &ack);
@@ -232,13 +232,13 @@ fn who_accepts_by_itself_tells_listener_and_peer() {
     assert!(pair.driver.endpoints[1].connection(accepted.connection).is_some());
 }
 
-/// Events name a connection by its handle, which nobody knows before `poll_accept` gives it.
+/// Events name a connection by its handle, which the application gets only from `poll_accept`.
 #[test]
 fn events_of_what_a_listener_accepts_come_after_the_connection_itself() {
     let mut pair = Pair::new(&[10], config());
     pair.open();
     pair.run_for(ms(20));
-    // The third ACK and data arrive at an endpoint whose application is busy.
+    // The third ACK and data arrive while the application is busy.
     let ack = pair.sent(Client).last().expect("the third ACK").segment.clone();
     let mut data = ack.clone();
     data.payload = pathweave_wire::Payload::Bytes(vec![7; 100].into());
@@ -307,7 +307,7 @@ fn a_port_of_a_connection_can_be_listened_at() {
         pair.run_until("the client is connected", secs(1), connected);
         pair.write(Client, 10_000);
         pair.run_until_received(Server, 10_000, secs(1));
-        // Somebody else's SYN is the listener's.
+        // Another peer's SYN goes to the listener.
         let mut syn = Segment::new(SocketAddr::new(pair.driver.io.paths[0].addresses[1], 7000), port);
         syn.flags = Flags::SYN;
         pair.inject(Client, syn);
@@ -316,7 +316,8 @@ fn a_port_of_a_connection_can_be_listened_at() {
     }
 }
 
-/// An application that decides itself, and as many handshakes as may wait: the peer is remembered when it has shown that it is there.
+/// The application decides itself, and the half-open limit is reached: a peer is remembered as soon as it has shown
+/// that it is there.
 #[test]
 fn a_full_table_of_handshakes_keeps_nobody_out_who_completes_its_own() {
     for (config, seconds) in [(config(), 0), (config(), 3), (tcp_config(), 0)] {
@@ -331,13 +332,13 @@ fn a_full_table_of_handshakes_keeps_nobody_out_who_completes_its_own() {
         let accepted = pair.driver.endpoints[1].accept(pair.now, incoming, config.clone(), &[]);
         assert_eq!(accepted, Err(AcceptError::NotRemembered));
         assert_eq!(pair.driver.endpoints[1].connections(), 1);
-        // The client writes before anybody has decided, and its data comes with the third segment or after it.
+        // The client writes before there is a decision, and its data comes with the third segment or after it.
         pair.driver.applications.apps[0].pending = 5000;
         pair.settle();
         pair.run_for(ms(35) + secs(seconds));
         let again = pair.driver.endpoints[1].poll_incoming().expect("the handshake is complete");
         assert_eq!((again.remote.port(), again.multipath), (49_152, config.mptcp));
-        // A SYN that somebody forges meanwhile changes nothing.
+        // A forged SYN meanwhile changes nothing.
         let mut forged = pair.sent(Client).next().expect("the SYN").segment.clone();
         forged.seq = forged.seq.wrapping_add(99);
         pair.inject(Server, forged);

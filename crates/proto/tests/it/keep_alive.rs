@@ -1,4 +1,4 @@
-//! Keep-alive (RFC 9293 §3.8.4) on all subflows, and the connection's end where nobody answers.
+//! Keep-alive (RFC 9293 §3.8.4) on all subflows, and the end of a connection whose peer does not answer.
 
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
@@ -43,13 +43,13 @@ fn without_an_answer_on_any_subflow_the_connection_ends() {
         pair.run_for(secs(100));
         let failed = pair.happened(Client, |e| *e == ConnectionEvent::Failed(ConnectionError::AllPathsDead));
         let after = failed.expect("it ended").since(heard);
-        // 30 s idle, 20 s of probes, looked at once a second.
+        // 30 s idle, 20 s of probes, checked once a second.
         assert!(after >= secs(50) && after <= secs(52), "{after}");
         assert_eq!(pair.driver.endpoints[0].connections(), 0);
     }
 }
 
-/// A path that repeats what another one has delivered is not probed. It does not answer either.
+/// A path that retransmits data which another one has delivered is not probed, and does not answer either.
 #[test]
 fn without_an_answer_the_connection_ends_where_one_subflow_repeats_data() {
     let mut pair = Pair::new(&[10, 20], with_keep_alive(true));
@@ -102,7 +102,7 @@ fn probes_have_no_data_and_none_is_sent_while_data_is_out() {
         pair.run_for(secs(40));
         let probe = pair.sent(Client).next().expect("it is idle").clone();
         assert_eq!((probe.is_pure_ack(), probe.segment.seq), (true, next.wrapping_sub(1)));
-        // What is out is sent again anyway.
+        // Data in flight is sent again anyway.
         pair.kill(0);
         pair.write(Client, 1000);
         pair.clear_log();

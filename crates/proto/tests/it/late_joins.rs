@@ -1,4 +1,4 @@
-//! Joins that wait for a subflow's name, because others that have proved nothing hold all of them (RFC 8684 §3.2).
+//! Joins that wait for a subflow's name, because unproved joins hold all names (RFC 8684 §3.2).
 
 use crate::mp_join::{join, join_syn};
 use crate::pair::*;
@@ -6,10 +6,11 @@ use pathweave_proto::config::ConnectionConfig;
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
 
-/// The port of a join that never gets its answer.
+/// Port of a join that never gets its answer.
 const STRANGER: u16 = 7000;
 
-/// A join that proves nothing has the last name, and the client's own waits: its SYN, and its third ACK, which is on its way for 100 ms.
+/// An unproved join has the last name, and the client's own join waits: its SYN, and its third ACK, which is delayed by
+/// 100 ms.
 fn waiting() -> (Pair, Segment, Segment) {
     let mut pair = Pair::new(&[10, 20], config());
     pair.listen(ConnectionConfig { max_subflows: 2, ..config() });
@@ -43,7 +44,7 @@ fn holds_a_name(pair: &Pair, port: u16) -> bool {
     pair.the(Server).subflows().any(|s| s.remote.port() == port)
 }
 
-/// The client's first try succeeds, and takes the stranger's name.
+/// The client's first try succeeds and takes the stranger's name.
 #[track_caller]
 fn joins(mut pair: Pair) {
     pair.run_until("the client has joined", ms(400), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
@@ -54,7 +55,7 @@ fn joins(mut pair: Pair) {
     pair.run_until_received(Server, 101_000, secs(2));
 }
 
-/// A flood of made-up segments for joins that wait for a name takes none of them away.
+/// A flood of forged segments for joins that wait for a name removes none of them.
 #[test]
 fn a_blind_packet_removes_no_waiting_join() {
     let (mut pair, syn, _) = waiting();
@@ -63,7 +64,7 @@ fn a_blind_packet_removes_no_waiting_join() {
         (blind.flags, blind.seq, blind.ack) = (flags, syn.seq.wrapping_add(77), 12345);
         pair.inject(Server, blind);
     }
-    // The number that ends it is that of a reset alone.
+    // Only a reset with this number would end it.
     let mut exact = Segment::new(syn.src, syn.dst);
     (exact.flags, exact.seq, exact.ack) = (Flags::ACK, syn.seq.wrapping_add(1), 12345);
     pair.inject(Server, exact);
@@ -80,14 +81,14 @@ fn a_reset_at_the_exact_number_ends_a_waiting_join() {
     pair.inject(Server, third);
     assert!(!holds_a_name(&pair, syn.src.port()));
     assert!(holds_a_name(&pair, STRANGER));
-    // Nothing is left of it: the next join between these addresses is one like any other.
+    // Nothing is left of it: the next join between these addresses is like any other.
     pair.clear_log();
     pair.inject(Server, syn);
     assert!(pair.sent(Server).any(Packet::is_syn));
 }
 
-/// "If Host B does not receive the expected HMAC ... it MUST close the subflow with a TCP RST" (RFC 8684 §3.2); and whoever proves nothing
-/// takes no name from anybody.
+/// "If Host B does not receive the expected HMAC ... it MUST close the subflow with a TCP RST" (RFC 8684 §3.2); an
+/// unproved join takes no name from another.
 #[test]
 fn a_wrong_hmac_takes_no_name() {
     let (mut pair, syn, mut third) = waiting();
@@ -104,7 +105,7 @@ fn a_wrong_hmac_takes_no_name() {
     assert!(!holds_a_name(&pair, syn.src.port()));
 }
 
-/// A third ACK counts only where TCP would accept it: with the right numbers, and not on a reset.
+/// A third ACK counts only if TCP would accept it: with the right numbers, and not on a reset.
 #[test]
 fn a_proof_with_wrong_numbers_does_not_count() {
     let (mut pair, syn, third) = waiting();
@@ -120,12 +121,12 @@ fn a_proof_with_wrong_numbers_does_not_count() {
     joins(pair);
 }
 
-/// A join that still waits when the connection has failed comes too late: it brings nothing back to life.
+/// A join that still waits when the connection has failed is too late and revives nothing.
 #[test]
 fn a_failed_connection_refuses_a_waiting_join() {
     let (mut pair, syn, third) = waiting();
     pair.kill(1);
-    // What is still to be read keeps the connection.
+    // Unread data keeps the connection.
     pair.driver.applications.apps[1].reads = false;
     pair.write(Client, 1000);
     pair.run_for(ms(20));

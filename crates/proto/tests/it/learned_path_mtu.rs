@@ -1,24 +1,24 @@
-//! What one subflow finds out of a path's MTU is used by all between the same addresses (RFC 1191 §6.3, RFC 8201 §5.2).
+//! An MTU that one subflow discovers is used by all between the same addresses (RFC 1191 §6.3, RFC 8201 §5.2).
 
 use crate::pair::{App, Client, Pair, Says, Server, config, on_each_host, secs, tcp_config};
 use pathweave_proto::ConnectionHandle;
 use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, TcpConfig};
 
-/// The paths, the last of which takes packets of 1300 bytes only.
+/// The paths; the last one takes packets of 1300 bytes only.
 fn narrow(delays: &[u64], config: ConnectionConfig, says: Says) -> Pair {
     let mut pair = Pair::new(delays, config);
     pair.driver.io.paths.last_mut().expect("a path").narrow = Some((1300, says));
     pair
 }
 
-/// One more connection between the same hosts; what the applications do from now on is about it.
+/// Opens one more connection between the same hosts; later calls on the applications concern this one.
 fn another(pair: &mut Pair) -> ConnectionHandle {
     pair.driver.applications.apps = [(); 2].map(|()| App { reads: true, ..App::default() });
     pair.connect();
     pair.driver.applications.apps[0].handle.expect("it is open")
 }
 
-/// The MTU that a subflow of the client's counts on.
+/// The MTU that the client's subflow uses.
 #[track_caller]
 fn path_mtu(pair: &Pair, connection: ConnectionHandle, path: usize) -> u32 {
     let connection = pair.driver.endpoints[0].connection(connection).expect("it lives");
@@ -89,7 +89,7 @@ fn it_is_forgotten_after_ten_minutes() {
     }
 }
 
-/// A larger size is tried, where the settings say so, up to what the path was thought to take.
+/// A larger size is tried, if the settings say so, up to the size that the path was thought to take.
 #[test]
 fn a_connection_that_began_with_a_learned_size_probes_as_well() {
     let tcp = TcpConfig { path_mtu_discovery: PathMtuDiscovery::Probing, ..TcpConfig::default() };

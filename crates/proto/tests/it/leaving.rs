@@ -1,4 +1,4 @@
-//! An application that goes away: data that nobody will read is not acknowledged as if somebody would (RFC 9293 §3.6.1).
+//! Data for an application that has left is not acknowledged as if it would be read (RFC 9293 §3.6.1).
 
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
@@ -43,7 +43,7 @@ fn a_peer_that_never_ends_its_direction_is_given_up() {
         assert_eq!(pair.driver.endpoints[1].connections(), 1);
         pair.run_for(secs(5));
         assert_eq!(pair.driver.endpoints[1].connections(), 0);
-        // Who only closes its direction waits as long as the peer likes.
+        // An application that only closes its direction waits as long as the peer takes.
         let mut pair = Pair::new(&[10], ConnectionConfig { close_timeout: secs(20), ..pair.config.clone() });
         pair.connect();
         pair.write(Client, 1000);
@@ -69,7 +69,8 @@ fn a_peer_that_ends_too_sees_an_orderly_end() {
     }
 }
 
-/// The number of a reset is one that the peer believes at once: the one that it names itself, though our FIN before it may be lost.
+/// The peer believes the reset at once, because it has the number that the peer has named itself, although our FIN
+/// before it may be lost.
 #[test]
 fn the_reset_that_answers_data_after_the_end_counts_though_the_fin_was_lost() {
     let mut pair = Pair::new(&[10], tcp_config());

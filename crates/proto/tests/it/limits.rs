@@ -1,4 +1,4 @@
-//! What an endpoint takes on at most.
+//! Limits of an endpoint.
 
 use crate::pair::*;
 use core::net::SocketAddr;
@@ -30,12 +30,12 @@ fn server(limits: EndpointLimits) -> Endpoint {
     endpoint
 }
 
-/// What the server sends now.
+/// The segments that the server sends now.
 fn answers(server: &mut Endpoint) -> Vec<Segment> {
     core::iter::from_fn(|| server.poll_transmit(Instant::ZERO, 1)).map(|t| t.segment).collect()
 }
 
-/// A client without a stack: what it would send next on its connection.
+/// A client without a stack: the next segment on its connection.
 fn client(server: &mut Endpoint, port: u16) -> Option<Segment> {
     let mut segment = Segment::new(at(port), server_address());
     (segment.flags, segment.window, segment.options.window_scale) = (Flags::SYN, 65_535, Some(7));
@@ -48,7 +48,7 @@ fn client(server: &mut Endpoint, port: u16) -> Option<Segment> {
     Some(segment)
 }
 
-/// Sends these bytes of the stream, a thousand in each segment.
+/// Sends these bytes of the stream, a thousand per segment.
 fn send(server: &mut Endpoint, like: &Segment, bytes: core::ops::Range<u64>) {
     for at in bytes.step_by(1000) {
         let mut segment = like.clone();
@@ -78,7 +78,7 @@ fn beyond_the_limit_of_connections_syns_get_no_answer_and_connecting_is_an_error
     let out = server.connect(Instant::ZERO, SocketAddr::new(server_address().ip(), 0), at(9), settings(), &[]);
     assert_eq!(out, Err(ConnectError::TooManyConnections));
     assert_eq!(server.connections(), 2);
-    // One that ends makes room.
+    // A connection that ends makes room.
     let first = server.poll_accept().expect("it is complete").connection;
     server.abort(Instant::ZERO, first).expect("it lives");
     assert!(answers(&mut server).iter().any(|s| s.flags.contains(Flags::RST)));
@@ -97,8 +97,8 @@ fn connections_that_nobody_takes_are_so_many_at_most() {
     assert!(client(&mut server, 12).is_none());
 }
 
-/// Nineteen readers that have stalled fill their windows, which is more than there is memory for in all. Whoever has less than a share of it is
-/// served, and nobody's bytes are lost for good.
+/// Nineteen stalled readers fill their windows, which together exceed the memory. A connection with less than its share
+/// is served, and no bytes are lost for good.
 #[test]
 fn data_that_nobody_reads_takes_bounded_memory_and_leaves_the_rest_alone() {
     let limit = 4 * WINDOW;
@@ -118,7 +118,7 @@ fn data_that_nobody_reads_takes_bounded_memory_and_leaves_the_rest_alone() {
         received += read_all(&mut server, handle);
     }
     assert_eq!(received, 3_000_000);
-    // The stalled ones read: what was dropped comes again.
+    // The stalled readers read: dropped data comes again.
     for (like, handle) in stalled.iter().zip(&handles) {
         let mut read = read_all(&mut server, *handle);
         while read < 1_000_000 {
@@ -133,8 +133,8 @@ fn data_that_nobody_reads_takes_bounded_memory_and_leaves_the_rest_alone() {
     assert!(handles.iter().all(|h| server.connection(*h).is_some_and(Connection::is_connected)));
 }
 
-/// A server that has memory for 20,000 bytes, and a client that has sent it more than that: the handle, and what the client would send
-/// next in order.
+/// A server that has memory for 20,000 bytes, and a client that has sent it more: the handle, and the client's next
+/// segment in order.
 fn without_memory() -> (Endpoint, ConnectionHandle, Segment) {
     let mut server = server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
     let mut next = client(&mut server, 1).expect("there is no flood of connections");
@@ -160,7 +160,8 @@ fn without_memory_a_reset_counts_with_data_too() {
     assert_eq!(error, Some(pathweave_proto::ConnectionError::Reset));
 }
 
-/// Only the data of a segment finds no memory: what it acknowledges counts, and its FIN waits for the data before it.
+/// Only the data of a segment is dropped for lack of memory: its acknowledgement counts, and its FIN waits for the data
+/// before it.
 #[test]
 fn without_memory_the_acknowledgement_on_data_counts() {
     let (mut server, handle, mut next) = without_memory();
@@ -178,8 +179,8 @@ fn without_memory_the_acknowledgement_on_data_counts() {
     assert_eq!(server.read(at_time(10), handle, u64::MAX), Err(ReadError::Finished));
 }
 
-/// Data may be forged: the answers that say that there is no room are counted as challenges are (RFC 5961 §7). What lies outside of the
-/// window, or acknowledges what was never sent, hears nothing of it.
+/// Data may be forged, so the answers that announce a closed window are counted as challenges (RFC 5961 §7). A segment
+/// outside of the window, or one that acknowledges what was never sent, gets none of them.
 #[test]
 fn without_memory_forged_data_gets_ten_answers_in_five_seconds() {
     let (mut server, handle, mut next) = without_memory();
@@ -194,12 +195,12 @@ fn without_memory_forged_data_gets_ten_answers_in_five_seconds() {
         assert_eq!(told.len(), 10);
         assert!(told.iter().all(|s| (s.ack, s.window, s.payload.is_empty()) == (next.seq, 0, true)), "{told:?}");
     }
-    // Reading makes room, of which the peer hears at once, and once.
+    // Reading makes room, which is announced to the peer at once, and once.
     assert!(read_all(&mut server, handle) > 0);
     let told = answers(&mut server);
     assert!(matches!(&told[..], [s] if s.window > 0 && s.ack == next.seq), "{told:?}");
 
-    // What acknowledges the impossible is challenged, and closes nothing.
+    // A segment with an impossible acknowledgement is challenged and closes nothing.
     let mut server = self::server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
     let mut next = client(&mut server, 1).expect("there is no flood of connections");
     while server.waiting_bytes() <= 20_000 {
@@ -213,7 +214,7 @@ fn without_memory_forged_data_gets_ten_answers_in_five_seconds() {
     assert!(matches!(&told[..], [s] if s.window > 0 && s.ack == next.seq), "{told:?}");
 }
 
-/// What has come already needs no memory: its repetition is acknowledged, and closes no window.
+/// Repeated data needs no memory: it is acknowledged and closes no window.
 #[test]
 fn without_memory_what_has_come_already_closes_no_window() {
     for new in [0, 1] {
@@ -231,7 +232,8 @@ fn without_memory_what_has_come_already_closes_no_window() {
     }
 }
 
-/// What waits for what is missing before it takes all the memory: once all before it has been read, the peer hears that the rest may come.
+/// Data that waits for missing data takes all the memory. When everything before it was read, the window is announced
+/// for the rest.
 #[test]
 fn a_peer_hears_of_room_for_what_is_missing_though_there_is_no_memory() {
     let mut server = server(EndpointLimits { waiting_bytes: 20_000, ..EndpointLimits::default() });
@@ -242,7 +244,7 @@ fn a_peer_hears_of_room_for_what_is_missing_though_there_is_no_memory() {
     send(&mut server, &like, 40_000..41_000);
     assert!(server.dropped_for_memory() > 0);
     assert_eq!(read_all(&mut server, handle), 1000);
-    // What was there is beyond the limit, and nothing has been added to it.
+    // Held data exceeds the limit, and nothing was added to it.
     assert!((20_000..24_000).contains(&server.waiting_bytes()), "{}", server.waiting_bytes());
     let told = answers(&mut server);
     assert!(told.iter().any(|s| s.window > 0), "{told:?}");
@@ -251,7 +253,7 @@ fn a_peer_hears_of_room_for_what_is_missing_though_there_is_no_memory() {
     assert_eq!(server.waiting_bytes(), 0);
 }
 
-/// The memory is all connections': where it is another one's reader that makes room, the peer hears of it too.
+/// The memory is shared by all connections: if another connection's reader makes room, the peer learns of that too.
 #[test]
 fn a_peer_without_room_hears_of_what_another_reader_makes() {
     let mut server = server(EndpointLimits { waiting_bytes: 100_000, ..EndpointLimits::default() });
@@ -277,8 +279,8 @@ fn a_peer_without_room_hears_of_what_another_reader_makes() {
     }
 }
 
-/// A reader that stalls while there is no memory for longer than `close_timeout` ends nothing: the sender hears that there is no room,
-/// goes on asking, and goes on at once when there is room.
+/// A reader that stalls while there is no memory for longer than `close_timeout` ends nothing: the sender is told of
+/// the closed window, keeps probing, and continues at once when there is room.
 #[test]
 fn without_memory_for_longer_than_the_close_timeout_a_connection_stays_alive() {
     for seconds in [20, 60] {
@@ -301,7 +303,8 @@ fn without_memory_for_longer_than_the_close_timeout_a_connection_stays_alive() {
     }
 }
 
-/// The mapping of data that finds no memory is left with it: a server that fell back by one would have no data of plain TCP.
+/// The mapping of data that is dropped for lack of memory is dropped with it: a server that fell back because of it
+/// would have no data of plain TCP.
 #[test]
 fn without_memory_an_infinite_mapping_waits_for_its_data() {
     let mut pair = Pair::new(&[10], config());

@@ -79,7 +79,7 @@ fn a_loss_halves_the_window() {
     pair.run_until("recovered", secs(1), |p| p.subflow(Client, 0).counters.retransmitted_segments == 1);
     let repeated = pair.data(Client).filter(|p| pair.relative(p) == 1 + 12 * 1448).map(|p| p.at).collect::<Vec<_>>();
     assert_eq!(repeated.len(), 2);
-    // Found one round trip after it was sent, plus what three later segments needed.
+    // Found one round trip after it was sent, plus the time that three later segments needed.
     assert_eq!(repeated[1].since(repeated[0]), ms(100));
     pair.run_for(ms(210));
     let cwnd = pair.subflow(Client, 0).window.cwnd;
@@ -88,8 +88,8 @@ fn a_loss_halves_the_window() {
 
 #[test]
 fn a_lost_tail_is_probed_after_two_round_trips() {
-    // RFC 8985 §7.2: PTO = 2·SRTT, plus the worst delay of the acknowledgement where only one segment is out.
-    // The retransmission timeout, here SRTT + 200 ms, is an upper limit.
+    // RFC 8985 §7.2: PTO = 2·SRTT, plus the worst delay of the acknowledgement if only one segment is in flight. The
+    // retransmission timeout, here SRTT + 200 ms, is an upper limit.
     for (segments, lost, wait) in [(5u64, &[3u32, 4][..], 200), (5, &[4][..], 300), (1, &[0][..], 300)] {
         let mut pair = open(with_recovery(RackTlp));
         lose(&mut pair, lost);
@@ -99,14 +99,15 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
         let probe = pair.data(Client).filter(|p| p.at > start).find(|p| p.at > start + ms(150)).expect("a probe");
         assert_eq!(u64::from(pair.relative(probe)), 1 + (segments - 1) * SEGMENT, "the last segment");
         let repeated = probe.at;
-        // The timer starts with the last acknowledgement, where there is one.
+        // The timer starts with the last acknowledgement, if there is one.
         let from = if segments > 1 { start + ms(100) } else { start };
         assert_eq!(repeated.since(from), ms(wait), "{segments} segments");
         assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
     }
 }
 
-/// RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment", where there is one and the receive window has room for it.
+/// RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment", if there is one and the receive window has room for
+/// it.
 #[test]
 fn a_probe_of_plain_tcp_carries_new_data_where_there_is_some() {
     for config in on_each_host(with_recovery(RackTlp)) {
@@ -192,7 +193,7 @@ fn timeouts_double() {
     }
 }
 
-/// Where no user timeout comes first, a segment is sent again as often as the settings say, and longer than RFC 9293 asks for.
+/// If no user timeout comes first, a segment is sent again as often as the settings say, for longer than RFC 9293 asks.
 #[test]
 fn data_is_sent_again_for_more_than_a_hundred_seconds_and_not_for_ever() {
     let mut pair = open(ConnectionConfig { close_timeout: secs(100_000), ..tcp_config() });
@@ -226,7 +227,7 @@ fn slight_reordering_repeats_nothing() {
 
 #[test]
 fn unnecessary_recoveries_are_undone() {
-    // A segment that comes 60 ms late looks lost; its D-SACK or timestamp says that it was not.
+    // A segment that comes 60 ms late looks lost; its D-SACK or timestamp shows that it was not.
     let mut pair = open(with_recovery(RackTlp));
     let mut done = false;
     let isn = pair.isn(Client, 0);
@@ -332,12 +333,13 @@ fn an_acknowledgement_that_waited_for_a_hole_is_no_sign_of_reordering() {
     pair.write(Client, 8 * SEGMENT);
     pair.run_for(secs(1));
     let again = pair.data(Client).rfind(|p| p.at > start).expect("it is repeated").at;
-    // At the third SACK, and not a reordering window (25 ms) later.
+    // At the third SACK, not a reordering window (25 ms) later.
     assert!(again.since(start) <= ms(102), "{again:?} after {start:?}\n{}", pair.describe());
     assert_eq!(pair.received(Server), 208 * SEGMENT);
 }
 
-/// A window that the application does not use says nothing of the path, and does not grow (RFC 9293 §3.8.2, RFC 7661 §4).
+/// A window that the application does not use shows nothing about the path, and does not grow (RFC 9293 §3.8.2, RFC
+/// 7661 §4).
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     let mut pair = Pair::new(&[10], tcp_config());
@@ -353,7 +355,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     assert!(pair.subflow(Client, 0).window.cwnd > before, "one that is used grows");
 }
 
-/// In slow start more than half of it must have been used, as in Linux: then it may double within a round trip.
+/// In slow start more than half of it must have been used, as in Linux, so that it may double within a round trip.
 #[test]
 fn a_window_grows_in_slow_start_where_more_than_half_of_it_is_used() {
     for (segments, grows) in [(5, false), (6, true)] {
@@ -365,7 +367,8 @@ fn a_window_grows_in_slow_start_where_more_than_half_of_it_is_used() {
     }
 }
 
-/// "TCP MUST use Karn's algorithm [KP87] for taking RTT samples" (RFC 6298 §3): without timestamps nobody knows which transmission was answered.
+/// "TCP MUST use Karn's algorithm [KP87] for taking RTT samples" (RFC 6298 §3): without timestamps it is unknown which
+/// transmission was answered.
 #[test]
 fn a_repeated_segment_measures_no_round_trip() {
     let tcp = TcpConfig { recovery: NewReno, timestamps: false, ..TcpConfig::default() };
@@ -373,7 +376,7 @@ fn a_repeated_segment_measures_no_round_trip() {
     pair.write(Client, 10_000);
     pair.run_for(secs(1));
     let before = pair.subflow(Client, 0).rtt;
-    // The second segment's acknowledgement waits for the first. What it echoes was not agreed on, and says nothing.
+    // The second segment's acknowledgement waits for the first. Its echo was not agreed on and says nothing.
     let mut dropped = false;
     pair.script(move |p| {
         if p.from == Server {
@@ -388,15 +391,15 @@ fn a_repeated_segment_measures_no_round_trip() {
     assert_eq!(pair.subflow(Client, 0).rtt, before);
 }
 
-/// "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a signal of congestion"
-/// (RFC 8684 §3), where only their number tells of a loss. A DATA_ACK is none of these (§4).
+/// "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a signal of
+/// congestion" (RFC 8684 §3), if only their number shows a loss. A DATA_ACK is no such option (§4).
 #[test]
 fn repeated_acknowledgements_with_signals_are_no_sign_of_congestion() {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum With {
         Nothing,
         Priority,
-        // Another subflow may have brought what lies before it.
+        // Another subflow may have delivered the data before it.
         OtherDataAcks,
     }
     for with in [With::Nothing, With::Priority, With::OtherDataAcks] {
@@ -422,8 +425,8 @@ fn repeated_acknowledgements_with_signals_are_no_sign_of_congestion() {
     }
 }
 
-/// Without timestamps nothing that was repeated is a round trip (Karn), so that the timeout goes on doubling while the stream goes on. It
-/// does not grow beyond the time after which the connection is given up.
+/// Without timestamps retransmitted segments measure no round trip (Karn), so the timeout keeps doubling while the
+/// stream advances. It does not grow beyond the time after which the connection is given up.
 #[test]
 fn a_timeout_that_doubles_while_data_arrives_ends_no_connection() {
     for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(ConnectionConfig { mptcp, ..config() })) {
@@ -446,8 +449,9 @@ fn a_timeout_that_doubles_while_data_arrives_ends_no_connection() {
     }
 }
 
-/// What acknowledges a segment that was sent three times, and echoes the timestamp of the second, is for the second: then nothing is lost of
-/// what was sent before the third (RFC 8985 §6.2). Linux tells by the shortest round trip alone. Timestamps that were not agreed say nothing.
+/// An acknowledgement of a segment that was sent three times, which echoes the timestamp of the second transmission, is
+/// for the second. It then shows no loss of segments sent before the third (RFC 8985 §6.2). Linux uses the shortest
+/// round trip alone. Timestamps that were not agreed on say nothing.
 #[test]
 fn an_acknowledgement_that_echoes_an_earlier_time_makes_nothing_lost() {
     for config in on_each_host(tcp_config()) {
@@ -472,7 +476,7 @@ fn an_acknowledgement_that_echoes_an_earlier_time_makes_nothing_lost() {
             let end = |p: &Packet| p.segment.seq.wrapping_add(p.len());
             pair.write(Client, 4 * 1448);
             pair.run_for(ms(20));
-            // The first of four is lost, and so is its repetition: what goes out after that arrives.
+            // The first of four is lost, and so is its retransmission; later segments arrive.
             let first = sent(&pair);
             let (start, four) = (first[0].segment.seq, end(&first[3]));
             answers(&mut pair, start, &[(end(&first[0]), four)], stamp(&first[3]));

@@ -1,4 +1,4 @@
-//! Behaviour of the engine, one module a behaviour, named as packetdrill's folders where it has one.
+//! Behaviour of the engine: one module for each behaviour, named like packetdrill's folder if there is one.
 
 mod pair;
 

@@ -9,7 +9,7 @@ fn bytes(from: u64, len: u64) -> Payload {
     Payload::Bytes((from..from + len).map(|i| byte_at(Client, i)).collect::<Vec<u8>>().into())
 }
 
-/// An open connection over which the client has sent 1000 bytes, and what it would send next.
+/// An open connection over which the client has sent 1000 bytes, and its next segment.
 fn open(checksum: bool) -> (Pair, Segment) {
     let tcp = TcpConfig { quick_acks: 0, ..TcpConfig::default() };
     let mut pair = Pair::new(&[10], ConnectionConfig { checksum, tcp, ..config() });
@@ -21,7 +21,7 @@ fn open(checksum: bool) -> (Pair, Segment) {
     (pair, next)
 }
 
-/// A mapping of the stream from byte `at` on, where subflow and stream go together; with a checksum where it is of `sum` bytes.
+/// A mapping of the stream from byte `at` on while subflow and stream agree; with a checksum if `sum` gives the bytes.
 fn mapping(pair: &Pair, at: u64, len: u16, sum: Option<&Payload>) -> Mapping {
     let (dsn, ssn) = (pair.wire_dsn(Client, at), at as u32 + 1);
     let checksum = sum.map(|payload| {
@@ -38,10 +38,10 @@ fn with_mapping(next: &Segment, mapping: Mapping, data_fin: bool) -> Segment {
     segment
 }
 
-/// Only what the mapping covers is delivered. A DATA_FIN takes the last of its numbers.
+/// Only data that the mapping covers is delivered. A DATA_FIN takes the last of its numbers.
 #[test]
 fn bytes_beside_the_mapping_of_their_segment_wait() {
-    // Where it begins, how long it is, with a DATA_FIN, and how many of the segment's 100 bytes it covers.
+    // Start and length of the mapping, whether it has a DATA_FIN, and how many of the segment's 100 bytes it covers.
     let rows = [
         (1000, 100, false, 100),
         (1000, 101, true, 100),
@@ -67,7 +67,7 @@ fn bytes_beside_the_mapping_of_their_segment_wait() {
 /// A DATA_FIN counts up to the edge of the window, and the first that counts is the end.
 #[test]
 fn a_data_fin_counts_up_to_the_edge_of_the_window() {
-    // What lies so far beyond the offered edge is still taken: the window field is rounded.
+    // Bytes beyond the offered edge that are still accepted, because the window field is rounded.
     const SLACK: u64 = 1 << 14;
     for (beyond, counts) in [(0, true), (1, false)] {
         let (mut pair, next) = open(false);
@@ -80,7 +80,8 @@ fn a_data_fin_counts_up_to_the_edge_of_the_window() {
     }
 }
 
-/// The checksum is of the whole mapping, in as many segments as it comes; each byte gets its own place. Small pieces wait together.
+/// The checksum is of the whole mapping, in however many segments it comes; each byte gets its own position. Small
+/// pieces wait together.
 #[test]
 fn a_mapping_with_a_checksum_may_come_in_pieces() {
     for (data_fin, piece) in [(false, 100), (true, 100), (false, 1000), (true, 1000)] {
@@ -90,7 +91,7 @@ fn a_mapping_with_a_checksum_may_come_in_pieces() {
         let mut first = with_mapping(&next, mapping(&pair, 1000, len, Some(&all)), data_fin);
         first.payload = all.slice(0, piece);
         let new_bytes = pair.subflow(Server, 0).first_bytes;
-        // A reader would make room, which is told at once.
+        // A reader would make room, which is announced at once.
         pair.driver.applications.apps[1].reads = false;
         pair.inject(Server, first);
         assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1000);
@@ -101,7 +102,7 @@ fn a_mapping_with_a_checksum_may_come_in_pieces() {
             let (seq, payload) = (next.seq.wrapping_add(at), all.slice(at, piece));
             pair.inject(Server, Segment { seq, payload, ..next.clone() });
         }
-        // The end is acknowledged at once; data alone may be later, where it is little.
+        // The end is acknowledged at once; data alone may be acknowledged later if it is little.
         let answered = pair.sent(Server).any(|p| p.segment.options.dss.and_then(|dss| dss.data_ack) == told);
         assert!(answered == data_fin || piece > 100, "{}", pair.describe());
         assert_eq!(pair.subflow(Server, 0).first_bytes - new_bytes, 3 * u64::from(piece));
@@ -132,15 +133,15 @@ fn a_data_fin_beside_data_with_a_wrong_checksum_is_not_believed() {
     assert!(pair.sent(Server).any(|p| p.is_rst() && p.has_option(|o| matches!(o, MptcpOption::Fail { .. }))));
 }
 
-/// A wrong checksum on the only subflow: all of its mapping, in as many pieces as it came, and what came behind it in the same segment, is
-/// plain TCP's, and lost are none.
+/// A wrong checksum on the only subflow: all data of its mapping, in however many pieces it came, and data behind it in
+/// the same segment becomes plain TCP's; none is lost.
 #[test]
 fn what_came_in_pieces_with_a_wrong_checksum_is_delivered_as_plain_tcp() {
     let (mut pair, next) = open(true);
     pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
     pair.write(Client, 4000);
     let (all, other) = (bytes(1000, 4000), bytes(0, 2000));
-    // Two mappings of 2000 bytes each, of which the first is wrong, in three segments of 700, 1800 and 1500 bytes.
+    // Two mappings of 2000 bytes each, the first of them wrong, in three segments of 700, 1800 and 1500 bytes.
     let mappings = [
         (0, mapping(&pair, 1000, 2000, Some(&other))),
         (700, mapping(&pair, 3000, 2000, Some(&all.slice(2000, 2000)))),

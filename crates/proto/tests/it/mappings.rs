@@ -4,7 +4,7 @@ use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::mptcp::{DataNumber, Mapping, MptcpOption, ResetReason};
 
-/// The reset of `from` on a path, with its reason.
+/// The reset from `from` on a path, with its reason.
 fn reset(pair: &Pair, from: Side, path: usize) -> Option<(ResetReason, pathweave_units::Instant)> {
     pair.sent(from).find(|p| p.is_rst() && p.path == path).map(|p| {
         let reason = p.segment.options.mptcp.iter().find_map(|o| match o {
@@ -15,7 +15,7 @@ fn reset(pair: &Pair, from: Side, path: usize) -> Option<(ResetReason, pathweave
     })
 }
 
-/// Two subflows that are used already, and 200,000 bytes to go.
+/// Two subflows in use, and 200,000 bytes to send.
 fn two_paths() -> Pair {
     let mut pair = Pair::new(&[10, 10], config());
     pair.connect_with_subflows(2);
@@ -71,8 +71,8 @@ fn a_receive_window_of_unmapped_data_is_too_much() {
     assert_eq!(pair.received(Server), 1);
 }
 
-/// Every other byte has a mapping, so that each that has none waits by itself, and each mapping is kept for those before it: what they take
-/// of memory is too much, and not how many of each there are.
+/// Every other byte has a mapping, so each byte without one waits by itself, and each mapping is kept for those before
+/// it. Their memory is limited, not their number.
 #[test]
 fn records_of_unmapped_data_are_limited_by_the_memory_that_they_take() {
     let small = ReceiveBuffer::Fixed(60_000);
@@ -180,7 +180,7 @@ fn a_mapping_that_contradicts_a_known_one_is_rejected() {
                     option.len *= 2;
                 }
                 Some(_) => {
-                    // The second segment claims another place, further on.
+                    // The second segment claims another position, further on.
                     option.dsn = DataNumber::Long(option.dsn.expand(0).wrapping_add(50_000));
                     done = true;
                 }
@@ -240,7 +240,7 @@ fn data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again() {
         });
         pair.write(Client, 30_000);
         pair.run_for(ms(100));
-        // It was acknowledged on its subflow, so only the connection can repeat it.
+        // It was acknowledged on its subflow, so only the connection can send it again.
         assert!(pair.received(Server) < 30_001);
         assert_eq!(pair.subflow(Client, 1).window.in_flight, 0);
         assert_eq!(pair.the(Client).snapshot().sending.acked_bytes, pair.received(Server));
@@ -280,8 +280,8 @@ fn bytes_that_are_delivered_or_waiting_never_change() {
     assert_eq!(pair.received(Server), 20_301);
 }
 
-/// What lies a little beyond the window is taken, as the window's field is rounded. It takes room in the buffer, and the window still opens
-/// for what is before it.
+/// Data a little beyond the window is accepted, because the window field is rounded. It takes room in the buffer, but
+/// the window still opens for the data before it.
 #[test]
 fn data_beyond_the_window_that_is_taken_does_not_close_it_for_good() {
     let config = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(2000), ..config() };
@@ -299,7 +299,7 @@ fn data_beyond_the_window_that_is_taken_does_not_close_it_for_good() {
         forged.seq = forged.seq.wrapping_add(1300);
     }
     pair.write(Client, 20_000);
-    // All that was forged and what is before it.
+    // All forged data, and the data before it.
     pair.run_until_received(Server, 6100, secs(20));
 }
 
@@ -366,7 +366,7 @@ fn one_mapping_may_cover_many_segments() {
     }
 }
 
-/// The numbers of the first subflow would be those of the stream so far, but another subflow lives.
+/// The first subflow's numbers would be those of the stream so far, but another subflow is alive.
 #[test]
 fn an_infinite_mapping_on_the_first_of_several_subflows_is_reset() {
     let mut pair = two_paths();
@@ -384,7 +384,7 @@ fn an_infinite_mapping_on_the_first_of_several_subflows_is_reset() {
     assert!(pair.the(Server).is_mptcp());
 }
 
-/// It says that the subflow's sequence is the stream's: where it does not fit, bytes would be misplaced.
+/// The mapping says that the subflow's sequence is the stream's. If that is not true, bytes would be misplaced.
 #[test]
 fn an_infinite_mapping_of_another_place_is_reset() {
     for (dsn, ssn, fits) in [(1000, 1001, true), (1001, 1001, false), (0, 1001, false), (1000, 1000, false)] {

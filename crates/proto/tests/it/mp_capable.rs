@@ -48,7 +48,7 @@ fn a_repeated_first_segment_maps_to_the_same_place() {
 
 #[test]
 fn a_server_without_the_third_ack_takes_data_only_with_the_keys() {
-    // The third ACK and the first data are lost; what follows has only a data sequence signal.
+    // The third ACK and the first data are lost; later segments have only a data sequence signal.
     let mut pair = Pair::new(&[10], config());
     pair.script(|p| {
         let lost = p.from == Client && !p.is_syn() && capable(p).is_some() && p.at < at_ms(100);
@@ -100,7 +100,7 @@ fn nothing_is_announced_on_plain_tcp() {
     assert!(pair.driver.io.log.iter().all(|p| p.segment.options.mptcp.is_empty()));
 }
 
-/// What the client's SYN says is changed on the way; returns whether the connection is Multipath TCP, once data has come.
+/// Changes the client's SYN on the way; returns whether the connection is Multipath TCP after data has come.
 #[track_caller]
 fn with_syn(change: fn(&mut CapableFlags)) -> bool {
     let mut pair = Pair::new(&[10, 20], config());
@@ -218,7 +218,7 @@ fn an_echoed_key_that_is_not_the_servers_is_plain_tcp_and_its_token_is_forgotten
     );
 }
 
-/// A forged acknowledgement far outside of the window says what a middlebox would: nothing of it counts.
+/// A forged acknowledgement far outside of the window looks like one that a middlebox has changed. It has no effect.
 #[test]
 fn a_segment_that_is_not_acceptable_ends_no_handshake() {
     let mut pair = Pair::new(&[10], config());

@@ -20,9 +20,9 @@ fn four_segments_join_a_subflow() {
     assert!(matches!(join(joins[0]), Some(MpJoin::Syn { .. })));
     assert!(matches!(join(joins[1]), Some(MpJoin::SynAck { .. })));
     assert!(matches!(join(joins[2]), Some(MpJoin::Ack { .. })));
-    // The fourth ACK: data from the client only after it (RFC 8684 §3.2).
+    // The client sends data only after the fourth ACK (RFC 8684 §3.2).
     assert!(joins[3].is_pure_ack() && joins[3].from == Server && join(joins[3]).is_none());
-    // The server announces its address at 30 ms, once the third ACK is there: that proves the peer at 40 ms.
+    // The server announces its address at 30 ms, after the third ACK; at 40 ms the announcement proves the peer.
     let times: Vec<_> = joins.iter().take(4).map(|p| p.at).collect();
     assert_eq!(times, [at_ms(40), at_ms(60), at_ms(80), at_ms(100)]);
 }
@@ -60,7 +60,7 @@ fn any_one_segment_of_the_join_may_be_lost() {
 
 #[test]
 fn a_join_works_while_the_connection_is_closing_its_first_direction() {
-    // All is written and closed at once: the transfer still uses both paths.
+    // All data is written and the stream closed at once: the transfer still uses both paths.
     let mut pair = Pair::new(&[10, 10], config());
     pair.connect();
     pair.send_all(Client, 3_000_000);
@@ -68,7 +68,7 @@ fn a_join_works_while_the_connection_is_closing_its_first_direction() {
     assert!(pair.data(Client).any(|p| p.path == 1));
 }
 
-/// The client has written `len` bytes and closed, as the kernel, before the answer to its join comes.
+/// The client has written `len` bytes and closed, as the kernel does, before the answer to its join comes.
 fn closed_before_the_join(len: u64) -> Pair {
     let config = ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() };
     let mut pair = Pair::new(&[20, 60], config);
@@ -89,7 +89,8 @@ fn as_the_kernel_a_join_answered_after_the_close_is_reset_and_all_data_under_way
     let pair = closed_before_the_join(200_000);
     let reset = pair.sent(Client).find(|p| p.path == 1 && p.is_rst()).expect("a reset");
     assert_eq!(reason(&pair, Client), ResetReason::MptcpError);
-    // On one subflow a byte's place in the stream is its place in the subflow, unless bytes before it went twice.
+    // On one subflow a byte's position in the stream is its position in the subflow, unless bytes before it were sent
+    // twice.
     let behind = |p: &&Packet| {
         let mapping = p.segment.options.dss.and_then(|d| d.mapping);
         mapping.is_some_and(|m| pair.wire_dsn(Client, u64::from(m.ssn) - 1) > m.dsn.expand(pair.idsn(Client)))
@@ -154,7 +155,7 @@ fn reason(pair: &Pair, from: Side) -> ResetReason {
     reason.expect("a reset says why")
 }
 
-/// Changes what joins say, and sees that only the join fails.
+/// Changes the options of joins, and checks that only the join fails.
 #[track_caller]
 fn refused(refuses: Side, change: impl Fn(&mut MpJoin) -> bool + 'static) {
     let mut pair = Pair::new(&[10, 20], config());
@@ -227,7 +228,7 @@ pub(crate) fn join_syn(pair: &Pair, port: u16) -> Segment {
     syn
 }
 
-/// The answer to a SYN: refused, and why.
+/// The reason with which a SYN is refused, if it is.
 #[track_caller]
 fn answer(pair: &mut Pair, syn: Segment) -> Option<ResetReason> {
     pair.inject(Server, syn);
@@ -283,7 +284,7 @@ fn a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
     }
 }
 
-/// The further addresses are paired with the announced ones, wherever the one of the first subflow stands in the list.
+/// Further addresses are paired with the announced ones, wherever the first subflow's address is in the list.
 #[test]
 fn with_the_c_flag_no_further_address_waits_for_the_initial_one() {
     for reversed in [false, true] {
@@ -377,7 +378,7 @@ fn subflows_from_other_ports_over_one_path() {
     pair.run_until_received(Server, 1_000_001, secs(10));
 }
 
-/// B of a SYN/ACK is what the server asks for: it repeats nothing.
+/// The flag B of a SYN/ACK says what the server asks for; it does not repeat the client's flag.
 #[test]
 fn the_answer_to_a_join_asks_for_a_backup_only_where_its_own_side_wants_one() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -396,7 +397,8 @@ fn the_answer_to_a_join_asks_for_a_backup_only_where_its_own_side_wants_one() {
     assert!(!pair.subflow(Client, 1).backup);
 }
 
-/// "Host A ... MUST NOT send data until it has received the fourth ACK" (RFC 8684 §3.2), which a SYN/ACK that comes again is not.
+/// "Host A ... MUST NOT send data until it has received the fourth ACK" (RFC 8684 §3.2). A repeated SYN/ACK is not
+/// that.
 #[test]
 fn a_repeated_answer_is_no_fourth_ack() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -438,7 +440,7 @@ fn a_lost_subflow_is_joined_again() {
     pair.run_until_received(Server, 1_001_001, secs(10));
 }
 
-/// What came before a failure can still be read, so the connection is there; but it takes no subflow any more.
+/// Data that came before a failure can still be read, so the connection exists, but it takes no further subflow.
 #[test]
 fn a_join_to_a_connection_that_has_failed_is_refused() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -453,9 +455,9 @@ fn a_join_to_a_connection_that_has_failed_is_refused() {
     assert_eq!(answer(&mut pair, syn), Some(ResetReason::MptcpError));
 }
 
-/// Asked to look for subflows, by an address that comes, a client starts none before the peer has shown that it speaks Multipath TCP ("new
-/// subflows MUST NOT be established ... until a DSS option has been successfully received", RFC 8684 §3.1), none after both directions
-/// have ended, and none after a failure.
+/// If an added address makes a client look for subflows, it starts none before the peer has shown that it speaks
+/// Multipath TCP ("new subflows MUST NOT be established ... until a DSS option has been successfully received", RFC
+/// 8684 §3.1), none after both directions have ended, and none after a failure.
 #[test]
 fn no_subflow_is_opened_before_the_peer_has_shown_itself_nor_after_the_end() {
     let config = ConnectionConfig { path_manager: PathManager::NDiffPorts(2), ..config() };

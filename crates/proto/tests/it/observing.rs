@@ -1,4 +1,4 @@
-//! What happens on a connection, as observers are told, and snapshots of its state.
+//! Observations of a connection, and snapshots of its state.
 
 use crate::pair::*;
 use pathweave_proto::ConnectionError;
@@ -11,7 +11,7 @@ use pathweave_wire::mptcp::{DataNumber, Dss};
 const FIRST: SubflowId = SubflowId(0);
 const SECOND: SubflowId = SubflowId(1);
 
-/// A pair on two paths whose ends are observed from their first moment.
+/// A pair on two paths whose ends are observed from the start.
 fn observed(config: ConnectionConfig, kinds: Kinds) -> Pair {
     let mut pair = Pair::new(&[10, 20], config);
     pair.driver.endpoints.iter_mut().for_each(|e| e.observe_all(kinds));
@@ -54,7 +54,7 @@ fn nothing_is_recorded_of_kinds_that_nobody_asked_for() {
         for kind in [Kinds::CONNECTION, Kinds::DECISIONS, Kinds::SEGMENTS] {
             assert_eq!(told.iter().any(|o| o.what.kind() == kind), kinds.intersects(kind), "{kind:?} of {kinds:?}");
         }
-        // Who does not want to know any more is told nothing more.
+        // After `Kinds::NONE` nothing more is recorded.
         pair.driver.endpoints[0].observe_all(Kinds::NONE);
         pair.write(Client, 10_000);
         pair.run_until_received(Server, 60_001, secs(5));
@@ -103,7 +103,7 @@ fn a_path_that_goes_dark_and_comes_back_is_told_at_both_times() {
     assert_eq!(pair.subflow(Client, 1).health, PathHealth::Working);
 }
 
-/// The stream of observations and the counters of snapshots tell the same.
+/// The observations and the counters of snapshots agree.
 #[test]
 fn what_is_told_of_segments_adds_up_to_the_snapshots() {
     let mut pair = observed(config(), Kinds::ALL);
@@ -155,7 +155,7 @@ fn what_is_told_of_segments_adds_up_to_the_snapshots() {
     assert_eq!(first, received);
 }
 
-/// What another subflow's DATA_ACK says is told, and an acknowledgement that says nothing new is not.
+/// News in another subflow's DATA_ACK is observed; an acknowledgement without news is not.
 #[test]
 fn a_data_ack_on_another_subflow_is_told_once() {
     let mut pair = observed(config(), Kinds::SEGMENTS);

@@ -17,7 +17,7 @@ fn paced(config: ConnectionConfig, limit: Option<Bitrate>) -> ConnectionConfig {
     ConnectionConfig { tcp: TcpConfig { pacing, ..config.tcp }, ..config }
 }
 
-/// The times between data segments of an end, and the bytes of the first segment of the two.
+/// The times between data segments of an end, and the bytes of the earlier segment of each pair.
 fn gaps(pair: &Pair, from: Side) -> Vec<(Duration, u32)> {
     let sent: Vec<_> = pair.data(from).map(|p| (p.at, p.len())).collect();
     sent.windows(2).map(|two| (two[1].0.since(two[0].0), two[0].1)).collect()
@@ -30,7 +30,7 @@ fn segments_leave_one_after_the_other_at_the_rate() {
         pair.connect();
         pair.write(Client, 1_000_000);
         pair.run_until_received(Server, 1_000_000, secs(5));
-        // The window grows beyond what the limit lets out in a round trip, then only the limit counts.
+        // The window grows beyond what the limit lets out in a round trip; then only the limit counts.
         let steady = &gaps(&pair, Client)[100..650];
         for (gap, bytes) in steady {
             let expected = Duration::from_micros(u64::from(*bytes));
@@ -52,7 +52,8 @@ fn segments_leave_one_after_the_other_at_the_rate() {
 #[test]
 fn the_hosts_rate_spreads_the_first_window_over_part_of_a_round_trip() {
     for config in on_each_host(config()) {
-        // 1.25 windows in 100 ms are 8 ms for a segment, 2 windows 5 ms; without Multipath TCP's options a segment is 2 % larger.
+        // 1.25 windows in 100 ms are 8 ms per segment, 2 windows 5 ms; without Multipath TCP's options a segment is 2 %
+        // larger.
         let wanted = match config.host {
             #[cfg(feature = "host-linux")]
             Host::Linux(_) => 5.0,
@@ -106,13 +107,13 @@ fn repetitions_are_paced_too() {
 #[test]
 fn acknowledgements_do_not_wait() {
     let mut pair = Pair::new(&[10], config());
-    // A segment of the server would take more than a second.
+    // A data segment of the server would take more than a second.
     pair.listen(paced(config(), Some(Bitrate::from_bps(8000))));
     pair.connect();
     pair.write(Server, 10_000);
     pair.write(Client, 300_000);
     pair.run_until("the client's data has arrived", secs(1), |p| p.received(Server) == 300_000);
-    // The delay of the last acknowledgement, and its way.
+    // The delay of the last acknowledgement, and its travel time.
     pair.run_for(ms(60));
     let acknowledged = pair.subflow(Client, 0);
     assert_eq!(acknowledged.window.in_flight, 0, "all of it is acknowledged");

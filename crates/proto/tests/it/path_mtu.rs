@@ -1,4 +1,4 @@
-//! Each path has an MTU of its own, which may turn out to be smaller than was thought.
+//! Each path has an MTU of its own, which may turn out to be smaller than expected.
 
 use crate::pair::{Client, Fate, Pair, Says, Server, Side, config, ms, on_each_host, secs, tcp_config};
 use pathweave_proto::config::{ConnectionConfig, LossRecovery, PathMtuDiscovery, TcpConfig};
@@ -8,14 +8,14 @@ use pathweave_wire::Segment;
 use pathweave_wire::mptcp::Mapping;
 use std::collections::BTreeMap;
 
-/// Sets what both ends know of a path.
+/// Sets a path's MTU at both ends.
 fn set_path_mtu(pair: &mut Pair, path: usize, mtu: u32) {
     let [client, server] = pair.driver.io.paths[path].addresses;
     pair.driver.endpoints[0].set_path_mtu(pair.now, client, server, mtu).expect("the path takes that much");
     pair.driver.endpoints[1].set_path_mtu(pair.now, server, client, mtu).expect("the path takes that much");
 }
 
-/// The largest IP packet that one end has sent on a path.
+/// Size of the largest IP packet that one end has sent on a path.
 fn largest(pair: &Pair, from: Side, path: usize) -> u32 {
     pair.sent(from).filter(|p| p.path == path).map(|p| p.segment.ip_len()).max().unwrap_or(0)
 }
@@ -64,14 +64,14 @@ fn an_mtu_below_every_paths_is_refused() {
     assert_eq!(endpoint.set_path_mtu(now, six, server, 1500), Err(PathMtuError::MixedFamilies));
 }
 
-/// Both ends, with one path that takes packets of `mtu` bytes.
+/// Two ends with one path that takes packets of `mtu` bytes.
 fn narrow(config: ConnectionConfig, mtu: u32, says: Says) -> Pair {
     let mut pair = Pair::new(&[10], config);
     pair.driver.io.paths[0].narrow = Some((mtu, says));
     pair
 }
 
-/// The mappings of an end's data, by the number of their first byte in the subflow: each byte has one for ever.
+/// The mappings of an end's data, by the subflow number of their first byte; checks that each byte keeps its mapping.
 #[track_caller]
 fn mappings(pair: &Pair, from: Side) -> BTreeMap<u32, Mapping> {
     mappings_on(pair, from, 0)
@@ -120,7 +120,8 @@ fn what_was_too_large_goes_out_again_in_pieces_and_the_window_stays() {
     }
 }
 
-/// "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size" (RFC 5681 §3.1): it is counted in segments.
+/// "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size" (RFC 5681 §3.1): the window
+/// counts segments.
 #[test]
 fn a_smaller_size_leaves_the_window_its_segments() {
     let mut pair = Pair::new(&[50], tcp_config());
@@ -140,7 +141,7 @@ fn message(pair: &Pair, from: Side, mtu: u32) -> PacketTooBig {
     PacketTooBig { local, remote, sequence, mtu }
 }
 
-/// RFC 5927 §5, RFC 8201 §4: what a blind attacker, or a router that is wrong, says changes nothing.
+/// RFC 5927 §5, RFC 8201 §4: messages of a blind attacker, or of a faulty router, change nothing.
 #[test]
 fn messages_that_cannot_be_true_are_not_believed() {
     use PacketTooBigVerdict::{NotInFlight, NotTooBig, TooSmall, UnknownSubflow};
@@ -221,7 +222,7 @@ fn a_message_against_experience_waits_for_a_timeout() {
         pair.run_until_received(Server, 101_424, secs(5));
         assert_eq!(pair.subflow(Client, 0).path_mtu, if lost { 1300 } else { 1500 });
         pair.run_for(secs(1));
-        // What was claimed of a segment that has arrived is forgotten.
+        // A claim about a segment that has arrived is forgotten.
         pair.driver.io.paths[0].narrow = None;
         pair.drop_some(2, |p| p.is_data());
         pair.write(Client, 1424);
@@ -305,7 +306,7 @@ fn a_living_connection_takes_another_mtu() {
     mappings(&pair, Client);
 }
 
-/// A connection on a path of 1300 bytes that was thought to take 1500, and has found out.
+/// A connection on a path of 1300 bytes that was thought to take 1500, and has discovered that.
 fn narrowed(discovery: PathMtuDiscovery) -> Pair {
     let tcp = TcpConfig { path_mtu_discovery: discovery, ..TcpConfig::default() };
     let mut pair = narrow(ConnectionConfig { tcp, ..config() }, 1300, Says::Message);
@@ -338,7 +339,7 @@ fn a_probe_that_is_lost_costs_no_window_and_is_tried_again_ten_minutes_later() {
     let mut pair = narrowed(PathMtuDiscovery::Probing);
     let mut received = 300_000;
     for _ in 0..3 {
-        // In 601 s the window has restarted: it grows before anything is tried.
+        // After 601 s the window has restarted: it grows before a probe is tried.
         pair.run_for(secs(601));
         let before = pair.subflow(Client, 0).counters;
         pair.driver.io.paths[0].narrow = Some((1300, Says::Nothing));
@@ -374,7 +375,7 @@ fn a_probe_that_is_lost_with_others_is_congestion() {
     mappings(&pair, Client);
 }
 
-/// Whatever sizes paths are said to have, at whatever time: all bytes arrive, and each keeps its mapping.
+/// MTUs change at random times: all bytes arrive, and each keeps its mapping.
 #[test]
 fn changes_of_size_at_random_times_lose_no_byte() {
     let mut believed = 0;

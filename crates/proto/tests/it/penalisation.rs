@@ -6,7 +6,7 @@ use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::{Host, mptcp_org::MptcpOrgHost};
 
 fn blocked(pr: bool) -> Pair {
-    // A window that the slow path's segments hold up.
+    // A window that the slow path's segments block.
     let config = ConnectionConfig { pr, receive_buffer: ReceiveBuffer::Fixed(60_000), ..config() };
     let mut pair = Pair::new(&[5, 200], config);
     pair.connect_with_subflows(2);
@@ -33,7 +33,7 @@ fn a_window_is_halved_at_most_once_per_its_round_trip() {
     assert!(penalisations <= rounds, "{penalisations} in {rounds} round trips");
 }
 
-/// The same paths with a send buffer that they hold up, and what went out again of two megabytes.
+/// Bytes retransmitted out of two megabytes, on the same paths with a send buffer that they fill.
 #[cfg(feature = "host-mptcp-org")]
 fn with_small_send_buffer(host: Host) -> u64 {
     let config = ConnectionConfig { host, pr: true, send_buffer: 60_000, ..config() };

@@ -1,4 +1,4 @@
-//! What answers without signals, or with less than a peer of Multipath TCP says, mean for a fall back (RFC 8684 §3.7).
+//! Answers without signals, or with less than a peer of Multipath TCP says, and the fallback (RFC 8684 §3.7).
 
 use crate::pair::*;
 use core::net::IpAddr;
@@ -7,7 +7,7 @@ use pathweave_proto::connection::{Happening, Kinds};
 use pathweave_wire::mptcp::{AddressId, DataNumber, Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Payload};
 
-/// Who may have fallen back gets no data again under another mapping: without its options it would be new data.
+/// A peer that may have fallen back gets no data again under another mapping: without its options it would be new data.
 #[test]
 fn what_is_acknowledged_without_signals_does_not_come_twice() {
     let mut pair = Pair::new(&[10], config());
@@ -28,8 +28,8 @@ fn what_is_acknowledged_without_signals_does_not_come_twice() {
     assert_eq!(ends, 5000, "nothing goes out again");
 }
 
-/// The same where the first such acknowledgement has a data sequence signal, but no DATA_ACK: an infinite mapping whose data finds no
-/// memory, so that it is dropped with the data.
+/// The same if the first such acknowledgement has a data sequence signal but no DATA_ACK: an infinite mapping that is
+/// dropped because there is no memory for its data.
 #[test]
 fn what_is_acknowledged_by_an_infinite_mapping_does_not_come_twice() {
     let mut pair = Pair::new(&[10], config());
@@ -51,8 +51,8 @@ fn what_is_acknowledged_by_an_infinite_mapping_does_not_come_twice() {
     assert_eq!(sent, 5000, "nothing goes out again");
 }
 
-/// A join has proved who it is, and is gone: the peer may have sent on it, so that plain TCP could not take up the stream. Answers without
-/// signals do not make the first subflow fall back, nor are they the fault of a subflow that joined.
+/// A join was proved and is gone: the peer may have sent on it, so plain TCP could not continue the stream. Answers
+/// without signals do not make the first subflow fall back, and are not blamed on a subflow that joined.
 #[test]
 fn after_a_join_that_is_gone_a_plain_answer_is_no_fall_back() {
     let mut pair = Pair::new(&[10, 10], config());
@@ -79,7 +79,7 @@ fn after_a_join_that_is_gone_a_plain_answer_is_no_fall_back() {
     assert!(pair.sent(Client).all(|p| p.path == 1 || !p.is_rst()), "{}", pair.describe());
 }
 
-/// An announcement has room for its options alone: on a subflow that joined, too, it is not how plain TCP answers.
+/// An announcement has room for its own option only. On a subflow that joined, too, it is no answer of plain TCP.
 #[test]
 fn an_announcement_that_acknowledges_data_of_a_joined_subflow_resets_nothing() {
     let mut pair = Pair::new(&[10, 10], config());
@@ -106,8 +106,8 @@ fn an_announcement_that_acknowledges_data_of_a_joined_subflow_resets_nothing() {
     assert!(pair.sent(Client).all(|p| !p.is_rst()), "{}", pair.describe());
 }
 
-/// A peer that has fallen back as well may say so on its FIN, and one that has not yet may repeat its DATA_FIN: neither contradicts the
-/// stream.
+/// A peer that has fallen back as well may say so on its FIN, and one that has not yet may repeat its DATA_FIN. Neither
+/// contradicts the stream.
 #[test]
 fn an_infinite_mapping_on_a_fin_and_a_data_fin_are_no_contradiction_after_the_fall_back() {
     for fin in [false, true] {
@@ -140,7 +140,7 @@ fn an_infinite_mapping_on_a_fin_and_a_data_fin_are_no_contradiction_after_the_fa
     }
 }
 
-/// A join that is not complete yet is no place for plain TCP's data: nothing falls back to it.
+/// An incomplete join cannot carry plain TCP's data, so nothing falls back to it.
 #[test]
 fn data_without_a_mapping_on_an_incomplete_join_is_no_fall_back() {
     let mut pair = Pair::new(&[10, 10], config());
@@ -159,8 +159,9 @@ fn data_without_a_mapping_on_an_incomplete_join_is_no_fall_back() {
     pair.run_until_received(Client, 1000, secs(2));
 }
 
-/// The server has fallen back and ends its stream, and what would tell of it is taken away. The client has joined, and cannot fall back with
-/// it, also where the join is gone. To the server a FIN in return would be the end of a stream that nobody has ended.
+/// The server has fallen back and ends its stream, and the signals of that are removed. The client has joined another
+/// subflow and cannot fall back too, even if the join is gone. The server would take a FIN in return for the end of a
+/// stream that has not ended.
 #[test]
 fn a_fin_without_any_signal_after_a_join_is_answered_by_a_reset() {
     for gone in [false, true] {
@@ -185,8 +186,8 @@ fn a_fin_without_any_signal_after_a_join_is_answered_by_a_reset() {
     }
 }
 
-/// After the DATA_FIN a FIN is the end of its subflow alone, whatever happens to its options; and where data waits for its mapping, nobody
-/// knows where the stream would end.
+/// After the DATA_FIN, a FIN is the end of its subflow alone, whatever happens to its options. If data waits for its
+/// mapping, the end of the stream is unknown.
 #[test]
 fn a_fin_without_any_signal_after_the_data_fin_or_unmapped_data_is_no_fall_back() {
     let mut pair = Pair::new(&[10], config());
@@ -222,8 +223,8 @@ fn a_fin_without_any_signal_after_the_data_fin_or_unmapped_data_is_no_fall_back(
     assert_eq!(pair.received(Server), 1000);
 }
 
-/// "an ACK is received for data (not just for the SYN)" (RFC 8684 §3.7): an acknowledgement of the SYN alone, as a server's whose options
-/// are lost, says nothing of data that is out.
+/// "an ACK is received for data (not just for the SYN)" (RFC 8684 §3.7): an acknowledgement of the SYN alone, as of a
+/// server whose options are lost, says nothing of data in flight.
 #[test]
 fn a_plain_acknowledgement_of_the_syn_alone_is_no_fall_back() {
     let mut pair = Pair::new(&[10], config());
@@ -239,7 +240,7 @@ fn a_plain_acknowledgement_of_the_syn_alone_is_no_fall_back() {
     assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
 }
 
-/// Nor does the acknowledgement of a FIN on a subflow that has carried nothing.
+/// The acknowledgement of a FIN on a subflow that has carried no data resets nothing either.
 #[test]
 fn a_plain_acknowledgement_of_a_fin_alone_resets_nothing() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -259,7 +260,7 @@ fn a_plain_acknowledgement_of_a_fin_alone_resets_nothing() {
     assert_eq!(pair.data(Client).filter(|p| p.path == 1).count(), 0, "it has carried nothing");
 }
 
-/// Nor does an answer outside of the window, which somebody who does not see the connection may have sent.
+/// An answer outside of the window, which may be a blind attacker's, causes no fallback either.
 #[test]
 fn a_plain_answer_outside_of_the_window_is_no_fall_back() {
     for (beyond, plain) in [(0, true), (1, false), (4 << 20, false)] {
@@ -269,7 +270,7 @@ fn a_plain_answer_outside_of_the_window_is_no_fall_back() {
         pair.kill(0);
         pair.write(Server, 1000);
         let receiving = pair.the(Server).snapshot().receiving;
-        // The window that was promised, or what is offered with the rounding of its field.
+        // The window that was promised, or the offered one with the rounding of its field.
         let room = (receiving.window_end - receiving.in_order_bytes + (1 << 14)).max(1 << 20);
         let mut answer = pair.forge(Client, 0);
         answer.seq = answer.seq.wrapping_add((room + beyond) as u32);

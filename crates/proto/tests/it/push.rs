@@ -24,7 +24,7 @@ fn the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind() {
     }
 }
 
-/// A segment that is repeated ends what its sender pushed or does not, whatever is queued behind it by then.
+/// A retransmission has the PSH flag of the original, whatever is queued behind it by then.
 #[test]
 fn what_is_repeated_has_the_flag_that_it_had() {
     for lost in [0, 6] {

@@ -1,4 +1,4 @@
-//! RACK and tail loss probes (RFC 8985): what is found lost when, and what a probe may do.
+//! RACK and tail loss probes (RFC 8985): when segments are found lost, and what a probe may do.
 
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, Sack};
@@ -17,7 +17,7 @@ fn open() -> Pair {
     pair
 }
 
-/// What happens to the first transmission of each data segment of the client, by its number from 0 on.
+/// Sets the fate of the first transmission of each data segment of the client, by its number from 0 on.
 fn first_transmissions(pair: &mut Pair, mut fate: impl FnMut(u32) -> Fate + 'static) {
     let isn = pair.isn(Client, 0);
     let mut seen = std::collections::BTreeSet::new();
@@ -27,7 +27,7 @@ fn first_transmissions(pair: &mut Pair, mut fate: impl FnMut(u32) -> Fate + 'sta
     });
 }
 
-/// How long after its first transmission a data segment of the client went out again.
+/// Times between the first transmission of a data segment of the client and its retransmissions.
 fn repeated_after(pair: &Pair, n: u64) -> Vec<u64> {
     let sent: Vec<_> =
         pair.data(Client).filter(|p| u64::from(pair.relative(p)) == 1 + n * SEGMENT).map(|p| p.at).collect();
@@ -45,7 +45,7 @@ fn a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_lat
     assert_eq!((counters.loss_probes, counters.timeouts), (0, 0));
 }
 
-/// The loss and what tells of it were sent 20 ms apart, and neither at a round time.
+/// The lost segment and the one that shows the loss were sent 20 ms apart, neither at a round time.
 #[test]
 fn how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_trip() {
     let mut pair = open();
@@ -58,8 +58,8 @@ fn how_long_ago_a_segment_was_sent_is_known_to_less_than_a_quarter_of_a_round_tr
     assert_eq!(repeated_after(&pair, 1), [125]);
 }
 
-/// Two losses that were sent 10 ms apart: the reordering timer runs for the later one (RFC 8985 §6.2 step 5; Linux does the same), and
-/// not for what told of them, which was sent 10 ms after that.
+/// Two lost segments were sent 10 ms apart. The reordering timer runs for the later one (RFC 8985 §6.2 step 5; Linux
+/// does the same), not for the segment that showed the loss, which was sent another 10 ms later.
 #[test]
 fn the_reordering_timer_runs_for_the_last_that_may_be_lost() {
     let mut pair = open();
@@ -75,7 +75,8 @@ fn the_reordering_timer_runs_for_the_last_that_may_be_lost() {
 #[test]
 fn in_recovery_nothing_waits_for_what_may_only_be_late() {
     let mut pair = open();
-    // Segments 30 and 31 leave in answer to the first duplicates of the loss of 10, before 10 does again: that tells of them.
+    // Segments 30 and 31 leave in answer to the first duplicates of the loss of 10, before 10 is retransmitted, which
+    // shows their loss.
     first_transmissions(&mut pair, |n| match n {
         10 | 30 => Fate::Drop,
         31 => Fate::Late(ms(2)),
@@ -89,7 +90,7 @@ fn in_recovery_nothing_waits_for_what_may_only_be_late() {
 #[test]
 fn what_the_peer_has_twice_makes_the_reordering_window_wider() {
     let mut pair = open();
-    // More than the quarter of a round trip that is waited at first.
+    // More than the quarter of a round trip that RACK waits at first.
     first_transmissions(&mut pair, |n| if n % 40 == 20 { Fate::Late(ms(40)) } else { Fate::Pass });
     pair.write(Client, 400 * SEGMENT);
     pair.run_until_received(Server, 400 * SEGMENT, secs(20));
@@ -105,7 +106,7 @@ fn what_the_peer_has_twice_makes_the_reordering_window_wider() {
 fn the_reordering_window_is_wider_for_sixteen_recoveries() {
     for (losses, wider) in [(15, true), (16, false)] {
         let mut pair = open();
-        // Some are later than the quarter of a round trip that is waited at first. Then one of each hundred is lost.
+        // Some are later than the quarter of a round trip that RACK waits at first. Then one of each hundred is lost.
         first_transmissions(&mut pair, move |n| match n {
             0..400 if n % 40 == 20 => Fate::Late(ms(40)),
             400.. if n % 100 == 10 && n < 400 + 100 * losses => Fate::Drop,
@@ -138,7 +139,7 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
     first_transmissions(&mut pair, |n| if n == 4 { Fate::Drop } else { Fate::Pass });
     pair.write(Client, 5 * SEGMENT);
     pair.run_for(secs(1));
-    // Only what is acknowledged beyond the probe tells that it was needed.
+    // Only an acknowledgement beyond the probe shows that the probe was needed.
     pair.write(Client, SEGMENT);
     pair.run_for(secs(1));
     let counters = pair.subflow(Client, 0).counters;
@@ -147,7 +148,7 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
     assert_eq!((window.cwnd, window.ssthresh), (5, 5));
 }
 
-/// The receiver says on this subflow what has arrived on others. That is no second answer to the probe.
+/// On this subflow the receiver acknowledges data of others. That is no second answer to the probe.
 #[test]
 fn an_acknowledgement_with_another_data_ack_does_not_say_that_a_probe_was_needless() {
     for other in [false, true] {
@@ -179,7 +180,7 @@ fn a_probe_of_what_had_arrived_leaves_the_window() {
     let mut pair = open();
     pair.write(Client, 5 * SEGMENT);
     pair.run_for(ms(40));
-    // The acknowledgements are lost; the probe's says that its data came twice.
+    // The acknowledgements are lost; that of the probe says that its data came twice.
     let until = pair.now + ms(50);
     pair.script(move |p| if p.from == Server && p.at < until { Fate::Drop } else { Fate::Pass });
     pair.run_for(secs(1));
@@ -204,14 +205,14 @@ fn there_is_one_probe_at_a_time() {
     }
 }
 
-/// "When the PTO timer expires, the sender MUST check ... the sender has obtained an RTT measurement since the last loss probe transmission"
-/// (RFC 8985 §7.3): without timestamps a probe that repeats data measures none.
+/// "When the PTO timer expires, the sender MUST check ... the sender has obtained an RTT measurement since the last
+/// loss probe transmission" (RFC 8985 §7.3): without timestamps a probe that repeats data measures none.
 #[test]
 fn after_a_probe_a_round_trip_is_measured_before_the_next() {
     let tcp = TcpConfig { timestamps: false, ..TcpConfig::default() };
     let mut pair = Pair::new(&[50], ConnectionConfig { tcp, ..tcp_config() });
     pair.connect();
-    // What follows the second segment ends the probe's episode.
+    // An acknowledgement beyond the second segment ends the probe's episode.
     for (probes, timeouts) in [(1, 0), (1, 1), (1, 2)] {
         pair.drop_some(1, Packet::is_data);
         pair.write(Client, 1000);
@@ -219,7 +220,7 @@ fn after_a_probe_a_round_trip_is_measured_before_the_next() {
         let counters = pair.subflow(Client, 0).counters;
         assert_eq!((counters.loss_probes, counters.timeouts), (probes, timeouts), "{}", pair.describe());
     }
-    // A segment that is sent once measures one.
+    // A segment that is sent once measures a round trip.
     pair.write(Client, 1000);
     pair.run_for(secs(2));
     pair.drop_some(1, Packet::is_data);
@@ -284,7 +285,7 @@ fn who_counts_sacks_sends_no_probe() {
     assert_eq!((counters.loss_probes, counters.timeouts), (0, 1));
 }
 
-/// What comes after the timeout's episode is none of the probe's: it does not lower the threshold again.
+/// The timeout's episode ends the probe's: later acknowledgements do not lower the threshold again.
 #[test]
 fn a_timeout_forgets_the_probe_before_it() {
     let mut pair = open();

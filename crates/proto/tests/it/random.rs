@@ -5,7 +5,7 @@ use pathweave_algorithms::Registry;
 use pathweave_proto::config::{LossRecovery, ReceiveBuffer};
 use pathweave_units::random::Random;
 
-/// Runs number `seed`; all that is random follows from it.
+/// Runs case `seed`, from which everything random follows.
 fn run(seed: u64) {
     let mut random = Random::substream(seed, "case");
     let registry = Registry::builtin();
@@ -38,7 +38,7 @@ fn run(seed: u64) {
     pair.send_all(Client, up);
     pair.send_all(Server, down);
     let what = format!("seed {seed}, {scheduler}, {controller}: all bytes");
-    // One path goes dark for a while, also where it is the only one.
+    // One path goes dark for a while, even if it is the only one.
     pair.run_for(ms(random.below(2000)));
     let dark = random.below(delays.len() as u64) as usize;
     pair.kill(dark);

@@ -1,11 +1,11 @@
-//! A path that goes dark: its data is carried by others, and it is used again once it answers.
+//! A path that goes dark: other paths carry its data, and it is used again when it answers.
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
 use pathweave_proto::subflow_state::PathHealth;
 use pathweave_wire::mptcp::DataNumber;
 
-/// A connection over two paths with data under way on both.
+/// A connection over two paths with data in flight on both.
 #[track_caller]
 fn busy(config: ConnectionConfig) -> Pair {
     let mut pair = Pair::new(&[10, 20], config);
@@ -116,7 +116,7 @@ fn a_path_that_dies_after_its_data_arrived_has_that_data_known_by_the_other_path
     pair.script(|p| if p.from == Server && p.path == 1 { Fate::Drop } else { Fate::Pass });
     pair.write(Client, 2_000_000);
     pair.run_until_received(Server, 2_000_001, secs(10));
-    // Repetitions on the second path carry the same bytes for ever (the harness looks at them).
+    // Retransmissions on the second path always carry the same bytes (the harness checks that).
     pair.run_for(secs(5));
     assert!(pair.data(Client).rev().take_while(|p| p.at > pair.now - ms(1500)).any(|p| p.path == 1));
 }
@@ -135,8 +135,8 @@ fn detection_as_slow_as_the_kernel_s_still_ends_with_all_data() {
     }
 }
 
-/// The other path has been dark for long, and the kernel's connection-level timer takes as long as its timeout. What the peer has dropped
-/// at the data level goes out again all the same, before the connection is given up.
+/// The other path has been dark for long, and the kernel's connection-level timer takes as long as its timeout. Data
+/// that the peer has dropped at the data level is still sent again before the connection is given up.
 #[test]
 fn data_that_vanishes_beside_a_path_that_was_dark_for_long_comes_again_in_time() {
     let mut pair = busy(ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() });
@@ -159,7 +159,8 @@ fn data_that_vanishes_beside_a_path_that_was_dark_for_long_comes_again_in_time()
     pair.run_until_received(Server, 3_001_001, secs(40));
 }
 
-/// One path repeats it in vain, and the peer has dropped at the data level what the other one brought: that one brings it again.
+/// One path retransmits data in vain, and the peer has dropped at the data level what the other path delivered: the
+/// other path sends it again.
 #[test]
 fn what_one_path_repeats_and_the_other_brought_in_vain_is_brought_again() {
     let mut pair = Pair::new(&[10, 10], ConnectionConfig { failure_detection: FailureDetection::Linux, ..config() });
@@ -237,7 +238,7 @@ fn the_lost_end_of_a_window_hardly_arrives_twice() {
     pair.run_until_received(Server, 50_001, ms(300));
     pair.run_for(ms(500));
     assert_eq!(pair.subflow(Client, 0).counters.timeouts, 0);
-    // All seven were carried twice if the other path did not wait for what the probe brings.
+    // All seven would be carried twice if the other path did not wait for the probe's answer.
     assert!(
         pair.the(Server).snapshot().counters.duplicate_bytes < 4 * 1460,
         "{:?}",
@@ -249,7 +250,7 @@ fn the_lost_end_of_a_window_hardly_arrives_twice() {
 fn an_outage_is_no_round_trip_time() {
     let mut pair = Pair::new(&[10, 20], config());
     pair.connect_with_subflows(2);
-    // Two segments are lost; what follows each of them arrives, but nothing tells the sender.
+    // Two segments are lost; the segments after each of them arrive, but the sender is not told.
     let mut sent = 0;
     pair.script(move |p| {
         let data = p.from == Client && p.is_data() && p.path == 1;
@@ -277,7 +278,7 @@ fn the_first_path_that_comes_back_carries_what_the_others_had_at_once() {
     let segment = pair.forge(Server, 0);
     pair.clear_log();
     pair.run_until("a probe of the second path", secs(2), |p| p.data(Client).any(|d| d.path == 1));
-    // Long before the second path's next timeout, the first one answers.
+    // The first path answers long before the second path's next timeout.
     pair.revive(0);
     pair.inject(Client, segment);
     pair.run_until("the path is used again", ms(100), |p| p.subflow(Client, 0).health != PathHealth::Stale);

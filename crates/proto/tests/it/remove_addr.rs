@@ -35,7 +35,7 @@ fn the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order() {
     }
 }
 
-/// What tells the peer takes no subflow that is about to end, though it may be the first.
+/// The removal is not announced on a subflow that is about to end, even if that is the first one.
 #[test]
 fn the_address_of_the_first_subflow_is_removed_over_another() {
     for owner in [Client, Server] {
@@ -81,8 +81,8 @@ fn an_address_that_comes_later_is_announced_and_joined() {
     pair.run_until("joined", secs(2), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
 
-/// The first subflow on a path that joined is over but lingers: the address that comes back is joined all the same, also where the limit leaves
-/// no room for both.
+/// The first subflow of a joined path has ended but is in TIME-WAIT: the returning address is joined nevertheless, even
+/// if the limit has no room for both.
 #[test]
 fn an_address_that_goes_and_comes_back_is_joined_again_at_once() {
     let mut pair = Pair::new(&[10, 10], ConnectionConfig { max_subflows: 2, ..config() });
@@ -91,7 +91,7 @@ fn an_address_that_goes_and_comes_back_is_joined_again_at_once() {
     pair.command(Client, |c, now| c.remove_address(now, address));
     pair.run_for(secs(2));
     assert_eq!(pair.usable(Client), 1);
-    // Nothing is sent, and nobody asks for the time.
+    // Nothing is sent, and no timer has been polled.
     pair.command(Client, |c, now| c.add_address(now, address, PathMeta::default()));
     pair.run_until("joined again", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
 }
@@ -130,7 +130,7 @@ fn a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset() {
         let probes = pair.driver.io.log.iter().skip(sent).filter(|p| p.from == Client && p.is_pure_ack()).count();
         assert_eq!(probes, 2, "each path is probed at once");
         pair.run_for(secs(20));
-        // Both addresses are gone for new joins; what answers stays, also as the last path.
+        // Both addresses take no new joins; a path that answers stays, even as the last one.
         assert_eq!(pair.usable(Client), if answers { 2 } else { 1 });
         let resets: Vec<_> = pair.sent(Client).filter(|p| p.is_rst()).collect();
         assert_eq!(resets.len(), usize::from(!answers));
@@ -143,7 +143,7 @@ fn a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset() {
     }
 }
 
-/// A subflow from the first address lives on where it answers, but once it is gone nobody joins that address again.
+/// A subflow from the first address continues if it answers, but once it is gone that address is not joined again.
 #[test]
 fn the_initial_address_is_not_joined_again_after_its_removal() {
     for removed in [false, true] {
@@ -223,8 +223,8 @@ fn addresses_have_numbers_of_their_own() {
     assert!(announced > 10, "{announced}");
 }
 
-/// The number 0 belongs to the address of the first subflow, also where that is not on the list of those to be used, and no two addresses
-/// share a number, however many there are.
+/// The identifier 0 belongs to the first subflow's address, even if that is not on the list of usable addresses, and no
+/// two addresses share an identifier, however many there are.
 #[test]
 fn the_number_0_is_the_first_subflows_also_where_that_is_not_listed() {
     let mut pair = Pair::new(&[10, 10, 10], config());

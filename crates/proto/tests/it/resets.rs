@@ -27,7 +27,7 @@ fn a_path_that_was_closed_for_good_is_not_joined_again() {
     }
 }
 
-/// "A path that was closed for good" is so until the peer removes that address, and no other one.
+/// "A path that was closed for good" stays closed until the peer removes that address, not another one.
 #[test]
 fn a_path_that_was_closed_for_good_is_forgotten_with_its_address_alone() {
     for (removed, joins) in [(2, 0), (1, 1)] {
@@ -55,7 +55,7 @@ fn a_path_that_was_closed_for_good_is_forgotten_with_its_address_alone() {
     }
 }
 
-/// Without any other path it is tried all the same, or the connection could only fail.
+/// Without any other path it is tried nevertheless, because otherwise the connection could only fail.
 #[test]
 fn the_last_path_is_joined_again_even_where_it_was_closed_for_good() {
     let mut pair = Pair::new(&[10], config());
@@ -71,7 +71,7 @@ fn the_last_path_is_joined_again_even_where_it_was_closed_for_good() {
     pair.run_until_received(Server, 101_000, secs(60));
 }
 
-/// The same of a join that is refused.
+/// The same for a join that is refused.
 #[test]
 fn a_join_that_was_refused_for_good_is_not_tried_again() {
     let mut pair = Pair::new(&[10, 20], config());
@@ -111,7 +111,7 @@ fn they_have_timestamps_where_these_were_agreed() {
     }
 }
 
-/// A reset ends its subflow and acknowledges nothing: its numbers were not checked.
+/// A reset ends its subflow and acknowledges nothing, because its numbers were not checked.
 #[test]
 fn the_data_ack_of_a_reset_does_not_count() {
     let mut pair = Pair::new(&[10, 20], config());

@@ -1,4 +1,4 @@
-//! What an attacker, or many connections, may cost.
+//! The cost of an attacker, or of many connections.
 
 use crate::pair::*;
 use pathweave_proto::Connection;
@@ -6,7 +6,7 @@ use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
 
-/// Bad-input row 35: what is held is bounded, nothing that was reported is taken back, and the stream is whole.
+/// Bad-input row 35: held data is bounded, nothing that was reported is taken back, and the stream is complete.
 #[test]
 fn one_byte_segments_with_gaps_take_bounded_memory() {
     for mptcp in [false, true] {
@@ -30,7 +30,7 @@ fn one_byte_segments_with_gaps_take_bounded_memory() {
             pair.driver.endpoints[1].handle_segment(now, pathweave_wire::Ecn::NotEct, &forged);
             while pair.driver.endpoints[1].poll_transmit(now, 1).is_some() {}
         }
-        // Twice a window of 1 MiB with its slack of 16 KiB, and 64 KiB more, at 257 bytes a piece.
+        // Twice a window of 1 MiB with its slack of 16 KiB, and 64 KiB more, at 257 bytes per piece.
         let held = pair.subflow(Server, 0).held_bytes;
         assert_eq!(held, (2 * (1 << 20) + 2 * (16 << 10) + (64 << 10)) / 257 + 1, "{mptcp}");
         pair.write(Client, 200_000);
@@ -39,8 +39,8 @@ fn one_byte_segments_with_gaps_take_bounded_memory() {
     }
 }
 
-/// The same at the data level: in order on the subflow, with gaps in the stream. What is dropped was acknowledged on the
-/// subflow, so that the connection repeats it.
+/// The same at the data level: data in order on the subflow, with gaps in the stream. Dropped data was acknowledged on
+/// the subflow, so the connection sends it again.
 #[test]
 fn gaps_at_the_data_level_take_bounded_memory() {
     let mut pair = Pair::new(&[10, 10], config());
@@ -63,8 +63,8 @@ fn gaps_at_the_data_level_take_bounded_memory() {
     pair.run_until_received(Server, 200_001, secs(30));
 }
 
-/// On each of eight subflows and at the data level at once, with gaps everywhere: twice what one of them may take, and a little more on
-/// each. What fills the holes is taken all the same.
+/// Gaps on each of eight subflows and at the data level at once: together they may take twice the limit of one of them,
+/// and a little more on each. Data that fills the holes is accepted nevertheless.
 #[test]
 fn gaps_on_all_subflows_share_what_a_connection_may_take() {
     const WINDOW: u64 = 256 << 10;
@@ -104,7 +104,8 @@ fn gaps_on_all_subflows_share_what_a_connection_may_take() {
     assert_eq!(pair.received(Server), 8001);
 }
 
-/// The same segments with holes between them, in memory of their own and in blocks of 64 KiB: as many of them are taken.
+/// The same segments with holes between them, in memory of their own and in blocks of 64 KiB: the same number is
+/// accepted.
 #[test]
 fn what_is_taken_does_not_depend_on_the_blocks_that_packets_lie_in() {
     let taken = |packet_memory: u32| {
@@ -131,7 +132,7 @@ fn what_is_taken_does_not_depend_on_the_blocks_that_packets_lie_in() {
             }
         }
         let waiting = pair.driver.endpoints[1].waiting_bytes();
-        // Three times what one place may take, and the block that went beyond it.
+        // Three times the limit of one place, and the block that exceeded it.
         assert!(waiting <= 3 * (2 * ((256 << 10) + (16 << 10)) + (64 << 10)) + (64 << 10), "{waiting}");
         [0, 1, 2].map(|path| pair.subflow(Server, path).held_bytes)
     };
@@ -139,7 +140,8 @@ fn what_is_taken_does_not_depend_on_the_blocks_that_packets_lie_in() {
     assert_eq!(taken(2048), [60_000; 3]);
 }
 
-/// Opens `n` connections at once, sends 2,000 bytes on each, closes them; returns when all is forgotten.
+/// Opens `n` connections at once, sends 2,000 bytes on each, closes them; returns the endpoints' footprint when all are
+/// forgotten.
 fn open_and_close(pair: &mut Pair, n: usize) -> usize {
     let handles: Vec<_> = (0..n)
         .map(|_| {
@@ -165,7 +167,7 @@ fn open_and_close(pair: &mut Pair, n: usize) -> usize {
     for (handle, _) in core::mem::take(&mut pair.driver.applications.all_events) {
         while pair.driver.endpoints[1].read(pair.now, handle, u64::MAX).is_ok() {}
         let now = pair.now;
-        // A connection may be over by the time that its events are looked at.
+        // A connection may be over by the time its events are polled.
         pair.driver.endpoints[1]
             .with(handle, |c: &mut Connection| {
                 if c.at_end() {
@@ -198,7 +200,7 @@ fn ten_thousand_connections_a_thousand_at_once_leave_nothing_behind() {
     assert!(sizes.iter().all(|s| *s == sizes[0]), "{sizes:?}");
 }
 
-/// A segment of the client with a mapping whose checksum nobody has computed.
+/// A segment of the client with a mapping whose checksum was not computed.
 fn unverified(pair: &Pair, offset: u32, payload: usize, mapped: Option<(u16, bool)>) -> pathweave_wire::Segment {
     let mut forged = pair.forge(Client, 0);
     let ssn = forged.seq.wrapping_sub(pair.isn(Client, 0)).wrapping_add(offset);
@@ -211,7 +213,7 @@ fn unverified(pair: &Pair, offset: u32, payload: usize, mapped: Option<(u16, boo
     forged
 }
 
-/// Its pieces lie in their packets until the last one has come.
+/// The mapping's pieces stay in their packets until the last one has come.
 #[test]
 fn what_has_come_of_a_mapping_with_a_checksum_counts() {
     let mut config = ConnectionConfig { checksum: true, ..config() };
@@ -230,7 +232,7 @@ fn what_has_come_of_a_mapping_with_a_checksum_counts() {
     assert!(waiting >= 50 * (64 << 10), "{waiting}");
 }
 
-/// Everything waits for plain TCP then: no mapping is of use any more.
+/// All data waits for plain TCP then, so mappings are useless.
 #[test]
 fn after_a_wrong_checksum_no_mapping_takes_memory() {
     for (len, fin) in [(1, false), (1, true)] {
@@ -256,7 +258,8 @@ fn after_a_wrong_checksum_no_mapping_takes_memory() {
     }
 }
 
-/// Each exchange sets timers that are sooner than the next keep-alive, and what they replace stays in the list until its time, two hours later.
+/// Each exchange sets timers that are sooner than the next keep-alive, and the replaced ones stay in the list until
+/// their time, two hours later.
 #[test]
 fn timers_that_sooner_ones_have_replaced_are_thrown_out() {
     let mut pair = Pair::new(&[1], ConnectionConfig { keep_alive: secs(7200), ..config() });
@@ -267,6 +270,6 @@ fn timers_that_sooner_ones_have_replaced_are_thrown_out() {
         pair.run_for(ms(500));
         most = most.max(pair.driver.endpoints[0].footprint());
     }
-    // Four for each place, and 64; the place, its addresses and tokens are a few more.
+    // Four for each slot, and 64; the slot, its addresses and tokens are a few more.
     assert!(most <= 4 + 64 + 10, "{most}");
 }

@@ -1,4 +1,4 @@
-//! The plain host is the same with and without other hosts compiled in: features add, and change nothing.
+//! The plain host is the same with and without other hosts compiled in: features add hosts and change nothing.
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rfc_host.txt");
 
-/// FNV-1a of what each packet says and when.
+/// FNV-1a of the content and time of each packet.
 fn digest(pair: &Pair) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut line = String::new();
@@ -61,7 +61,8 @@ fn the_plain_host_is_the_same_whatever_else_is_compiled() {
     assert_eq!(text, std::fs::read_to_string(FILE).expect("the file is there"), "PATHWEAVE_BLESS=1 writes {FILE}");
 }
 
-/// How long after it went out first the client's first data goes out again, where the first `syns` SYNs and that data are lost.
+/// Time between the first transmission and the retransmission of the client's first data, if the first `syns` SYNs and
+/// that data are lost.
 fn wait_for_first_data(config: ConnectionConfig, syns: usize) -> Duration {
     let mut pair = Pair::new(&[10], config);
     pair.drop_some(syns, |p| p.from == Client && p.is_syn());
@@ -77,7 +78,7 @@ fn wait_for_first_data(config: ConnectionConfig, syns: usize) -> Duration {
 #[test]
 fn after_a_syn_that_was_repeated_the_first_timeout_is_3_seconds() {
     for base in [config(), tcp_config()] {
-        // A loss probe would come before it.
+        // A loss probe would come first.
         let tcp = TcpConfig { recovery: LossRecovery::Sack, ..base.tcp.clone() };
         let rfc = ConnectionConfig { tcp, ..base };
         assert_eq!(wait_for_first_data(rfc.clone(), 1), secs(3));

@@ -1,4 +1,4 @@
-//! Schedulers and subflows that go away, and schedulers that break the rules.
+//! Subflows that go away, and schedulers that break the rules.
 
 use crate::pair::*;
 use pathweave_algorithms::Registry;
@@ -11,7 +11,7 @@ use pathweave_proto::scheduler::{
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_wire::{Flags, Payload};
 
-/// Bad-input row 32: a subflow is reset in the middle of the transfer, with whatever state its scheduler keeps about it.
+/// Bad-input row 32: a subflow is reset in the middle of the transfer, whatever state the scheduler keeps of it.
 #[test]
 fn a_reset_in_the_middle_of_scheduling_leaves_no_trace_of_its_subflow() {
     for factory in Registry::builtin().schedulers() {
@@ -39,7 +39,7 @@ fn a_reset_in_the_middle_of_scheduling_leaves_no_trace_of_its_subflow() {
     }
 }
 
-/// Always the same answer.
+/// A scheduler that always gives the same answer.
 struct Stubborn(fn(&View<'_>) -> Decision);
 
 impl Scheduler for Stubborn {
@@ -88,10 +88,10 @@ fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the
         pair.connect_with_subflows(2);
         pair.write(Client, 300_000);
         pair.run_for(ms(50));
-        // The second subflow dies, and stays dead.
+        // The second subflow dies and stays dead.
         pair.kill(1);
         pair.run_until_received(Server, 300_001, secs(20));
-        // The stream may have gone on before the timeout that tells.
+        // The stream may have continued before the timeout that shows it.
         pair.run_for(secs(1));
         pair.write(Client, 300_000);
         pair.run_until_received(Server, 600_001, secs(20));
@@ -100,8 +100,8 @@ fn a_scheduler_that_names_a_dead_or_unknown_subflow_or_nothing_does_not_stop_the
     }
 }
 
-/// The peer has all data that is out, but a subflow does not learn that and repeats it. A scheduler that waits for this subflow waits
-/// for nothing.
+/// The peer has all data in flight, but a subflow does not learn that and retransmits its part. A scheduler that waits
+/// for this subflow waits in vain.
 #[test]
 fn what_the_peer_has_already_ends_no_wait_of_a_scheduler_for_ever() {
     let second_then_nothing = stubborn(|_| {
@@ -127,8 +127,8 @@ fn what_the_peer_has_already_ends_no_wait_of_a_scheduler_for_ever() {
     assert!(pair.subflow(Client, 1).usable, "the second subflow still repeats");
 }
 
-/// The stream of the test below: one byte that opens it, three messages of this many bytes, and some that belong to a message
-/// whose end nobody has told yet.
+/// The stream of the test below: one byte that opens it, three messages of this many bytes, and some bytes of a message
+/// whose end is not known yet.
 const MESSAGE: u64 = 8000;
 
 #[test]
@@ -150,7 +150,7 @@ fn a_scheduler_sees_where_the_message_of_the_next_byte_ends() {
         for at in [1, 1 + MESSAGE] {
             assert_eq!(c.write_message(now, bytes(at, MESSAGE)), Ok(MESSAGE));
         }
-        // These fill the window. The third is in two writes, of which only the second ends it.
+        // These fill the window. The third message is in two writes, and only the second ends it.
         let at = 1 + 2 * MESSAGE;
         assert_eq!(c.write(now, bytes(at, 1000)), Ok(1000));
         assert_eq!(c.write_message(now, bytes(at + 1000, MESSAGE - 1000)), Ok(MESSAGE - 1000));
@@ -177,7 +177,8 @@ fn a_write_that_is_cut_short_ends_no_message() {
     pair.run_until_received(Server, 20_000, secs(5));
 }
 
-/// On one subflow data goes in order, whatever the scheduler says: plain TCP has no other, and Multipath TCP may become it.
+/// On one subflow data goes in order, whatever the scheduler says: plain TCP allows nothing else, and Multipath TCP may
+/// become plain TCP.
 #[test]
 fn on_a_single_path_any_scheduler_sends_in_order() {
     for factory in Registry::builtin().schedulers() {
@@ -192,7 +193,7 @@ fn on_a_single_path_any_scheduler_sends_in_order() {
     }
 }
 
-/// The registry's own send in order on one path anyway; this one would not.
+/// The registry's own schedulers send in order on one path anyway; this one would not.
 #[test]
 fn plain_tcp_sends_in_order_also_with_a_scheduler_that_goes_backwards() {
     let settings = stubborn(|_| {
@@ -218,11 +219,12 @@ fn plain_tcp_sends_in_order_also_with_a_scheduler_that_goes_backwards() {
     }
 }
 
-/// Where the paths are equally long, or one device carries both, nothing waits at the receiver for what leaves a moment later.
+/// If the paths are equally long, or one device carries both, no data waits at the receiver for data that leaves a
+/// moment later.
 #[test]
 fn what_leaves_together_leaves_in_the_order_of_the_stream() {
     let mut pair = Pair::new(&[10, 50], config());
-    // The slow path's last acknowledgement of its handshake is what left last.
+    // The last segment to leave was the slow path's final acknowledgement of its handshake.
     pair.connect_with_subflows(2);
     pair.run_for(secs(1));
     pair.clear_log();

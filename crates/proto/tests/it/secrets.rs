@@ -1,4 +1,4 @@
-//! What a restarted program must not begin with again: ports and timestamps.
+//! Ports and timestamps, with which a restarted program must not begin again.
 
 use crate::pair::{Client, Pair, Server, config, ms, secs, tcp_config};
 use core::net::SocketAddr;
@@ -7,7 +7,7 @@ use pathweave_proto::{Connection, Endpoint, Secrets};
 use pathweave_wire::Segment;
 use std::collections::BTreeSet;
 
-/// The client's program starts, with these bytes of its operating system's.
+/// Starts the client's program, with these bytes of its operating system's randomness.
 fn start(pair: &mut Pair, seed: u8) {
     pair.driver.endpoints[0] = Endpoint::new(Secrets::new([seed; 32]));
     pair.driver.applications.apps[0].handle = None;
@@ -22,7 +22,7 @@ fn timestamp(segment: &Segment) -> u32 {
     segment.options.timestamps.expect("timestamps are on").value
 }
 
-/// Its peer still has the connection of before: were the new one's port the same, it would be answered by a challenge
+/// The peer still has the earlier connection: if the new one had the same port, it would be answered with a challenge
 /// (RFC 5961 §4), and the handshake would take a second.
 #[test]
 fn a_restarted_program_connects_at_once() {
@@ -51,7 +51,7 @@ fn timestamps_and_ports_start_elsewhere_with_each_secret_and_are_repeated_by_the
     assert!(one.src.port() >= 49_152 && other.src.port() >= 49_152);
 }
 
-/// A SYN from a port of ours, and what it starts with.
+/// Sends a SYN from one of our ports; returns its sequence number and timestamp.
 fn syn_from(pair: &mut Pair, port: u16) -> (u32, u32) {
     let [client, server] = pair.driver.io.paths[0].addresses;
     let (local, remote) = (SocketAddr::new(client, port), SocketAddr::new(server, 80));
@@ -64,7 +64,8 @@ fn syn_from(pair: &mut Pair, port: u16) -> (u32, u32) {
     (syn.seq, timestamp(&syn))
 }
 
-/// What is older than what the connection before had would be dropped as an old duplicate (RFC 7323 §5.5, RFC 9293 §3.4.3).
+/// Segments older than those of the connection before would be dropped as old duplicates (RFC 7323 §5.5, RFC 9293
+/// §3.4.3).
 #[test]
 fn numbers_between_the_same_ports_only_grow() {
     let mut pair = Pair::new(&[10], tcp_config());
@@ -78,7 +79,7 @@ fn numbers_between_the_same_ports_only_grow() {
     }
 }
 
-/// Who connects to us, or sees one connection of ours, learns nothing of another.
+/// A peer that connects to us, or sees one of our connections, learns nothing of another.
 #[test]
 fn numbers_between_other_ports_tell_nothing() {
     let mut pair = Pair::new(&[10], tcp_config());
@@ -91,7 +92,7 @@ fn numbers_between_other_ports_tell_nothing() {
     }
 }
 
-/// Round-trip times of retransmissions, spurious retransmissions and the receiver's view are measured by echoed timestamps.
+/// Echoed timestamps measure round trips of retransmissions, spurious retransmissions and the receiver's round trips.
 #[test]
 fn whatever_timestamps_start_with_they_measure_the_same() {
     let run = |seed: Option<u8>| {

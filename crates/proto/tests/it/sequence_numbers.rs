@@ -40,7 +40,7 @@ fn transfer(config: ConnectionConfig, delays: &[u64], len: u64, start: Instant) 
 #[test]
 fn more_than_4_gib_on_one_subflow_and_on_two() {
     for (mptcp, delays) in [(false, &[10][..]), (true, &[10, 12][..])] {
-        // Segments of 64 KB, so that it takes little time.
+        // Segments of 64 KB, so that the test takes little time.
         let mut config = ConnectionConfig { mptcp, ..config() };
         config.tcp.mtu = 65_535;
         config.receive_buffer = ReceiveBuffer::Fixed(64 << 20);
@@ -69,7 +69,7 @@ fn an_idle_time_of_half_the_timestamp_clock_does_not_block() {
     pair.run_until_received(Server, 2000, secs(5));
 }
 
-/// The SYN's timestamp holds from when it came, also where the clock is older than a timestamp lasts.
+/// The SYN's timestamp is valid from its arrival, even if the clock is older than timestamps are valid for.
 #[test]
 fn what_is_older_than_the_handshake_is_refused_whatever_the_clock_says() {
     for days in [0, 30] {

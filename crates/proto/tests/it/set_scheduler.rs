@@ -1,4 +1,4 @@
-//! Another scheduler for a living connection: every byte arrives once, whoever takes over from whom.
+//! Exchanging the scheduler of a living connection: every byte arrives once, whichever schedulers are exchanged.
 
 use crate::pair::*;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ impl Pair {
     }
 }
 
-/// One transfer whose scheduler is exchanged in its middle, with a window that is full now and then.
+/// One transfer whose scheduler is exchanged in its middle, with a window that is full at times.
 fn one_swap(from: &str, to: &str, host: Host) {
     const LEN: u64 = 150_000;
     let what = format!("{from} to {to}, {host:?}");
@@ -48,7 +48,7 @@ fn one_swap(from: &str, to: &str, host: Host) {
     assert_eq!(pair.the(Client).snapshot().counters.invalid_decisions, 0, "{what}");
 }
 
-/// Some that queue beyond windows, that send twice, that wait, that look ahead, and that stay on one subflow.
+/// Schedulers that queue beyond windows, send twice, wait, look ahead, and stay on one subflow.
 const OF_EACH_KIND: [&str; 9] = ["minrtt", "redundant", "otias", "linux", "ecf", "blest", "dems", "fpdps", "single"];
 
 #[test]
@@ -61,7 +61,7 @@ fn every_scheduler_takes_over_from_every_kind_of_scheduler_and_hands_over_to_it(
     }
 }
 
-/// On a Linux host a subflow that was picked may wait to be pushed to while the scheduler is exchanged.
+/// On a Linux host a picked subflow may wait for its data while the scheduler is exchanged.
 #[cfg(feature = "host-linux")]
 #[test]
 fn every_scheduler_takes_over_on_a_linux_host() {
@@ -74,7 +74,7 @@ fn every_scheduler_takes_over_on_a_linux_host() {
     }
 }
 
-/// Both directions, loss, reordering, duplicates, paths that go dark, and another scheduler after every few packets.
+/// Both directions, loss, reordering, duplicates, dark paths, and another scheduler after every few packets.
 fn many_swaps(seed: u64) {
     let mut random = Random::substream(seed, "case");
     let names = names();
@@ -125,7 +125,7 @@ fn a_wrong_parameter_leaves_the_old_scheduler_in_place() {
     pair.connect_with_subflows(2);
     pair.write(Client, 50_000);
     pair.command(Client, |c, now| {
-        // The kind is text: only the scheduler itself sees what is wrong with it.
+        // The kind is text: only the scheduler itself can see what is wrong with it.
         let given = [("delay_constraint".to_owned(), "fast".to_owned())];
         let scheduler = Registry::builtin().choose_scheduler("cp", &given).expect("text");
         let error = c.set_scheduler(now, scheduler).expect_err("no time");
@@ -142,11 +142,11 @@ struct Seen {
     events: Vec<String>,
     up: Vec<SubflowId>,
     blocked: Option<BlockedBy>,
-    /// The first unacknowledged byte and the bytes that were out when it was asked first.
+    /// The first unacknowledged byte and the bytes in flight at the first decision.
     asked: Option<(DataSeq, u64)>,
 }
 
-/// A factory that was not there when the program was compiled: its name is its own, and its schedulers share state.
+/// A factory made at run time: its name is its own, and its schedulers share state.
 #[derive(Debug)]
 struct Patient {
     name: String,
@@ -291,7 +291,7 @@ fn the_new_scheduler_is_asked_at_once_and_sees_what_the_old_one_has_given() {
     assert!(out > 10_000, "two windows are out: {out}");
 }
 
-/// On a Linux host an acknowledgement on one subflow can pick another, which is pushed to at the end of the instant.
+/// On a Linux host an acknowledgement on one subflow can pick another, which gets data at the end of the instant.
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_pick_that_waits_for_the_end_of_the_instant_is_forgotten() {

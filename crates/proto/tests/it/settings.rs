@@ -86,7 +86,7 @@ fn what_is_unsent_is_bounded_and_room_is_told_at_half_of_it() {
         pair.command(Client, |c, _| c.set_unsent_limit(Some(4 * mss)).expect("it is some bytes"));
         pair.driver.applications.unchecked = true;
         for _ in 0..10 {
-            // What a call has written leaves after it.
+            // Data that a call has written leaves after the call.
             let bytes = Payload::Bytes(vec![0; mss as usize].into());
             pair.command(Client, |c, now| while c.write(now, bytes.clone()).is_ok() {});
         }
@@ -120,7 +120,7 @@ fn a_smaller_receive_buffer_takes_back_nothing_that_was_offered() {
         let (offered, most) = (edge(&pair), 1000 + 30_000);
         assert!(offered > 190_000);
         pair.command(Server, |c, _| c.set_receive_buffer(ReceiveBuffer::Fixed(30_000)).expect("it is smaller"));
-        // The peer may use what it was offered, also beyond the buffer that there is now, and out of order.
+        // The peer may use the window that it was offered, even beyond the present buffer, and out of order.
         pair.drop_first(|p| p.is_data());
         pair.write(Client, 1_000_000);
         pair.run_for(secs(5));
@@ -129,7 +129,7 @@ fn a_smaller_receive_buffer_takes_back_nothing_that_was_offered() {
             pair.the(Server).snapshot().receiving.in_order_bytes + 2000 > offered,
             "all that was offered has been taken"
         );
-        // Once it is read, only the new buffer is offered.
+        // After everything was read, only the new buffer is offered.
         while pair.read(Server, 50_000) > 0 {
             pair.run_for(ms(100));
         }

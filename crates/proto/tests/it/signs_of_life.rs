@@ -1,4 +1,5 @@
-//! What keeps a connection alive whose data does not get through, and what does not (RFC 9293 §3.8.3, §3.8.6.1).
+//! Signs of life that keep a connection alive although its data does not arrive, and segments that are none (RFC 9293
+//! §3.8.3, §3.8.6.1).
 
 use crate::pair::*;
 use crate::zero_window::{full, with_buffer};
@@ -7,8 +8,9 @@ use pathweave_proto::{ConnectionError, ConnectionEvent};
 use pathweave_wire::Flags;
 use pathweave_wire::mptcp::{DataNumber, Dss};
 
-/// A lost subflow's data is taken back with all other, and the window of the one that is left is full, so that nobody can carry it: the
-/// peer's window is probed. If that is closed, the answers keep the connection alive; if it is open, they show only that something is lost.
+/// A lost subflow's data is taken back with all other data, and the window of the remaining subflow is full, so no
+/// subflow can carry it: the peer's window is probed. If the window is closed, the answers keep the connection alive;
+/// if it is open, they show only that something is lost.
 #[test]
 fn answers_to_probes_of_an_open_window_keep_no_lost_data_alive() {
     for lives in [true, false] {
@@ -40,7 +42,8 @@ fn answers_to_probes_of_an_open_window_keep_no_lost_data_alive() {
     }
 }
 
-/// All that was written has been delivered, over a path that is gone now. The other one repeats what it carried, for nobody answers.
+/// All written data was delivered, over a path that is gone now. The other path retransmits its part without any
+/// answer.
 #[test]
 fn a_dark_path_that_repeats_what_is_delivered_does_not_go_on_for_ever() {
     let mut pair = Pair::new(&[10, 10], config());
@@ -59,8 +62,8 @@ fn a_dark_path_that_repeats_what_is_delivered_does_not_go_on_for_ever() {
     assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
 }
 
-/// The path that is left is dark and full of what another one has delivered. New data finds an open window and no room: that is no window
-/// that somebody keeps closed, and ends.
+/// The remaining path is dark and full of data that another path has delivered. New data finds an open window but no
+/// room. The peer does not hold it back, so the wait ends.
 #[test]
 fn data_that_finds_no_room_on_a_dark_path_does_not_wait_for_ever() {
     let mut pair = Pair::new(&[10, 10], ConnectionConfig { send_buffer: 14_000, ..config() });
@@ -80,7 +83,7 @@ fn data_that_finds_no_room_on_a_dark_path_does_not_wait_for_ever() {
     assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
 }
 
-/// Who repeats what he has seen of a peer that is gone does not keep the connection alive.
+/// An attacker who replays segments of a peer that is gone does not keep the connection alive.
 #[test]
 fn old_answers_that_come_again_are_no_sign_of_life() {
     for (mptcp, last_one) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -105,8 +108,8 @@ fn old_answers_that_come_again_are_no_sign_of_life() {
     }
 }
 
-/// Somebody on the path acknowledges what never arrives, and closes the window. What the peer says from then on acknowledges less, so it does
-/// not open the window again: it is no answer to what is repeated, either.
+/// An attacker on the path acknowledges data that never arrives, and closes the window. The peer's own segments then
+/// acknowledge less, so they do not open the window again, and are no answer to retransmissions either.
 #[test]
 fn a_window_that_somebody_else_has_closed_keeps_nothing_alive() {
     let mut pair = Pair::new(&[10], config());
@@ -126,14 +129,14 @@ fn a_window_that_somebody_else_has_closed_keeps_nothing_alive() {
     assert!(failed.is_some(), "{}", pair.describe());
 }
 
-/// The same where the peer's own window is closed too, so that its answers say what they would have to say.
+/// The same if the peer's own window is closed too, so that its answers look right.
 #[test]
 fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
     let mut pair = full(with_buffer(4000, false), &[10], 20_000);
     let mut forged = pair.forge(Server, 0);
     assert_eq!((forged.window, pair.the(Client).snapshot().sending.acked_bytes), (0, 4000));
     forged.window = 3000;
-    // Two of three segments never arrive, and count as arrived. The third one is repeated.
+    // Two of three segments never arrive, and count as arrived. The third one is retransmitted.
     let lost = forged.ack..forged.ack + 2896;
     pair.script(
         move |p| if p.from == Client && p.is_data() && lost.contains(&p.segment.seq) { Fate::Drop } else { Fate::Pass },
@@ -147,8 +150,8 @@ fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
     assert!(failed.is_some(), "{}", pair.describe());
 }
 
-/// The subflow's acknowledgement of data that then vanishes leaves nothing on the subflow that would come again: what the peer says from
-/// behind its closed window is no answer to it.
+/// The subflow acknowledges data that then vanishes, so nothing is left to retransmit on the subflow. Segments from a
+/// peer with a closed window are no answer to that data.
 #[test]
 fn what_has_vanished_behind_a_closed_window_keeps_nothing_alive() {
     let mut pair = Pair::new(&[10], with_buffer(30_000, true));

@@ -1,4 +1,4 @@
-//! Segments of nobody: what cannot be true is neither answered nor kept (RFC 9293 §3.9.2.3).
+//! Segments of strangers: impossible ones are neither answered nor kept (RFC 9293 §3.9.2.3).
 
 use crate::pair::*;
 use pathweave_wire::{Flags, Segment};
@@ -39,14 +39,15 @@ fn what_nobody_can_have_sent_is_not_answered() {
             assert!(pair.driver.endpoints[1].poll_transmit(now, 1).is_none(), "change {n}, {flags:?}");
         }
     }
-    // The same without a change is answered.
+    // The same segment without a change is answered.
     let mut honest = like;
     honest.src.set_port(7000);
     pair.inject(Server, honest);
     assert!(pair.sent(Server).next_back().is_some_and(|p| p.is_syn()));
 }
 
-/// "If the state is LISTEN": only a SYN alone asks for a connection (RFC 9293 §3.10.7.2), all else is answered by a reset.
+/// "If the state is LISTEN": only a SYN alone asks for a connection (RFC 9293 §3.10.7.2); all else is answered with a
+/// reset.
 #[test]
 fn nothing_but_a_syn_alone_opens_a_connection() {
     for flags in [Flags::SYN | Flags::ACK, Flags::ACK, Flags::NONE, Flags::FIN, Flags::PSH] {

@@ -1,5 +1,5 @@
-//! Several segments that leave or arrive as one: on the wire they are the segments that would have left one by one, and the
-//! bytes that come out are the same.
+//! Several segments that leave or arrive as one: on the wire they are the segments that would have left one by one, and
+//! the delivered bytes are the same.
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, Pacing, PathMtuDiscovery, TcpConfig};
@@ -8,14 +8,14 @@ use pathweave_wire::codec;
 use pathweave_wire::mptcp::{DataNumber, Mapping};
 use std::collections::BTreeMap;
 
-/// What becomes of packets and what the applications do.
+/// What happens to packets, and what the applications do.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
-    /// Every so many-th data packet is lost; 0: none.
+    /// Every `loses`-th data packet is lost; 0: none.
     loses: usize,
-    /// The client writes so often, so much.
+    /// Number and size of the client's writes.
     writes: (u32, u64),
-    /// The server writes as well.
+    /// Whether the server writes as well.
     both_ways: bool,
 }
 
@@ -52,8 +52,8 @@ fn run(config: ConnectionConfig, plan: Plan, change: impl FnOnce(&mut Pair)) -> 
     pair
 }
 
-/// Every packet as a wire would show it, but for how much of the data a mapping is of: where several leave as one, each has the mapping
-/// of all.
+/// Every packet as a wire would show it, without the lengths of mappings: if several segments leave as one, each has
+/// the mapping of all.
 fn packets(pair: &Pair) -> Vec<(Instant, usize, Vec<u8>)> {
     let bytes = |packet: &Packet| {
         let mut out = Vec::new();
@@ -102,7 +102,7 @@ fn what_leaves_as_one_is_cut_into_what_leaves_one_by_one() {
     }
 }
 
-/// "A mapping is fixed" (RFC 8684 §3.3.1): Linux resets a subflow on which data that it has a mapping of comes with another one.
+/// "A mapping is fixed" (RFC 8684 §3.3.1): Linux resets a subflow on which mapped data comes with another mapping.
 #[test]
 fn each_byte_of_a_subflow_has_one_mapping_however_often_it_is_sent() {
     for plan in PLANS {
@@ -138,8 +138,9 @@ fn what_arrives_as_one_is_taken_as_several_are() {
     }
 }
 
-/// The same where segments leave at their own times, and where a larger one is tried now and then: ten minutes later on a path
-/// that was narrow, or still is. What is paced leaves by itself, and so does a probe; what leaves around it goes together.
+/// The same if segments leave at their own times, and if a larger MTU is tried now and then: ten minutes later on a
+/// path that was narrow, or still is. Paced segments and probes leave by themselves; the segments around a probe leave
+/// together.
 #[test]
 fn with_pacing_and_probes_as_well() {
     let pacing = Pacing::On { limit: Some(Bitrate::from_mbps(20)), horizon: Duration::ZERO };
@@ -158,7 +159,7 @@ fn with_pacing_and_probes_as_well() {
             pair.write(Client, 300_000);
             pair.run_until_received(Server, 300_000, secs(60));
             pair.run_for(secs(601));
-            // After so long an idle time the window has to grow before anything is tried.
+            // After this long idle time the window must grow before a probe is tried.
             pair.driver.io.paths[0].narrow = (!opens).then_some((1300, Says::Nothing));
             let before = pair.driver.io.log.len();
             pair.write(Client, 400_000);

@@ -1,4 +1,4 @@
-//! SYN cookies: newcomers while as many handshakes wait as may.
+//! SYN cookies: newcomers while the half-open limit is reached.
 
 use crate::pair::*;
 use core::net::SocketAddr;
@@ -9,7 +9,7 @@ use pathweave_wire::mptcp::{CapableContent, CapableFlags, Key, MpCapable, MptcpO
 use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Hosts whose server has no place for another handshake.
+/// Hosts whose server has reached its half-open limit.
 fn full(delays: &[u64], config: ConnectionConfig) -> Pair {
     let mut pair = Pair::new(delays, config);
     pair.driver.endpoints[1].set_half_open_limit(1);
@@ -23,7 +23,7 @@ fn full(delays: &[u64], config: ConnectionConfig) -> Pair {
     pair
 }
 
-/// Nothing is remembered of a SYN, and yet all that it said counts.
+/// The server keeps no state of a SYN, and yet everything in it counts.
 #[test]
 fn multipath_tcp_survives_a_full_table() {
     let settings = [
@@ -45,7 +45,7 @@ fn multipath_tcp_survives_a_full_table() {
         assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
         pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
         let syn_ack = pair.sent(Server).find(|p| p.is_syn()).expect("an answer").segment.options.clone();
-        // What the answer could not remember was not agreed on.
+        // Options that the answer could not express were not agreed on.
         let remembers = config.tcp.timestamps;
         assert_eq!((syn_ack.window_scale.is_some(), syn_ack.sack_permitted), (remembers, remembers));
         let window = pair.sent(Client).rfind(|p| p.is_pure_ack()).expect("an acknowledgement").segment.window;
@@ -53,7 +53,7 @@ fn multipath_tcp_survives_a_full_table() {
     }
 }
 
-/// The largest of four segment sizes that is not above the peer's.
+/// The largest of four segment sizes that does not exceed the peer's.
 #[test]
 fn the_segment_size_is_remembered() {
     for (mtu, expected) in [(1500, 1460), (1400, 1220), (800, 536), (9000, 1460)] {
@@ -66,7 +66,7 @@ fn the_segment_size_is_remembered() {
     }
 }
 
-/// The client's data may be the first that arrives: its third segment was lost.
+/// The client's data may be the first segment that arrives, because its third segment was lost.
 #[test]
 fn a_third_segment_that_is_lost_is_made_up_for() {
     for lost in 1..4 {
@@ -83,7 +83,7 @@ fn a_third_segment_that_is_lost_is_made_up_for() {
     }
 }
 
-/// Whoever does not know our key did not see our answer to its MP_CAPABLE.
+/// A peer that does not know our key did not see our answer to its MP_CAPABLE.
 #[test]
 fn a_key_that_is_not_ours_is_plain_tcp() {
     let mut pair = full(&[10], config());
@@ -101,7 +101,7 @@ fn a_key_that_is_not_ours_is_plain_tcp() {
     assert!(!pair.the(Server).is_mptcp());
 }
 
-/// A cookie is for its addresses, its numbers and its time.
+/// A cookie is valid only for its addresses, its numbers and its time.
 #[test]
 fn a_guess_and_an_old_cookie_open_nothing() {
     let third = {
@@ -115,7 +115,7 @@ fn a_guess_and_an_old_cookie_open_nothing() {
         pair.open();
         pair.script(|_| Fate::Drop);
         pair.run_for(ms(15));
-        // One more keeps the endpoint looking for cookies.
+        // One more SYN makes the endpoint accept cookies.
         pair.run_for(after);
         pair.clear_log();
         let mut segment = third.clone();
@@ -133,7 +133,7 @@ fn a_guess_and_an_old_cookie_open_nothing() {
     assert_eq!(try_one(&|s| s.src.set_port(9), Duration::ZERO), (0, true));
 }
 
-/// A client without a stack, which speaks Multipath TCP as far as the third segment.
+/// A client without a stack, which speaks Multipath TCP up to the third segment.
 struct Newcomer {
     port: u16,
     round_trip: Duration,
@@ -176,14 +176,14 @@ impl Newcomer {
     }
 }
 
-/// 500,000 SYNs of nobody in a second, for a fifth of one. Those that knock meanwhile get in, however long their way is, as do those whose
-/// handshakes waited before; and a connection that is open is served as before.
+/// 500,000 forged SYNs in a second, for a fifth of a second. Newcomers are accepted meanwhile, however far away they
+/// are, as are those whose handshakes waited before; and an open connection is served as before.
 #[test]
 fn a_flood_of_syns_disturbs_neither_open_connections_nor_newcomers() {
     flood_of_syns(false);
 }
 
-/// The same where the application accepts each of them by itself.
+/// The same if the application accepts each connection itself.
 #[test]
 fn a_flood_of_syns_disturbs_no_newcomers_where_the_application_accepts() {
     flood_of_syns(true);
@@ -205,7 +205,7 @@ fn flood_of_syns(asks: bool) {
         }
         core::iter::from_fn(|| server.poll_transmit(now, 1)).map(|t| t.segment).collect()
     };
-    // What arrives when, of those who are honest.
+    // Arrivals of honest clients' segments, by time.
     let mut arrives: BTreeMap<(Instant, u64), Segment> = BTreeMap::new();
     let newcomers: Vec<Newcomer> = (0..60)
         .map(|n| Newcomer { port: 1000 + n, round_trip: Duration::from_millis([5, 60, 150][usize::from(n) % 3]) })
@@ -276,7 +276,7 @@ fn a_key_whose_token_is_in_use_is_plain_tcp() {
     pair.write(Client, 1000);
     pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
     pair.run_for(ms(100));
-    // The first subflow ends, the connection lives on: the same SYN comes by the same cookie to the same key.
+    // The first subflow ends and the connection continues: the same SYN leads, by the same cookie, to the same key.
     let mut reset = pair.forge(Client, 0);
     reset.flags = Flags::RST;
     pair.inject(Server, reset);

@@ -1,10 +1,10 @@
-//! What a client makes of answers to its SYN that are none, and of SYNs that are lost (RFC 9293 §3.10.7.3).
+//! Wrong answers to a client's SYN, and lost SYNs (RFC 9293 §3.10.7.3).
 
 use crate::pair::*;
 use pathweave_wire::{Flags, Segment};
 
-/// Only an acknowledgement that is not a reset tells of a connection of before, once, and only right after the first SYN: else whoever
-/// forges them makes a client send as many SYNs.
+/// Only an acknowledgement that is not a reset shows an earlier connection, once, and only right after the first SYN.
+/// Otherwise an attacker who forges them could make a client send as many SYNs.
 #[test]
 fn only_the_first_wrong_acknowledgement_hastens_the_next_syn() {
     let rows =
@@ -26,8 +26,8 @@ fn only_the_first_wrong_acknowledgement_hastens_the_next_syn() {
     }
 }
 
-/// "If the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN MUST be one segment" (RFC 5681
-/// §3.1); one loss may be chance, and a SYN that was asked for again is not lost.
+/// "If the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN MUST be one
+/// segment" (RFC 5681 §3.1). One loss may be chance, and a SYN that was asked for again is not lost.
 #[test]
 fn the_window_begins_with_one_segment_where_two_syns_were_lost() {
     for (lost, hastened, window) in [(0, false, 10), (0, true, 10), (1, false, 10), (2, false, 1)] {

@@ -1,4 +1,5 @@
-//! The stream's short tail, where the application says what is to become of it: a cork, more that follows, the end of a record.
+//! The stream's short tail, if the application says how to treat it: a cork, more data that follows, the end of a
+//! record.
 
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
@@ -78,7 +79,7 @@ fn what_more_follows_waits_for_the_next_write_or_acknowledgement() {
 fn a_record_shares_no_segment_with_what_follows() {
     for config in on_each_host(config()).into_iter().chain(on_each_host(tcp_config())) {
         let mut pair = open(&config);
-        // The window is full, so that all that follows waits together.
+        // The window is full, so that all later data waits together.
         let mss = pair.subflow(Client, 0).mss;
         write(&mut pair, Connection::write, 10 * mss + 400);
         write(&mut pair, Connection::write_record, 400);

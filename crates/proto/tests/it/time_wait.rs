@@ -8,7 +8,7 @@ use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, Segment, Timestamps};
 
-/// The client waits for old segments, the server is gone; the client's last acknowledgement.
+/// The client is in TIME-WAIT and the server is gone. Returns the pair after the client's last acknowledgement.
 fn waiting(config: ConnectionConfig) -> Pair {
     let mut pair = Pair::new(&[10], config);
     pair.connect();
@@ -37,7 +37,7 @@ fn only_a_fin_prolongs_it_and_not_for_ever() {
             segment.seq = segment.seq.wrapping_add(1);
             segment.options.dss = None;
         }
-        // The server is gone, and would end it by a reset.
+        // The server is gone and would end it with a reset.
         pair.script(|_| Fate::Drop);
         let start = pair.now;
         while pair.driver.endpoints[0].connections() > 0 && pair.now.since(start) < secs(1000) {
@@ -62,7 +62,7 @@ fn keep_alive_does_not_keep_it_alive() {
     }
 }
 
-/// The server has closed first, so that it waits; the client's program starts again and takes the same port.
+/// The server has closed first and is in TIME-WAIT; the client's program starts again and takes the same port.
 #[test]
 fn a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not() {
     for timestamps in [true, false] {
@@ -78,7 +78,7 @@ fn a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not() {
         assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (0, 1));
         let syn = pair.sent(Client).find(|p| p.is_syn()).expect("it began").segment.clone();
         let end = pair.sent(Client).rfind(|p| p.is_fin()).expect("it ended").segment.clone();
-        // The first SYN of all comes again: a challenge is all it gets.
+        // The very first SYN is replayed: it gets only a challenge.
         pair.clear_log();
         pair.inject(Server, syn.clone());
         assert!(pair.sent(Server).all(|p| !p.is_syn()));
@@ -97,7 +97,8 @@ fn a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not() {
     }
 }
 
-/// RFC 6191 §2: by the timestamp, and where that is the same, or there is none, by the number, which must be beyond the last.
+/// RFC 6191 §2: a SYN is new by its timestamp; if that is the same, or there is none, by its number, which must be
+/// beyond the last.
 #[test]
 fn a_syn_is_new_from_the_next_timestamp_or_number_on() {
     let rows = [
@@ -128,8 +129,8 @@ fn a_syn_is_new_from_the_next_timestamp_or_number_on() {
     }
 }
 
-/// The client has closed first, and nobody listens at its port: a SYN, forged by somebody who sees nothing, ends nothing there, and the
-/// server's FIN is acknowledged when it comes again.
+/// The client has closed first, and its port has no listener: a SYN forged by a blind attacker ends nothing there, and
+/// the server's repeated FIN is acknowledged.
 #[test]
 fn a_new_syn_where_nobody_listens_does_not_end_it() {
     let mut pair = Pair::new(&[10], tcp_config());
@@ -154,8 +155,8 @@ fn a_new_syn_where_nobody_listens_does_not_end_it() {
     assert_eq!((pair.driver.endpoints[0].connections(), pair.driver.endpoints[1].connections()), (1, 0));
 }
 
-/// The server has closed first, and its last acknowledgement is lost. A SYN in the client's name, of somebody who sees nothing, opens a
-/// connection in its place; the client's FIN is acknowledged all the same.
+/// The server has closed first, and its last acknowledgement is lost. A blind attacker's SYN in the client's name opens
+/// a connection in its place; the client's FIN is acknowledged nevertheless.
 #[test]
 fn a_forged_syn_does_not_keep_the_peer_from_its_end() {
     let mut pair = Pair::new(&[10], tcp_config());
@@ -179,7 +180,7 @@ fn a_forged_syn_does_not_keep_the_peer_from_its_end() {
     assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
 }
 
-/// Only a SYN and nothing else opens a connection: what has another flag beside it neither opens one nor ends the waiting.
+/// Only a SYN without other flags opens a connection; one with another flag neither opens one nor ends the wait.
 #[test]
 fn a_new_syn_with_another_flag_ends_nothing() {
     for flag in [Flags::FIN, Flags::RST, Flags::ACK] {
@@ -202,7 +203,7 @@ fn a_new_syn_with_another_flag_ends_nothing() {
     }
 }
 
-/// A FIN that comes again and again to a record does not keep it for ever, and nothing else prolongs it.
+/// Repeated FINs to a record do not keep it for ever, and nothing else prolongs it.
 #[test]
 fn a_record_is_prolonged_by_a_fin_alone_and_not_for_ever() {
     let same = |_: &mut Segment| {};
@@ -215,7 +216,7 @@ fn a_record_is_prolonged_by_a_fin_alone_and_not_for_ever() {
     }
 }
 
-/// How long a record lasts to which the client's FIN comes, changed, every ten seconds.
+/// How long a record lasts to which the client's FIN, changed by `change`, comes every ten seconds.
 fn record_lasts(change: impl Fn(&mut Segment)) -> Duration {
     let mut server = Endpoint::new(Secrets::reproducible(Random::substream(1, "server")));
     server.listen_and_accept(SocketAddr::from(([10, 0, 0, 2], 80)), tcp_config(), &[]).expect("nobody listens");
@@ -236,7 +237,7 @@ fn record_lasts(change: impl Fn(&mut Segment)) -> Duration {
     now.since(start)
 }
 
-/// A server that has closed first, so that it waits, and the last segment of its client, which has no stack: a FIN.
+/// A server that has closed first and is in TIME-WAIT, and the last segment of its client, which has no stack: a FIN.
 fn close_at_server(server: &mut Endpoint, now: Instant, port: u16) -> Segment {
     let answers = |server: &mut Endpoint| -> Vec<Segment> {
         core::iter::from_fn(|| server.poll_transmit(now, 1)).map(|t| t.segment).collect()
@@ -262,8 +263,8 @@ fn close_at_server(server: &mut Endpoint, now: Instant, port: u16) -> Segment {
     segment
 }
 
-/// Of more than a thousand connections that wait, the older ones are records: a FIN is answered, a reset and a new SYN end them, an old SYN
-/// does not, and their time ends.
+/// More than a thousand connections are in TIME-WAIT, so the older ones are records: a FIN is answered, a reset and a
+/// new SYN end them, an old SYN does not, and they expire.
 #[test]
 fn records_do_what_connections_do() {
     let mut server = Endpoint::new(Secrets::reproducible(Random::substream(1, "server")));
@@ -297,7 +298,7 @@ fn records_do_what_connections_do() {
     assert!(ask(&mut server, &old_syn).iter().all(|s| !s.flags.contains(Flags::SYN)));
     let connecting = server.connect(later, last[3].dst, last[3].src, tcp_config(), &[]);
     assert_eq!(connecting, Err(ConnectError::AddressInUse));
-    // The 30 s that have gone are not counted where the FIN has come again.
+    // The 30 s that have passed do not count if the FIN has come again.
     server.handle_timeout(now + secs(61));
     while server.poll_transmit(now + secs(61), 1).is_some() {}
     assert_eq!(server.connections(), 0);

@@ -36,7 +36,8 @@ fn the_timer_repeats_nothing_sooner_than_a_timeout_after_it_was_last_sent() {
         pair.run_for(secs(2));
         let sent = pair.data(Client).filter(|p| u64::from(pair.relative(p)) == 1 + 10 * SEGMENT);
         let times: Vec<_> = sent.map(|p| p.at.since(at_ms(100)).as_micros() / 1000).collect();
-        // The handshake's 100 ms later: its place in the second flight, the third duplicate, and a timeout of 300 ms later.
+        // The handshake's 100 ms later: its place in the second flight, the third duplicate, and a timeout of 300 ms
+        // later.
         assert_eq!(times, [150, 250, 550], "{recovery:?}");
         assert_eq!(pair.subflow(Client, 0).counters.timeouts, 1, "{recovery:?}");
     }
@@ -49,11 +50,11 @@ fn no_timer_runs_when_all_is_acknowledged() {
     assert!(pair.driver.endpoints[0].poll_timeout().is_some());
     pair.run_for(ms(300));
     assert_eq!(pair.subflow(Client, 0).window.unacked, 0);
-    // The endpoint may look at a time that was put off since.
+    // The endpoint may wake at a time that was postponed since.
     assert_eq!(pair.the(Client).poll_timeout(), None, "at {}", pair.now);
 }
 
-/// §5.4, §5.6: what is repeated is the earliest, each time after twice the time.
+/// §5.4, §5.6: the earliest segment is retransmitted, after twice the time each time.
 #[test]
 fn each_timeout_repeats_the_earliest_segment() {
     for recovery in [RackTlp, Sack, NewReno] {

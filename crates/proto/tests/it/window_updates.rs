@@ -1,5 +1,5 @@
-//! Which segments change the window that a sender keeps to, and what a receiver acknowledges at its edge (RFC 9293 §3.10.7.4,
-//! §3.8.6): no byte that was acknowledged is ever dropped.
+//! Which segments change the window that a sender obeys, and what a receiver acknowledges at the window's edge (RFC
+//! 9293 §3.10.7.4, §3.8.6): no acknowledged byte is ever dropped.
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, Pacing, ReceiveBuffer, TcpConfig};
@@ -11,17 +11,17 @@ fn plain(buffer: u64) -> ConnectionConfig {
     ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(buffer), ..tcp_config() }
 }
 
-/// The window field that stands for `bytes`, from the server.
+/// The server's window field for `bytes`.
 fn field(pair: &Pair, bytes: u64) -> u16 {
     (bytes >> pair.driver.io.log[1].segment.options.window_scale.expect("scaling")) as u16
 }
 
-/// The end of what the client has sent, relative to its SYN, among the packets of the log.
+/// End of the data that the client has sent, relative to its SYN, among the packets of the log.
 fn sent_end(pair: &Pair) -> u32 {
     pair.data(Client).map(|p| pair.relative(p) + p.len()).max().expect("there is data")
 }
 
-/// A client whose first window of data is out and lost, after the server has sent 1000 bytes.
+/// A client whose first window of data is sent and lost, after the server has sent 1000 bytes.
 fn first_window_out() -> Pair {
     let mut pair = Pair::new(&[10], plain(200_000));
     pair.connect();
@@ -33,7 +33,7 @@ fn first_window_out() -> Pair {
     pair
 }
 
-/// The server's acknowledgement of `more` bytes than it has acknowledged, from before the 1000 bytes that it sent.
+/// The server's acknowledgement of `more` bytes beyond its last one, from before the 1000 bytes that it sent.
 fn overtaken(pair: &Pair, more: u32, window: u16) -> Segment {
     let mut late = pair.forge(Server, 0);
     late.seq = late.seq.wrapping_sub(1000);
@@ -42,7 +42,7 @@ fn overtaken(pair: &Pair, more: u32, window: u16) -> Segment {
     late
 }
 
-/// The field of a header without scaling ends at 65,535: a reader that makes more room than that has nothing to tell.
+/// A header's field without scaling ends at 65,535: a reader that makes more room than that has nothing to announce.
 #[test]
 fn without_scaling_reads_are_not_answered_by_repeated_acknowledgements() {
     let tcp = pathweave_proto::config::TcpConfig { window_scaling: false, ..Default::default() };
@@ -68,7 +68,7 @@ fn what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came
     let late = overtaken(&pair, 2 * 1448, field(&pair, 13_000));
     pair.inject(Client, late);
     pair.run_for(ms(100));
-    // The window counts from what is acknowledged, not from the old window's edge.
+    // The window counts from the acknowledged byte, not from the old window's edge.
     let edge = 1 + 2 * 1448 + 13_000;
     assert!(sent_end(&pair) <= edge, "{} of {edge}", sent_end(&pair));
 }
@@ -84,11 +84,11 @@ fn an_old_segment_does_not_bring_back_an_old_window() {
     let newer = Segment { window: field(&pair, 13_000), ..pair.forge(Server, 0) };
     let edge = 1 + 1000 + 13_000;
     pair.inject(Client, newer.clone());
-    // Older by its sequence number; older by what it acknowledges.
+    // Older by its sequence number; older by its acknowledgement.
     let by_sequence = Segment { seq: newer.seq.wrapping_sub(500), window: field(&pair, 200_000), ..newer.clone() };
     let by_acknowledgement =
         Segment { ack: newer.ack.wrapping_sub(500), window: field(&pair, 200_000), ..newer.clone() };
-    // One that lies ahead in sequence, but acknowledges less than is acknowledged by now.
+    // A segment that is ahead in sequence, but acknowledges less than is acknowledged by now.
     let ahead = Segment { seq: newer.seq.wrapping_add(500), ..by_acknowledgement.clone() };
     pair.inject(Client, by_sequence);
     pair.inject(Client, by_acknowledgement);
@@ -97,7 +97,7 @@ fn an_old_segment_does_not_bring_back_an_old_window() {
     pair.write(Client, 150_000);
     pair.run_for(ms(100));
     assert!(sent_end(&pair) <= edge, "{} of {edge}", sent_end(&pair));
-    // The next one that is newer does open it.
+    // The next newer segment does open it.
     let opens = Segment { window: field(&pair, 100_000), ..newer };
     pair.inject(Client, opens);
     pair.run_for(ms(300));
@@ -161,8 +161,8 @@ fn plain_tcp_obeys_a_window_that_shrinks() {
     }
 }
 
-/// A window is rounded down to a unit of its field, so that its edge may move back by less than a unit where a byte is acknowledged
-/// (RFC 7323 §2.4). That is no window that shrinks, and nothing that was queued for it is taken back.
+/// A window is rounded down to a unit of its field, so its edge may move back by less than a unit when a byte is
+/// acknowledged (RFC 7323 §2.4). The window does not shrink by that, and nothing that was queued for it is taken back.
 #[test]
 fn an_edge_that_moves_back_by_less_than_a_unit_takes_nothing_back() {
     let pacing = Pacing::On { limit: Some(Bitrate::from_bps(100_000)), horizon: Duration::ZERO };
@@ -182,11 +182,11 @@ fn an_edge_that_moves_back_by_less_than_a_unit_takes_nothing_back() {
     assert_eq!(pair.subflow(Client, 0).queue.unsent, queued);
 }
 
-/// What was queued, with the end of the stream, waits for the window again, also where the peer has ended its own stream.
+/// Queued data, with the end of the stream, waits for the window again, even if the peer has ended its own stream.
 #[test]
 fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
     for peer_has_ended in [false, true] {
-        // Its segments leave one by one, so that data and the FIN wait on the subflow.
+        // Segments leave one by one, so that data and the FIN wait on the subflow.
         let pacing = Pacing::On { limit: Some(Bitrate::from_bps(100_000)), horizon: Duration::ZERO };
         let tcp = TcpConfig { pacing, ..plain(200_000).tcp };
         let mut pair = Pair::new(&[10], ConnectionConfig { tcp, ..plain(200_000) });
@@ -211,7 +211,7 @@ fn a_window_that_shrinks_below_what_is_queued_holds_it_back_with_its_fin() {
     }
 }
 
-/// A segment that reaches beyond the offered edge, further than rounding explains: what is acknowledged is what was taken.
+/// A segment that exceeds the offered edge by more than rounding explains: only accepted data is acknowledged.
 #[test]
 fn what_lies_beyond_the_edge_is_cut_off_before_it_is_acknowledged() {
     for fin in [false, true] {
@@ -267,8 +267,8 @@ fn what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing() {
     }
 }
 
-/// What was dropped behind a closed window goes out again soon after that has opened, and not after a timeout that was doubled again and again
-/// meanwhile.
+/// Data that was dropped at a closed window is sent again soon after the window has opened, and not after a timeout
+/// that was doubled repeatedly meanwhile.
 #[test]
 fn a_window_that_opens_again_ends_the_doubling_of_the_timeout() {
     let mut pair = Pair::new(&[10], plain(200_000));
@@ -290,7 +290,8 @@ fn a_window_that_opens_again_ends_the_doubling_of_the_timeout() {
     pair.run_until_received(Server, 11_000, secs(1));
 }
 
-/// Only a window that was closed says anything about what was lost: one that only grows postpones no timeout, and ends the doubling of none.
+/// Only a window that was closed shows anything about losses: one that only grows postpones no timeout and ends no
+/// doubling.
 #[test]
 fn a_window_that_only_grows_says_nothing_about_what_was_lost() {
     let mut pair = Pair::new(&[10], plain(200_000));
@@ -312,7 +313,7 @@ fn a_window_that_only_grows_says_nothing_about_what_was_lost() {
     assert!(pair.subflow(Client, 0).rto > secs(3), "{}", pair.subflow(Client, 0).rto);
 }
 
-/// Anybody who has seen an old segment can repeat it.
+/// An attacker who has seen an old segment can replay it.
 #[test]
 fn an_old_segment_that_opens_a_window_ends_no_doubling() {
     let failure_detection = FailureDetection::Linux;
@@ -337,8 +338,9 @@ fn an_old_segment_that_opens_a_window_ends_no_doubling() {
     assert_eq!(pair.subflow(Client, 0).rto, rto);
 }
 
-/// What is out lies beyond the edge of a window that has shrunk, and its sender cannot know whether there is a place for it: the peer's answers
-/// keep the connection alive. Where the window has room for all that is out, or holds nothing back, they show only that something is lost.
+/// Data in flight is beyond the edge of a window that has shrunk, and its sender cannot know whether there is room for
+/// it: the peer's answers keep the connection alive. If the window has room for all data in flight, or holds nothing
+/// back, they show only that something is lost.
 #[test]
 fn answers_keep_alive_what_waits_for_a_window_that_has_shrunk_and_nothing_else() {
     for (window, lives) in [(400, true), (9996, true), (10_000, false), (100_000, false)] {
@@ -357,7 +359,7 @@ fn answers_keep_alive_what_waits_for_a_window_that_has_shrunk_and_nothing_else()
             }
         }
         assert_eq!(pair.connection(Client).is_some_and(|c| c.error().is_none()), lives, "{window}");
-        // Nothing new is acknowledged, so the timeout doubles all the time (RFC 6298 §5.5).
+        // Nothing new is acknowledged, so the timeout keeps doubling (RFC 6298 §5.5).
         let first = pair.data(Client).next().expect("sent").segment.seq;
         let times: Vec<_> = pair.data(Client).filter(|p| p.segment.seq == first).map(|p| p.at).collect();
         let longest = times.windows(2).map(|pair| pair[1].since(pair[0])).max();
@@ -365,7 +367,7 @@ fn answers_keep_alive_what_waits_for_a_window_that_has_shrunk_and_nothing_else()
     }
 }
 
-/// A FIN needs no window: who answers it from behind a closed one and never acknowledges it keeps nothing alive.
+/// A FIN needs no window: a peer that answers it with a closed one and never acknowledges it keeps nothing alive.
 #[test]
 fn a_fin_behind_a_closed_window_is_not_repeated_for_ever() {
     let mut pair = Pair::new(&[10], plain(30_000));
@@ -386,7 +388,7 @@ fn a_fin_behind_a_closed_window_is_not_repeated_for_ever() {
     assert_eq!(pair.driver.endpoints[0].connections(), 0, "{}", pair.describe());
 }
 
-/// A window that is too small to be worth a segment holds back as a closed one does, and the time of both is counted.
+/// A window too small to be worth a segment holds data back as a closed one does, and the time of both is counted.
 #[test]
 fn the_time_in_which_a_silly_window_holds_back_is_counted() {
     let mut pair = Pair::new(&[10], tcp_config());

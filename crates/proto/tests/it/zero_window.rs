@@ -34,14 +34,15 @@ fn no_byte_beyond_the_window_is_sent_and_a_read_opens_it() {
         pair.run_until("the window is used again", secs(1), |p| {
             p.the(Server).snapshot().receiving.in_order_bytes == 60_000
         });
-        // Told at once; the last piece, less than a segment, waits for the override timeout (RFC 9293 §3.8.6.2.1).
+        // Announced at once; the last piece, less than a segment, waits for the override timeout (RFC 9293 §3.8.6.2.1).
         assert!(pair.now.since(at) <= ms(400), "{}", pair.now.since(at));
         let last = pair.data(Client).rev().find(|p| p.len() == 1448 || p.len() == 1424).expect("full segments");
         assert!(last.at.since(at) <= ms(100), "full segments as fast as the congestion window lets them");
     }
 }
 
-/// A peer that sends on into a closed window fills the buffer and the slack of its field once, however little it sends at a time.
+/// A peer that keeps sending into a closed window fills the buffer and the slack of its field once, however little it
+/// sends at a time.
 #[test]
 fn a_peer_that_disregards_the_window_fills_it_once() {
     for config in [false, true].into_iter().flat_map(|mptcp| on_each_host(with_buffer(30_000, mptcp))) {
@@ -65,15 +66,15 @@ fn a_peer_that_disregards_the_window_fills_it_once() {
     }
 }
 
-/// A keep-alive is an old segment, whose window its subflow does not take: the DATA_ACK that it carries does not move the edge by the
-/// window that the subflow took before.
+/// A keep-alive is an old segment, whose window its subflow ignores: its DATA_ACK does not move the edge by the window
+/// that the subflow had accepted before.
 #[test]
 fn a_keep_alive_with_a_closed_window_opens_nothing() {
     let mut pair = Pair::new(&[10, 20], with_buffer(10_000, true));
     pair.connect_with_subflows(2);
     pair.driver.applications.apps[1].reads = false;
     pair.write(Client, 100_000);
-    // No probe has told of the closed window on the other path.
+    // No probe has shown the closed window on the other path.
     pair.run_for(ms(100));
     let end = pair.the(Server).snapshot().receiving.in_order_bytes;
     let mut probe = pair.forge(Server, 1);
@@ -136,7 +137,7 @@ fn a_byte_at_a_time_reader_makes_no_silly_segments() {
             pair.read(Server, 1);
             pair.run_for(pathweave_units::Duration::from_micros(100));
         }
-        // A window's last bytes go out only behind a full segment of the same burst, as the kernel lets them.
+        // A window's last bytes leave only after a full segment of the same burst, as the kernel lets them.
         let lengths: Vec<u32> = pair.data(Client).map(|p| p.len()).collect();
         let lone = lengths.windows(2).filter(|w| w[0] < 1000 && w[1] < 1000).count();
         assert!(lone <= 1, "small segments in a row: {lengths:?}");
@@ -144,10 +145,11 @@ fn a_byte_at_a_time_reader_makes_no_silly_segments() {
     }
 }
 
-/// A slow reader's window moves by a full segment at least, or by half of a small buffer, whatever else is acknowledged meanwhile.
+/// A slow reader's window moves by at least a full segment, or by half of a small buffer, whatever else is acknowledged
+/// meanwhile.
 #[test]
 fn the_right_edge_moves_by_whole_segments() {
-    // The segments of Multipath TCP are as long as its options let them be.
+    // The segments of Multipath TCP are as long as its options allow.
     for (buffer, mptcp, step) in [(14_600, false, 1448), (14_600, true, 1424), (2000, false, 1000)] {
         let mut pair = full(with_buffer(buffer, mptcp), &[10], 100_000);
         pair.clear_log();
@@ -273,13 +275,13 @@ fn a_closed_window_is_probed_after_a_timeout_and_then_more_and_more_seldom() {
     }
 }
 
-/// A closed window is probed so often that a living peer is not taken for dead, however short the time is that it is given.
+/// A closed window is probed so often that a living peer does not count as dead, however short the close timeout is.
 #[test]
 fn a_closed_window_is_probed_within_the_close_timeout() {
     for (mptcp, seconds) in [(false, 5), (true, 5), (false, 20), (true, 20)] {
         for config in on_each_host(ConnectionConfig { close_timeout: secs(seconds), ..with_buffer(30_000, mptcp) }) {
             let mut pair = full(config, &[10, 20], 100_000);
-            // Also where every second answer gets lost.
+            // Even if every second answer gets lost.
             let mut passes = true;
             pair.script(move |p| {
                 passes ^= p.from == Server;

@@ -1,4 +1,4 @@
-//! The paths between the two hosts: what a script says becomes of each packet.
+//! The paths between the two hosts, and what a script does with each packet.
 
 use super::{Packet, Side};
 use core::convert::Infallible;
@@ -24,11 +24,11 @@ pub(crate) struct Path {
     pub(crate) addresses: [IpAddr; 2],
     pub(crate) delay: Duration,
     pub(crate) up: bool,
-    /// A link in it takes no larger IP packet, and whether it says so.
+    /// Size of the largest IP packet that a link on the path takes, and whether the link reports larger ones.
     pub(crate) narrow: Option<(u32, Says)>,
 }
 
-/// What becomes of the news that a packet was too large.
+/// What happens to the message that a packet was too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
     /// It reaches the sender after the path's delay.
@@ -38,27 +38,27 @@ pub(crate) enum Says {
 
 pub(crate) struct Links {
     pub(crate) paths: Vec<Path>,
-    /// By the time of arrival and their numbers.
+    /// Packets on their way, by time of arrival and number.
     pub(super) flying: BTreeMap<(Instant, usize), Flying>,
     pub(super) script: Script,
     /// Every packet that was sent, as the script left it.
     pub(crate) log: Vec<Packet>,
-    /// Data without contents.
+    /// Whether data is virtual, without contents.
     pub(crate) virtual_payload: bool,
-    /// The most that a packet may have, bytes.
+    /// Most bytes of a packet.
     pub(super) mtu: u32,
     /// The newest initial sequence number of each end, by path.
     pub(super) isns: Vec<[u32; 2]>,
-    /// Messages about packets that were too large: when they arrive and at which host.
+    /// Messages about packets that were too large: time of arrival, and index of the host.
     messages: VecDeque<(Instant, usize, PacketTooBig)>,
-    /// The most segments that hosts hand over as one, and how often they have handed over several.
+    /// Most segments that hosts send as one, and how often they have sent several.
     pub(crate) max_segments: usize,
     pub(crate) several_sent: u32,
-    /// Segments that arrive at one time and can be joined arrive as one.
+    /// Whether segments that arrive at one time and can be joined arrive as one.
     pub(crate) joins: bool,
     pub(crate) several_arrived: u32,
     place: Segment,
-    /// A packet was handed out in this round: applications act after each one.
+    /// Whether a packet was handed out in this round: applications act after each one.
     handed_out: bool,
 }
 
@@ -82,7 +82,7 @@ impl Links {
         }
     }
 
-    /// The link that a packet was too large for sends its message.
+    /// Sends the message of the link for which a packet was too large.
     fn tell(&mut self, now: Instant, packet: &Packet) {
         let path = &self.paths[packet.path];
         if let Some((mtu, Says::Message)) = path.narrow {
@@ -92,7 +92,7 @@ impl Links {
         }
     }
 
-    /// Takes out of what is on its way all that is joined to `segment`, which has just been taken out.
+    /// Joins arriving packets to `segment`, which has just arrived, as far as they continue it.
     fn join_arrivals(&mut self, at: Instant, to: Side, ecn: Ecn, segment: &mut Segment) {
         while let Some(next) = self.flying.first_entry()
             && next.key().0 == at

@@ -1,4 +1,4 @@
-//! What was sent, and the state in words where a test fails.
+//! The log of packets, and the state in words for a failing test.
 
 use super::{Client, Packet, Pair, Server, Side};
 use pathweave_wire::crypto;
@@ -35,7 +35,7 @@ impl Pair {
         self.driver.io.isns[path][side as usize]
     }
 
-    /// The initial data sequence number of one end, from the key that its handshake showed.
+    /// The initial data sequence number of one end, from the key in its handshake.
     #[track_caller]
     pub(crate) fn idsn(&self, side: Side) -> u64 {
         let keys = self.sent(side).flat_map(|p| &p.segment.options.mptcp).find_map(|o| match o {

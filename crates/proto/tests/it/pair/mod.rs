@@ -1,4 +1,4 @@
-//! Two endpoints joined by simple links: a delay each way, and a script that says what happens to each packet.
+//! Two endpoints with simple links between them: a delay each way, and a script that decides about each packet.
 
 mod links;
 mod log;
@@ -19,7 +19,7 @@ use pathweave_proto::{Connection, ConnectionEvent, Endpoint, ListenerHandle, Loc
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
-/// Which end.
+/// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client = 0,
@@ -65,7 +65,7 @@ pub(crate) struct Pair {
     pub(crate) now: Instant,
     pub(crate) driver: Driver<Links, Programs>,
     pub(crate) config: ConnectionConfig,
-    /// The server's listener; without one a test makes its own.
+    /// The server's listener; `None` if the test makes its own.
     pub(crate) listener: Option<ListenerHandle>,
 }
 
@@ -81,7 +81,7 @@ impl Pair {
         Pair::with_addresses(delays, addresses, config)
     }
 
-    /// Paths of IPv4 and IPv6 in turn.
+    /// Hosts with paths of IPv4 and IPv6 in turn.
     pub(crate) fn mixed(delays: &[u64], config: ConnectionConfig) -> Pair {
         let addresses = |i: usize| if i.is_multiple_of(2) { [v4(i, 1), v4(i, 2)] } else { [v6(i, 1), v6(i, 2)] };
         Pair::with_addresses(delays, addresses, config)
@@ -108,7 +108,7 @@ impl Pair {
         pair
     }
 
-    /// The server accepts with other settings from now on.
+    /// Makes the server accept with other settings from now on.
     pub(crate) fn listen(&mut self, config: ConnectionConfig) {
         let addresses = self.local_addresses(Server);
         if let Some(before) = self.listener.take() {
@@ -124,12 +124,12 @@ impl Pair {
         self.driver.io.paths.iter().map(local).collect()
     }
 
-    /// The client's SYN goes out.
+    /// Sends the client's SYN.
     pub(crate) fn open(&mut self) {
         self.open_with(&self.local_addresses(Client));
     }
 
-    /// The same, with the client's addresses in another order.
+    /// Sends the client's SYN, with the client's addresses in another order.
     pub(crate) fn open_with(&mut self, addresses: &[LocalAddress]) {
         let (local, remote) = (self.driver.io.paths[0].addresses[0], self.driver.io.paths[0].addresses[1]);
         let handle = self.driver.endpoints[0].connect(
@@ -152,8 +152,8 @@ impl Pair {
         });
     }
 
-    /// Opens a connection and waits until it has `n` subflows that carry data on the client. Sends one byte, since only
-    /// data proves to the client that the peer speaks Multipath TCP.
+    /// Opens a connection and waits until it has `n` subflows that can carry the client's data. Sends one byte, because
+    /// only data proves to the client that the peer speaks Multipath TCP.
     #[track_caller]
     pub(crate) fn connect_with_subflows(&mut self, n: usize) {
         self.connect();
@@ -161,7 +161,7 @@ impl Pair {
         self.run_until("all subflows are up", secs(30), |p| p.usable(Client) == n && p.usable(Server) == n);
     }
 
-    /// Further addresses at which nobody answers can be reached from this address of the client.
+    /// Adds remote addresses that do not answer, reachable from this address of the client.
     pub(crate) fn add_dark_addresses(&mut self, local: IpAddr, remotes: impl IntoIterator<Item = IpAddr>) {
         let dark = |remote| Path { addresses: [local, remote], delay: ms(10), up: false, narrow: None };
         self.driver.io.paths.extend(remotes.into_iter().map(dark));
@@ -179,7 +179,7 @@ impl Pair {
         self.connection(side).expect("the connection exists")
     }
 
-    /// The subflow of one end that runs over a path.
+    /// The subflow of one end on a path.
     #[track_caller]
     pub(crate) fn subflow(&self, side: Side, path: usize) -> SubflowSnapshot {
         let local = self.driver.io.paths[path].addresses[side as usize];
@@ -191,7 +191,7 @@ impl Pair {
         self.connection(side).map_or(0, |c| c.subflows().filter(|s| s.usable).count())
     }
 
-    /// Writes as many bytes of the test stream, as fast as the send buffer takes them.
+    /// Writes this many bytes of the test stream, as fast as the send buffer takes them.
     pub(crate) fn write(&mut self, side: Side, len: u64) {
         self.driver.applications.apps[side as usize].pending += len;
         self.push(side);
@@ -223,7 +223,7 @@ impl Pair {
         self.settle();
     }
 
-    /// The application reads at most `max` bytes now, also where it does not read by itself.
+    /// Reads at most `max` bytes now, even if the application does not read by itself.
     pub(crate) fn read(&mut self, side: Side, max: u64) -> u64 {
         let mut left = max;
         let Some(handle) = self.driver.applications.apps[side as usize].handle else { return 0 };
@@ -236,7 +236,7 @@ impl Pair {
         max - left
     }
 
-    /// Bytes that the application on this end has read.
+    /// Number of bytes that the application on this end has read.
     pub(crate) fn received(&self, side: Side) -> u64 {
         self.driver.applications.apps[side as usize].received.len() as u64
     }
@@ -245,20 +245,20 @@ impl Pair {
         self.driver.applications.apps[side as usize].events.iter().find(|(_, e)| wanted(e)).map(|(t, _)| *t)
     }
 
-    /// What was recorded at a side since this was last called ([`Endpoint::observe_all`]).
+    /// Observations of a side since the last call ([`Endpoint::observe_all`]).
     pub(crate) fn observed(&mut self, side: Side) -> Vec<Observation> {
         let endpoint = &mut self.driver.endpoints[side as usize];
         std::iter::from_fn(|| endpoint.poll_observation()).map(|(_, observation)| observation).collect()
     }
 
-    /// What a command has caused: segments leave, applications act.
+    /// Carries out the consequences of a command: segments leave, applications act.
     pub(crate) fn settle(&mut self) {
         for host in 0..2 {
             let Ok(()) = self.driver.drain(self.now, host);
         }
     }
 
-    /// Goes on to the next packet or timer, not beyond `limit`. Returns whether anything was left.
+    /// Continues to the next packet or timer, not beyond `limit`. Returns whether anything was left.
     #[track_caller]
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
         let Some(next) = self.driver.poll_timeout().filter(|t| *t <= limit) else {
@@ -266,7 +266,7 @@ impl Pair {
             return false;
         };
         self.now = self.now.max(next);
-        // Tests look between the two parts of a round.
+        // Tests look at the state between the two parts of a round.
         let arrives = self.driver.io.poll_timeout().is_some_and(|at| at <= self.now);
         let Ok(()) = match arrives {
             true => self.driver.handle_packets(self.now),

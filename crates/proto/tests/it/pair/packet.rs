@@ -13,12 +13,12 @@ pub(crate) struct Packet {
     pub(crate) path: usize,
     pub(crate) segment: Segment,
     pub(crate) ecn: Ecn,
-    /// Its number among all packets of the run.
+    /// Number of the packet among all packets of the run.
     pub(crate) number: usize,
 }
 
 impl Packet {
-    /// A middlebox takes Multipath TCP's options away.
+    /// Removes Multipath TCP's options, as a middlebox does.
     pub(crate) fn strip(&mut self) {
         self.segment.options.mptcp.clear();
         self.segment.options.dss = None;
@@ -38,7 +38,7 @@ impl Packet {
     pub(crate) fn is_data(&self) -> bool {
         self.len() > 0
     }
-    /// Neither data nor SYN, FIN, RST.
+    /// Whether the packet has neither data nor SYN, FIN or RST.
     pub(crate) fn is_pure_ack(&self) -> bool {
         !self.is_data() && !self.segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
     }
@@ -57,27 +57,27 @@ pub(crate) enum Fate {
     Drop,
     /// Arrives this much later.
     Late(Duration),
-    /// Arrives, and again this much later.
+    /// Arrives, and a second time this much later.
     Twice(Duration),
 }
 
 impl Pair {
-    /// From now on the script decides about each packet, and may change it.
+    /// Lets the script decide about each packet from now on; it may change the packet.
     pub(crate) fn script(&mut self, script: impl FnMut(&mut Packet) -> Fate + 'static) {
         self.driver.io.script = Box::new(script);
     }
 
-    /// From now on every packet arrives.
+    /// Lets every packet arrive from now on.
     pub(crate) fn no_script(&mut self) {
         self.script(|_| Fate::Pass);
     }
 
-    /// Drops the first packet sent from now on that `wanted` says yes to.
+    /// Drops the first packet sent from now on for which `wanted` is true.
     pub(crate) fn drop_first(&mut self, wanted: impl Fn(&Packet) -> bool + 'static) {
         self.drop_some(1, wanted);
     }
 
-    /// Drops the first `n` packets sent from now on that `wanted` says yes to.
+    /// Drops the first `n` packets sent from now on for which `wanted` is true.
     pub(crate) fn drop_some(&mut self, n: usize, wanted: impl Fn(&Packet) -> bool + 'static) {
         let mut left = n;
         self.script(move |p| {
@@ -89,7 +89,7 @@ impl Pair {
         });
     }
 
-    /// A path goes dark, with all that is on it.
+    /// Makes a path go dark; packets on it are lost.
     pub(crate) fn kill(&mut self, path: usize) {
         self.driver.io.paths[path].up = false;
         self.driver.io.flying.retain(|_, f| f.path != path);
@@ -99,13 +99,13 @@ impl Pair {
         self.driver.io.paths[path].up = true;
     }
 
-    /// Puts a segment on the wire towards `to`, arriving now.
+    /// Delivers a segment to `to` now.
     pub(crate) fn inject(&mut self, to: Side, segment: Segment) {
         self.driver.endpoints[to as usize].handle_segment(self.now, Ecn::NotEct, &segment);
         self.settle();
     }
 
-    /// An acknowledgement without options but timestamps, as `from` would send it next on a path.
+    /// An acknowledgement without options except timestamps, as `from` would send it next on a path.
     #[track_caller]
     pub(crate) fn forge(&self, from: Side, path: usize) -> Segment {
         let last = self.sent(from).rev().find(|p| p.path == path && !p.is_rst()).expect("it was used");

@@ -6,31 +6,31 @@ use pathweave_proto::{ConnectionEvent, ConnectionHandle, Endpoint};
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 
-/// What an application knows of one end.
+/// The application at one end.
 #[derive(Default)]
 pub(crate) struct App {
     pub(crate) handle: Option<ConnectionHandle>,
     pub(crate) received: Vec<u8>,
     pub(crate) events: Vec<(Instant, ConnectionEvent)>,
-    /// Written so far, and still to be written.
+    /// Bytes written so far, and bytes still to be written.
     pub(crate) written: u64,
     pub(crate) pending: u64,
     pub(crate) close_after_writing: bool,
-    /// Reads whenever it can.
+    /// Whether it reads whenever it can.
     pub(crate) reads: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Programs {
     pub(crate) apps: [App; 2],
-    /// Bytes that were changed on the way are no failure.
+    /// Whether bytes that were changed on the way are no failure.
     pub(crate) unchecked: bool,
     /// Whether the server's events are kept for the test.
     pub(crate) collect_events: bool,
     pub(crate) all_events: Vec<(ConnectionHandle, ConnectionEvent)>,
 }
 
-/// The byte at a place of the test stream.
+/// The byte at position `at` of the test stream.
 pub(crate) fn byte_at(side: Side, at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ side as u8
 }

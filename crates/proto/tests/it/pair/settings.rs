@@ -40,7 +40,7 @@ pub(crate) fn config() -> ConnectionConfig {
     }
 }
 
-/// These settings with each host that there is.
+/// These settings with each host model that is compiled in.
 pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
     let hosts = [
         Host::Rfc,
@@ -52,12 +52,12 @@ pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
     hosts.into_iter().map(|host| ConnectionConfig { host, ..config.clone() }).collect()
 }
 
-/// The same without Multipath TCP.
+/// The settings of [`config`] without Multipath TCP.
 pub(crate) fn tcp_config() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, ..config() }
 }
 
-/// Plain TCP that finds losses in this way.
+/// Settings of plain TCP that finds losses in this way.
 pub(crate) fn with_recovery(recovery: LossRecovery) -> ConnectionConfig {
     ConnectionConfig { tcp: TcpConfig { recovery, ..TcpConfig::default() }, ..tcp_config() }
 }
