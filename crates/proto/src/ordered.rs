@@ -1,4 +1,4 @@
-//! A sorted list that takes insertions anywhere in bounded time, however long it is.
+//! A sorted list that takes insertions anywhere cheaply, however long it is.
 //!
 //! Pieces that arrive out of order mostly go to the end and leave from the front, for which a ring buffer is ideal. But
 //! a peer can choose to insert in the middle of many thousand pieces, and each insertion into a ring buffer would move

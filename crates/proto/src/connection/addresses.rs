@@ -56,10 +56,10 @@ impl Connection {
         }
     }
 
-    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If a host
-    /// receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before it instigates
-    /// closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path"
-    /// (RFC 8684 §3.4.2).
+    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
+    /// a host receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before
+    /// it instigates closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the
+    /// path" (RFC 8684 §3.4.2).
     //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
     //= the path, and if a response is received, the path SHOULD NOT be removed"
     //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset

@@ -180,8 +180,8 @@ impl AddressBook {
         !self.announce.is_empty()
     }
 
-    /// Puts the next announcement on an acknowledgement. The data sequence signal is left out if there is no room for both, or if
-    /// it would tell the peer nothing new (`is_news` is false).
+    /// Puts the next announcement on an acknowledgement. The data sequence signal is left out if there is no room for
+    /// both, or if it would tell the peer nothing new (`is_news` is false).
     pub(crate) fn add_announcement(&mut self, now: Instant, is_news: bool, segment: &mut Segment) {
         let Some(option) = self.announce.front().copied() else { return };
         let len = option.wire_len().next_multiple_of(4);

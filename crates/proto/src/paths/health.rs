@@ -190,7 +190,7 @@ impl Subflow {
         }
     }
 
-    /// Sends a probe. `removed`: because the peer says that it removed the address.
+    /// Sends a probe. `removed`: the reason is that the peer says it removed the address.
     pub(crate) fn send_probe(&mut self, now: Instant, removed: bool) {
         let next = now + self.tcp.rto().max(INTERVAL);
         let old = self.keep_alive.probe.unwrap_or(Probe { since: now, next, sent: 0, removed });

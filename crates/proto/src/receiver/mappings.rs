@@ -445,8 +445,9 @@ impl Receiver {
         true
     }
 
-    /// "If a mapping for that subflow-level sequence space does not arrive within a receive window of data, that subflow
-    /// SHOULD be treated as broken, closed with a RST" (RFC 8684 §3.3.1).
+    /// Fails if a subflow has too much unmapped data: "If a mapping for that subflow-level sequence space does not
+    /// arrive within a receive window of data, that subflow SHOULD be treated as broken, closed with a RST" (RFC 8684
+    /// §3.3.1).
     //= RFC 8684 §3.3.1: "If a mapping for that subflow-level sequence space does not arrive within a receive window of
     //= data, that subflow SHOULD be treated as broken, closed with a RST, and any unmapped data silently discarded"
     //= tests: mappings::a_receive_window_of_unmapped_data_is_too_much, mappings::data_that_is_never_mapped_resets_a_subflow_that_joined, fallback::options_lost_for_good_on_the_only_subflow_end_the_connection

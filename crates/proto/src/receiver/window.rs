@@ -49,7 +49,7 @@ impl Says {
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     buffer: u64,
-    /// Largest size of the buffer so far. Data may still come that was offered room then.
+    /// Largest size of the buffer so far. Data that was offered this room may still come.
     promised: u64,
     max: u64,
     /// Whether the buffer grows with the amount that is read.
@@ -71,8 +71,8 @@ pub(crate) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// `largest_segment` and `full_segment` are data bytes of segments of plain TCP, without timestamps and with those
-    /// that are asked for.
+    /// The window of a new connection. `largest_segment` and `full_segment` are data bytes of segments of plain TCP,
+    /// without timestamps and with those that are asked for.
     pub(crate) fn new(
         config: ReceiveBuffer,
         mptcp: bool,

@@ -211,7 +211,7 @@ impl Busy {
 pub(crate) struct PeerWindow {
     /// End of the window: the first byte beyond it.
     pub(crate) end: DataSeq,
-    /// Its size as the peer last announced it, and the largest size so far, bytes.
+    /// Size of the window as the peer last announced it, and the largest so far, bytes.
     pub(crate) size: u64,
     pub(crate) largest: u64,
     /// Time of the next probe, and the number of probes so far. If the window is open but small: when a small piece

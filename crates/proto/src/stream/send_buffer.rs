@@ -128,7 +128,7 @@ const FREE_PIECES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct PieceLists {
     out: VecDeque<Chunks>,
-    /// Each with the number of pieces that it had.
+    /// Free lists, each with the number of pieces that it held.
     free: Vec<(Chunks, usize)>,
     free_pieces: usize,
 }

@@ -7,7 +7,8 @@
 //! The rate is the controller's, if it has one
 //! ([`Controller::pacing_rate`](crate::congestion::Controller::pacing_rate)), otherwise the host's, and never more than
 //! the setting's limit. Only data is paced. A driver that wakes late may catch up by the time it was late, but by no
-//! more than one segment's time or [`CATCH_UP`]. A sender that had nothing to send has nothing to catch up.
+//! more than one segment's time or [`CATCH_UP`], whichever is longer. A sender that had nothing to send has nothing to
+//! catch up.
 
 use super::Tcp;
 use crate::config::Pacing;

@@ -56,7 +56,7 @@ pub(super) struct PathMtu {
     spared: u32,
     /// Data of the largest segment that was delivered since the last trial began.
     pub(super) delivered: u32,
-    /// Data of the largest segment that was delivered before that, since the MTU last changed.
+    /// Data of the largest segment delivered since the MTU last changed, up to the start of the last trial.
     delivered_before: u32,
     /// A message that is not believed yet: the sequence number of the quoted segment, and the MTU.
     claim: Option<(u64, u32)>,

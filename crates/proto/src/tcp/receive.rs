@@ -65,7 +65,7 @@ pub(crate) struct Receiver {
     pub(super) held: Ordered<Held>,
     held_bytes: u64,
     lent: Lent,
-    /// The window that bounds the memory of held segments; zero: none is added.
+    /// The window that bounds the memory of held segments; zero: no more are held.
     pub(crate) held_window: u64,
     /// Whether held segments are copied from now on, because the connection keeps enough packets alive.
     pub(crate) copies: bool,

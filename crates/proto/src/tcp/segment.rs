@@ -52,8 +52,8 @@ impl Tcp {
         }
     }
 
-    /// Whether the segment's numbers are right for the present state, so that its handshake options count. Not for a
-    /// closed subflow.
+    /// Whether the segment's numbers are right for the present state, so that its handshake options count. The subflow
+    /// must not be closed.
     pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
         match self.state {
             State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
@@ -78,8 +78,7 @@ impl Tcp {
         segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
-    /// Whether a plausible segment acknowledges data, not only our SYN or a FIN. Before the subflow is open there is
-    /// none.
+    /// Whether a plausible segment acknowledges data, not only our SYN or a FIN. Before the subflow is open, none does.
     pub(crate) fn acknowledges_data(&self, segment: &Segment) -> bool {
         let has_data = self.send.queued_end - u64::from(self.send.fin_queued) > 1;
         has_data && self.own_relative(segment.ack).is_some_and(|ack| ack > 1)

@@ -143,8 +143,8 @@ fn data_beside_an_impossible_acknowledgement_is_dropped() {
     assert_eq!(pair.the(Server).snapshot().receiving.in_order_bytes, 1100);
 }
 
-/// "If the RST bit is set ... If the ACK was acceptable, then signal to the user 'error: connection reset' ... Otherwise (no
-/// ACK), drop the segment" (RFC 9293 §3.10.7.3).
+/// "If the RST bit is set ... If the ACK was acceptable, then signal to the user 'error: connection reset' ...
+/// Otherwise (no ACK), drop the segment" (RFC 9293 §3.10.7.3).
 #[test]
 fn in_syn_sent_only_a_reset_that_acknowledges_the_syn_counts() {
     for config in [tcp_config(), config()] {
@@ -259,8 +259,8 @@ fn an_acknowledgement_that_was_overtaken_is_not_answered() {
     assert_eq!(pair.sent(Server).count(), 0);
 }
 
-/// "TCP implementations SHOULD allow a received RST segment to include data" (RFC 9293 §3.5.3), and "MUST process the RST and URG fields of
-/// all incoming segments, even when the receive window is zero" (§3.4).
+/// "TCP implementations SHOULD allow a received RST segment to include data" (RFC 9293 §3.5.3), and "MUST process the
+/// RST and URG fields of all incoming segments, even when the receive window is zero" (§3.4).
 #[test]
 fn a_reset_counts_with_data_and_where_the_window_is_closed() {
     for (closed, data) in [(false, 100), (true, 0), (true, 100)] {

@@ -340,8 +340,8 @@ fn signals_that_do_not_fit_wait_for_a_segment_with_room() {
     assert!(pair.driver.io.log.iter().any(|p| p.segment.options.wire_len() == 40));
 }
 
-/// "If the port number is different, the receiving host SHOULD try to set up a new subflow to this new address/port combination"
-/// (RFC 8684 §3.4.1).
+/// "If the port number is different, the receiving host SHOULD try to set up a new subflow to this new address/port
+/// combination" (RFC 8684 §3.4.1).
 #[test]
 fn another_port_of_an_announced_address_is_joined_too() {
     let path_manager = PathManager::FullMesh;

@@ -131,8 +131,8 @@ fn addresses_are_those_of_the_first_subflow() {
     assert_eq!(pair.the(Server).remote_address(), at(0, 0, 49_152));
 }
 
-/// "A TCP implementation MUST reject as an error a local OPEN call for an invalid remote IP address (e.g., a broadcast or multicast
-/// address)" (RFC 9293 §3.9.1.1).
+/// "A TCP implementation MUST reject as an error a local OPEN call for an invalid remote IP address (e.g., a broadcast
+/// or multicast address)" (RFC 9293 §3.9.1.1).
 #[test]
 fn nobody_connects_to_an_address_that_is_not_one_hosts() {
     let mut pair = Pair::new(&[10], config());

@@ -246,8 +246,8 @@ fn syns_in_a_clients_name_do_not_make_it_give_up_multipath_tcp() {
     assert!(pair.the(Client).is_mptcp());
 }
 
-/// "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST silently discard the segment"
-/// (RFC 5961 §3.2).
+/// "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST silently
+/// discard the segment" (RFC 5961 §3.2).
 #[test]
 fn a_reset_outside_of_the_window_is_not_answered() {
     for offset in [1u32 << 30, 0u32.wrapping_sub(1), 0u32.wrapping_sub(1 << 30)] {

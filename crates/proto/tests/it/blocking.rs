@@ -165,7 +165,8 @@ fn lambda_rises_while_the_slow_subflow_fills_the_send_buffer() {
     assert!(lambdas.iter().any(|l| l.1 >= 0.5), "{:?}", lambdas.last());
 }
 
-/// With the first λ the rule keeps the slow subflow out of a window that the fast one needs, and blocks less than `minrtt`.
+/// With the first λ the rule keeps the slow subflow out of a window that the fast one needs, and blocks less than
+/// `minrtt`.
 #[test]
 fn blest_skips_where_the_slow_subflow_would_block_the_fast_one() {
     let trace = traced(blest("1.0", "0.01", small_window(true)), [5, 200], 2_000_000);

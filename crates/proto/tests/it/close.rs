@@ -207,7 +207,8 @@ fn the_end_of_one_subflow_is_not_the_end_of_the_stream() {
     pair.run_until_received(Server, 100_001, secs(5));
 }
 
-/// Bad-input row 22: "A DATA_FIN ... is only DATA_ACKed once all data has been successfully received" (RFC 8684 §3.3.3).
+/// Bad-input row 22: "A DATA_FIN ... is only DATA_ACKed once all data has been successfully received" (RFC 8684
+/// §3.3.3).
 #[test]
 fn the_first_data_fin_counts_and_waits_for_the_data_before_it() {
     let mut pair = Pair::new(&[10, 10], config());

@@ -126,7 +126,8 @@ fn each_segment_beyond_a_hole_is_acknowledged_at_once() {
     assert_eq!(pair.sent(Server).next_back().expect("acknowledged").at, pair.now);
 }
 
-/// "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part of a gap" (RFC 5681 §4.2).
+/// "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part of a gap" (RFC
+/// 5681 §4.2).
 #[test]
 fn what_fills_a_hole_or_part_of_it_is_acknowledged_at_once() {
     // Short segments: no second full one causes an acknowledgement.

@@ -178,8 +178,8 @@ fn a_data_ack_beyond_what_was_sent_is_ignored() {
     pair.run_until_received(Server, 10_001, secs(1));
 }
 
-/// "optimizations SHOULD be considered in more advanced implementations, where the Data ACK is present in segments only when the Data ACK
-/// value advances, and this behavior MUST be treated as valid" (RFC 8684 §3.3.2).
+/// "optimizations SHOULD be considered in more advanced implementations, where the Data ACK is present in segments only
+/// when the Data ACK value advances, and this behavior MUST be treated as valid" (RFC 8684 §3.3.2).
 #[test]
 fn a_data_ack_need_not_be_on_every_segment() {
     let mut pair = Pair::new(&[10], config());

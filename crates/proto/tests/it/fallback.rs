@@ -175,8 +175,8 @@ fn options_lost_on_one_segment_of_the_only_subflow() {
     assert!(pair.the(Server).is_mptcp() && pair.driver.io.log.iter().all(|p| !p.is_rst()));
 }
 
-/// "Once this is detected (by the subflow-level receive buffer filling up, since there is no mapping available in order to
-/// DATA_ACK this data), the subflow SHOULD be treated as broken and closed with a RST" (RFC 8684 §3.7).
+/// "Once this is detected (by the subflow-level receive buffer filling up, since there is no mapping available in order
+/// to DATA_ACK this data), the subflow SHOULD be treated as broken and closed with a RST" (RFC 8684 §3.7).
 #[test]
 fn options_lost_for_good_on_the_only_subflow_end_the_connection() {
     let receive_buffer = pathweave_proto::config::ReceiveBuffer::Fixed(100_000);

@@ -31,8 +31,8 @@ fn it_carries_the_receivers_key_and_ends_all_subflows() {
     );
 }
 
-/// Bad-input row 26, with the option on an acknowledgement: "Host B answers on the same subflow with a TCP RST and tears down
-/// all subflows also through sending TCP RST signals" (RFC 8684 §3.5).
+/// Bad-input row 26, with the option on an acknowledgement: "Host B answers on the same subflow with a TCP RST and
+/// tears down all subflows also through sending TCP RST signals" (RFC 8684 §3.5).
 #[test]
 fn on_an_acknowledgement_it_is_answered_by_resets() {
     let mut pair = Pair::new(&[10, 20], config());

@@ -453,7 +453,8 @@ fn a_reset_beside_the_exact_number_ends_no_half_open_connection() {
     pair.run_until_received(Server, 1000, secs(1));
 }
 
-/// "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled" (RFC 7323 §2.2).
+/// "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled" (RFC 7323
+/// §2.2).
 #[test]
 fn a_peers_syn_has_no_scaled_window() {
     let mut pair = Pair::new(&[10], tcp_config());

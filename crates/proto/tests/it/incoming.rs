@@ -288,9 +288,10 @@ fn addresses_that_are_taken_and_ports_that_are_used_up_are_told() {
     assert_eq!(again, Err(ConnectError::NoFreePort));
 }
 
-/// "A TCP implementation that supports multiple concurrent connections MUST provide an OPEN call that will functionally allow an
-/// application to LISTEN on a port while a connection block with the same local port is in SYN-SENT or SYN-RECEIVED state", and a passive
-/// OPEN "MUST NOT affect any previously created connection record" (RFC 9293 §3.9.1.1).
+/// "A TCP implementation that supports multiple concurrent connections MUST provide an OPEN call that will functionally
+/// allow an application to LISTEN on a port while a connection block with the same local port is in SYN-SENT or
+/// SYN-RECEIVED state", and a passive OPEN "MUST NOT affect any previously created connection record" (RFC 9293
+/// §3.9.1.1).
 #[test]
 fn a_port_of_a_connection_can_be_listened_at() {
     for opened in [false, true] {

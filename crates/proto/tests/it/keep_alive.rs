@@ -87,8 +87,8 @@ fn off_there_is_no_probe() {
     assert!(pair.driver.io.log.is_empty());
 }
 
-/// "An implementation SHOULD send a keep-alive segment with no data", and "Keep-alive packets MUST only be sent when no sent data is
-/// outstanding" (RFC 9293 §3.8.4).
+/// "An implementation SHOULD send a keep-alive segment with no data", and "Keep-alive packets MUST only be sent when no
+/// sent data is outstanding" (RFC 9293 §3.8.4).
 #[test]
 fn probes_have_no_data_and_none_is_sent_while_data_is_out() {
     for mptcp in [false, true] {

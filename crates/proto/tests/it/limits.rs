@@ -150,7 +150,8 @@ fn at_time(seconds: u64) -> Instant {
     Instant::ZERO + secs(seconds)
 }
 
-/// "A TCP receiver MUST process the RST and URG fields of all incoming segments, even when the receive window is zero" (RFC 9293 §3.4).
+/// "A TCP receiver MUST process the RST and URG fields of all incoming segments, even when the receive window is zero"
+/// (RFC 9293 §3.4).
 #[test]
 fn without_memory_a_reset_counts_with_data_too() {
     let (mut server, handle, next) = without_memory();

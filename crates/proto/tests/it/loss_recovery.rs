@@ -1,5 +1,5 @@
-//! Losses and their repair: RACK-TLP (RFC 8985), SACK (RFC 6675), NewReno (RFC 6582), timeouts (RFC 6298), F-RTO and undo
-//! (RFC 5682, RFC 4015).
+//! Losses and their repair: RACK-TLP (RFC 8985), SACK (RFC 6675), NewReno (RFC 6582), timeouts (RFC 6298), F-RTO and
+//! undo (RFC 5682, RFC 4015).
 
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};

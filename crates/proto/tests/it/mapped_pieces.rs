@@ -1,4 +1,5 @@
-//! Which bytes of a segment a mapping covers, and checksums of mappings that come in several pieces (RFC 8684 §3.3, §3.3.1).
+//! Which bytes of a segment a mapping covers, and checksums of mappings that come in several pieces (RFC 8684 §3.3,
+//! §3.3.1).
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};

@@ -347,8 +347,8 @@ fn a_number_half_of_32_bits_away_is_dropped() {
     }
 }
 
-/// RFC 8684 §3.3.1: a mapping "does not need to be included in every MPTCP packet, as long as the subflow sequence space in
-/// that packet is covered by a mapping known at the receiver".
+/// RFC 8684 §3.3.1: a mapping "does not need to be included in every MPTCP packet, as long as the subflow sequence
+/// space in that packet is covered by a mapping known at the receiver".
 #[test]
 fn one_mapping_may_cover_many_segments() {
     let mut pair = two_paths();

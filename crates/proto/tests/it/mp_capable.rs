@@ -236,8 +236,8 @@ fn a_segment_that_is_not_acceptable_ends_no_handshake() {
     assert!(pair.the(Client).is_mptcp() && pair.the(Server).is_mptcp());
 }
 
-/// "It is expected that a sender will eventually fall back to single-path TCP ... in order to work around middleboxes that may drop packets
-/// with unknown options" (RFC 8684 §3.1).
+/// "It is expected that a sender will eventually fall back to single-path TCP ... in order to work around middleboxes
+/// that may drop packets with unknown options" (RFC 8684 §3.1).
 #[test]
 fn a_syn_that_is_dropped_twice_goes_out_as_plain_tcps() {
     let mut pair = Pair::new(&[10], config());

@@ -262,8 +262,8 @@ fn a_join_before_the_connection_is_established_is_refused() {
     assert!(pair.the(Server).is_mptcp());
 }
 
-/// Bad-input row 12: "the sender of this option will not accept additional MPTCP subflows to the source address and port"
-/// (RFC 8684 §3.1).
+/// Bad-input row 12: "the sender of this option will not accept additional MPTCP subflows to the source address and
+/// port" (RFC 8684 §3.1).
 #[test]
 fn a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried() {
     for c_flag in [false, true] {

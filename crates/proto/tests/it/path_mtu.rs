@@ -415,7 +415,8 @@ fn changes_of_size_at_random_times_lose_no_byte() {
     assert!(believed > 10, "only {believed} messages were believed");
 }
 
-/// RFC 8201 §4: "A node must not increase its estimate of the Path MTU in response to the contents of a Packet Too Big message".
+/// RFC 8201 §4: "A node must not increase its estimate of the Path MTU in response to the contents of a Packet Too Big
+/// message".
 #[test]
 fn what_a_message_says_of_a_probe_raises_nothing() {
     let mut pair = narrowed(PathMtuDiscovery::Probing);

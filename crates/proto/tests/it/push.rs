@@ -4,8 +4,8 @@ use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_wire::Flags;
 
-/// "MUST NOT buffer data indefinitely", and "MUST set the PSH bit in the last buffered segment (i.e., when there is no more queued data to
-/// be sent)".
+/// "MUST NOT buffer data indefinitely", and "MUST set the PSH bit in the last buffered segment (i.e., when there is no
+/// more queued data to be sent)".
 #[test]
 fn the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind() {
     for (mptcp, len) in [(false, 10), (false, 100_000), (true, 10), (true, 100_000)] {

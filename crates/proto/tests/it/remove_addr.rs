@@ -111,8 +111,8 @@ fn a_removal_of_an_unknown_address_is_ignored() {
     assert_eq!(pair.usable(Client), 2);
 }
 
-/// Bad-input row 28: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path, and if a
-/// response is received, the path SHOULD NOT be removed" (RFC 8684 §3.4.2).
+/// Bad-input row 28: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path, and
+/// if a response is received, the path SHOULD NOT be removed" (RFC 8684 §3.4.2).
 #[test]
 fn a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset() {
     for answers in [true, false] {
@@ -168,8 +168,8 @@ fn the_initial_address_is_not_joined_again_after_its_removal() {
     }
 }
 
-/// "The Address ID MUST uniquely identify the address for the sender of the option", and "A host wishing to replace an existing Address ID
-/// MUST first remove the existing one" (RFC 8684 §3.4.1).
+/// "The Address ID MUST uniquely identify the address for the sender of the option", and "A host wishing to replace an
+/// existing Address ID MUST first remove the existing one" (RFC 8684 §3.4.1).
 #[test]
 fn the_settings_decide_whether_a_peers_removals_count() {
     for accepted in [true, false] {
@@ -245,8 +245,8 @@ fn the_number_0_is_the_first_subflows_also_where_that_is_not_listed() {
     assert!(ids.len() == joins.len() && ids[0] > 0, "{joins:?}");
 }
 
-/// "Even if an address is not in use by an MPTCP connection, if it has been previously announced, an implementation SHOULD announce its
-/// removal" (RFC 8684 §3.4.2).
+/// "Even if an address is not in use by an MPTCP connection, if it has been previously announced, an implementation
+/// SHOULD announce its removal" (RFC 8684 §3.4.2).
 #[test]
 fn an_address_that_nobody_joined_is_removed_too() {
     let none = pathweave_proto::config::ConnectionConfig { max_subflows: 1, ..config() };

@@ -6,8 +6,8 @@ use pathweave_proto::connection::PathMeta;
 use pathweave_wire::Flags;
 use pathweave_wire::mptcp::{DataNumber, Dss, MptcpOption, ResetReason};
 
-/// "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to re-establish a subflow
-/// for this connection over this path" (RFC 8684 §3.6).
+/// "If the error condition is considered to be Permanent, the receiver of the RST segment SHOULD NOT try to
+/// re-establish a subflow for this connection over this path" (RFC 8684 §3.6).
 #[test]
 fn a_path_that_was_closed_for_good_is_not_joined_again() {
     for (transient, joins) in [(true, 1), (false, 0)] {

@@ -47,8 +47,8 @@ fn run(scheduler: &str, seed: u64) -> u64 {
     digest(&pair)
 }
 
-/// `cargo xtask test` runs this with the feature `host-linux` and without it, against the same file. After an intended change
-/// of the plain host, `PATHWEAVE_BLESS=1` writes the file anew.
+/// `cargo xtask test` runs this with the feature `host-linux` and without it, against the same file. After an intended
+/// change of the plain host, `PATHWEAVE_BLESS=1` writes the file anew.
 #[test]
 fn the_plain_host_is_the_same_whatever_else_is_compiled() {
     let mut text = String::new();

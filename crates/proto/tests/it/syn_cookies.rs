@@ -266,8 +266,8 @@ fn flood_of_syns(asks: bool) {
     assert_eq!(honest.len(), newcomers.len());
 }
 
-/// "if uniqueness is not met and there is no way to generate an alternative verifiable key, then the connection MUST fall back to using
-/// regular TCP by not sending an MP_CAPABLE in the SYN/ACK" (RFC 8684 §3.1).
+/// "if uniqueness is not met and there is no way to generate an alternative verifiable key, then the connection MUST
+/// fall back to using regular TCP by not sending an MP_CAPABLE in the SYN/ACK" (RFC 8684 §3.1).
 #[test]
 fn a_key_whose_token_is_in_use_is_plain_tcp() {
     let mut pair = full(&[10, 20], config());

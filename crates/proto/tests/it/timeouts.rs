@@ -16,7 +16,8 @@ fn open(recovery: LossRecovery) -> Pair {
     pair
 }
 
-/// "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that segment" (§5).
+/// "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
+/// segment" (§5).
 #[test]
 fn the_timer_repeats_nothing_sooner_than_a_timeout_after_it_was_last_sent() {
     for recovery in [RackTlp, Sack, NewReno] {

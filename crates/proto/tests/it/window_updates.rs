@@ -116,8 +116,8 @@ fn a_window_scale_outside_of_a_syn_is_ignored() {
     assert_eq!(pair.the(Client).snapshot().sending.window_bytes, 10 * step);
 }
 
-/// "If a Window Scale option is received with a shift.cnt value larger than 14, the TCP SHOULD log the error but MUST use 14"
-/// (RFC 7323 §2.3), and none is sent.
+/// "If a Window Scale option is received with a shift.cnt value larger than 14, the TCP SHOULD log the error but MUST
+/// use 14" (RFC 7323 §2.3), and none is sent.
 #[test]
 fn no_window_is_scaled_by_more_than_14() {
     let mut pair = Pair::new(&[10], plain(1 << 40));
@@ -236,8 +236,8 @@ fn what_lies_beyond_the_edge_is_cut_off_before_it_is_acknowledged() {
     }
 }
 
-/// A sender whose peer has taken its window back "SHOULD retransmit normally the old unacknowledged data", and "SHOULD NOT time out the
-/// connection if data beyond the right window edge is not acknowledged" (RFC 9293 §3.8.6).
+/// A sender whose peer has taken its window back "SHOULD retransmit normally the old unacknowledged data", and "SHOULD
+/// NOT time out the connection if data beyond the right window edge is not acknowledged" (RFC 9293 §3.8.6).
 #[test]
 fn what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing() {
     let tcp = pathweave_proto::config::TcpConfig { max_retransmissions: 3, ..Default::default() };

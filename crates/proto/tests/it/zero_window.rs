@@ -232,8 +232,8 @@ fn nagle_holds_a_short_tail_only_while_a_short_segment_is_out() {
     }
 }
 
-/// Bad-input row 36: "A TCP receiver SHOULD NOT shrink the window", but a sender "MUST be robust against window shrinking"
-/// (RFC 9293 §3.8.6).
+/// Bad-input row 36: "A TCP receiver SHOULD NOT shrink the window", but a sender "MUST be robust against window
+/// shrinking" (RFC 9293 §3.8.6).
 #[test]
 fn a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses() {
     for mptcp in [false, true] {
@@ -255,8 +255,8 @@ fn a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses() {
     }
 }
 
-/// "The transmitting host SHOULD send the first zero-window probe when a zero window has existed for the retransmission timeout
-/// period, and SHOULD increase exponentially the interval between successive probes" (RFC 9293 §3.8.6.1).
+/// "The transmitting host SHOULD send the first zero-window probe when a zero window has existed for the retransmission
+/// timeout period, and SHOULD increase exponentially the interval between successive probes" (RFC 9293 §3.8.6.1).
 #[test]
 fn a_closed_window_is_probed_after_a_timeout_and_then_more_and_more_seldom() {
     for mptcp in [false, true] {
