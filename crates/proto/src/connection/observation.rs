@@ -283,7 +283,7 @@ impl News {
 
     #[cold]
     fn keep(&mut self, at: Instant, kind: Kinds, what: Happening) {
-        debug_assert_eq!(what.kind(), kind, "it is recorded as what it is");
+        debug_assert_eq!(what.kind(), kind, "an event is recorded under its own kind");
         self.observations.push_back(Observation { at, what });
     }
 }

@@ -20,7 +20,7 @@ pub enum ConnectError {
 impl core::fmt::Display for ConnectError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            ConnectError::AddressInUse => f.write_str("there is a connection between these addresses"),
+            ConnectError::AddressInUse => f.write_str("there is already a connection between these addresses"),
             ConnectError::InvalidRemote => {
                 f.write_str("the remote address is not the address of one host, or its port is 0")
             }

@@ -59,8 +59,8 @@ pub enum AcceptError {
 impl Display for AcceptError {
     fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
         match self {
-            AcceptError::Gone => f.write_str("the attempt to connect is over"),
-            AcceptError::AddressInUse => f.write_str("there is a connection between these addresses"),
+            AcceptError::Gone => f.write_str("the request for a connection is over"),
+            AcceptError::AddressInUse => f.write_str("there is already a connection between these addresses"),
             AcceptError::NotRemembered => {
                 f.write_str("the half-open limit is reached: the peer comes again when it completes the handshake")
             }

@@ -193,7 +193,7 @@ impl Receiver {
         }
         match self.read(max)? {
             Payload::Bytes(bytes) => Some(bytes),
-            other => unreachable!("what can be read lies in single pieces: {other:?}"),
+            other => unreachable!("readable data is in single pieces: {other:?}"),
         }
     }
 

@@ -29,11 +29,11 @@ impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ScheduleError::UnknownSubflow(id) => write!(f, "subflow {} cannot carry data", id.0),
-            ScheduleError::EmptyRange => f.write_str("the range holds nothing that can be sent"),
+            ScheduleError::EmptyRange => f.write_str("the range has nothing that can be sent"),
             ScheduleError::AlreadyCarried => f.write_str("the subflow carries the range already"),
             ScheduleError::NoSpace(by) => write!(f, "no room for a segment: {by:?}"),
-            ScheduleError::WaitIsOver => f.write_str("a wait until a time that has come"),
-            ScheduleError::EndlessWait => f.write_str("a wait without a time and with nothing in flight"),
+            ScheduleError::WaitIsOver => f.write_str("a wait until a time that has passed"),
+            ScheduleError::EndlessWait => f.write_str("a wait without a time while no data is in flight"),
         }
     }
 }

@@ -40,7 +40,7 @@ impl SendBuffer {
                 *self = SendBuffer::Virtual;
             }
             (SendBuffer::Bytes(..), Payload::Virtual { .. }) => {
-                panic!("a virtual payload is written to a connection whose first write was of bytes")
+                panic!("virtual data is written to a connection whose first write was bytes")
             }
             (_, Payload::Bytes(bytes)) => self.append_bytes(at, bytes),
             (_, Payload::Chunks(chunks)) => {
@@ -114,7 +114,7 @@ impl SendBuffer {
             }
             None => Payload::EMPTY,
         };
-        assert_eq!(payload.len(), len, "what is not acknowledged is in the send buffer");
+        assert_eq!(payload.len(), len, "unacknowledged data is in the send buffer");
         payload
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a virtual payload is written to a connection whose first write was of bytes")]
+    #[should_panic(expected = "virtual data is written to a connection whose first write was bytes")]
     fn virtual_data_after_bytes_is_refused_even_when_they_are_acknowledged() {
         let mut buffer = SendBuffer::default();
         buffer.append(DataSeq(0), bytes("three"));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "what is not acknowledged is in the send buffer")]
+    #[should_panic(expected = "unacknowledged data is in the send buffer")]
     fn bytes_that_are_gone_do_not_become_zeros() {
         let mut buffer = SendBuffer::default();
         buffer.append(DataSeq(0), bytes("three"));

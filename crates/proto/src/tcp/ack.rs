@@ -224,7 +224,7 @@ impl Tcp {
         }
         self.host.acknowledged(self.congestion.window.cwnd);
         self.update_pacing();
-        debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
+        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
         true
     }
 

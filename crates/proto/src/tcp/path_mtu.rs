@@ -158,7 +158,7 @@ impl Tcp {
                 self.repair_without_reduction();
             }
         }
-        debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
+        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
     }
 
     /// Handles a message that the segment with this sequence number was too large for a link whose MTU is `mtu` bytes;

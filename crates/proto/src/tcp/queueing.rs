@@ -44,7 +44,7 @@ impl Tcp {
     /// Queues `payload`, which starts at `dsn` and is no longer than a segment. It is added to the last segment if it
     /// fits ([`Tcp::room_in_last`]). `ends_record`: later data begins another segment.
     pub(crate) fn queue_segment(&mut self, dsn: DataSeq, payload: Payload, ends_record: bool, buffer: &mut SendBuffer) {
-        debug_assert!(self.can_send(), "data is queued only where it can be sent");
+        debug_assert!(self.can_send(), "data is queued only if it can be sent");
         let len = payload.len();
         self.host.look_again();
         if len <= self.room_in_last(dsn)

@@ -203,7 +203,7 @@ impl Tcp {
 
     /// Runs every timer that is due.
     pub(crate) fn handle_timeout(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
-        debug_assert!(self.queue.is_consistent(), "the counters are those of the segments: {:?}", self.queue);
+        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
         self.receiver.handle_timeout(now);
         self.pacer.stop_waiting();
         self.host.look_again();
