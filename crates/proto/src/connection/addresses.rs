@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Announces an address of this host, on either side. The peer may join it at `port`, or at the connection's port
-    /// if that is `None`. Returns whether it is announced, which takes Multipath TCP.
+    /// if that is `None`. Returns whether it is announced, which needs Multipath TCP.
     //= RFC 8684 §3.4.1: "there may be cases (such as port-based load balancing) where the explicit specification of a different port
     //= is required"
     //= tests: add_addr::a_client_announces_too_and_with_a_port

@@ -122,9 +122,9 @@ impl Endpoint {
         self.budget.closed.remove(&index);
     }
 
-    /// A connection may hold less memory than before: if it has announced a closed window and there is room now, it
-    /// announces the window again. Other connections do so only when all together are below the limit. If no data is
-    /// ready to be read, there is always room for the missing data ([`Endpoint::drops_data`]).
+    /// Called when a connection may hold less memory than before: if it has announced a closed window and there is room
+    /// now, it announces the window again. Other connections do so only when all together are below the limit. If no
+    /// data is ready to be read, there is always room for the missing data ([`Endpoint::drops_data`]).
     #[inline]
     pub(super) fn look_for_room(&mut self, index: u32) {
         if !self.budget.closed.is_empty() {

@@ -123,8 +123,8 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Counts a connection-level timeout that passed while data was in flight on the subflow, of which `acked` bytes
-    /// have been acknowledged so far. Returns whether the silence is now so long that the path counts as dark.
+    /// Counts a connection-level timeout that passed while data was in flight on the subflow. `acked`: bytes
+    /// acknowledged on it so far. Returns whether the path counts as dark now.
     pub(crate) fn time_out(&mut self, acked: u64) -> bool {
         self.timeouts = if self.acked == acked { self.timeouts + 1 } else { 0 };
         self.acked = acked;

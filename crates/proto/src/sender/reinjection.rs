@@ -134,9 +134,9 @@ impl Sender {
         (end > first && !self.reinjection.contains(first)).then_some(first..end)
     }
 
-    /// The first part of `range`, which starts at the stream's next byte, that the same subflows still retransmit, and
-    /// these subflows. Other subflows that carried it have had it acknowledged, retransmit nothing, and may carry it
-    /// again.
+    /// Shortens `range`, which starts at the stream's next byte, to the part that the same subflows still retransmit;
+    /// returns this part and these subflows. The part is taken back from its other carriers, on which it was
+    /// acknowledged, so that they may carry it again.
     pub(crate) fn take_back_acknowledged(
         &mut self,
         subflows: &SubflowTable,
