@@ -1,5 +1,4 @@
-//! Exact times on one link. Steps are in nanoseconds where it matters, and read as a protocol: what enters when, what
-//! comes out when.
+//! Exact times on one link. Each test reads as a protocol: which packets enter when, and which come out when.
 
 use super::*;
 use crate::testing::{Frame, drain, drain_until, frame};
@@ -22,13 +21,13 @@ fn certain() -> Probability {
     Probability::new(1.0).expect("from 0 to 1")
 }
 
-/// (number of the frame, nanoseconds, fate) of all that comes out.
+/// All outputs as (number of the frame, nanoseconds, fate).
 #[track_caller]
 fn outcomes(link: &mut Link<Frame>) -> Vec<(u32, u64, Fate)> {
     outcomes_until(link, Instant::FAR_FUTURE)
 }
 
-/// The same, of what comes out up to `end`.
+/// All outputs up to `end`, as (number of the frame, nanoseconds, fate).
 #[track_caller]
 fn outcomes_until(link: &mut Link<Frame>, end: Instant) -> Vec<(u32, u64, Fate)> {
     drain_until(link, end).into_iter().map(|out| (out.packet.tag, out.at.as_nanos(), out.fate)).collect()
