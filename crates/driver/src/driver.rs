@@ -7,8 +7,8 @@ use pathweave_units::Instant;
 /// The programs that use the endpoints: they open and accept connections, write, read and close.
 pub trait Applications {
     /// Acts on what an endpoint reports: polls [`Endpoint::poll_incoming`], [`Endpoint::poll_accept`] and
-    /// [`Endpoint::poll_event`], as far as the applications need them, until they return `None`. Returns whether anything
-    /// was done. If so, the driver sends the segments that are ready to leave, and calls this again.
+    /// [`Endpoint::poll_event`], as far as the applications need them, until they return `None`. Returns whether
+    /// anything was done. If so, the driver sends the segments that are ready to leave, and calls this again.
     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool;
 
     /// Called when a host has become quiet: its segments have left and its applications have nothing more to do. An
@@ -31,9 +31,9 @@ pub trait Applications {
 ///
 /// One round ([`Driver::step`]) does these things, always in this order:
 ///
-/// 1. Packets, in the order of their arrival. An endpoint's answers leave at once, except acknowledgements that wait for
-///    the application to read. The applications of a host act after all packets of this time have arrived, as after a
-///    kernel's interrupt. If several hosts got packets, the host whose first packet came last acts first.
+/// 1. Packets, in the order of their arrival. An endpoint's answers leave at once, except acknowledgements that wait
+///    for the application to read. The applications of a host act after all packets of this time have arrived, as after
+///    a kernel's interrupt. If several hosts got packets, the host whose first packet came last acts first.
 /// 2. The timers of each endpoint, in the order of [`Driver::endpoints`].
 /// 3. Applications whose own time has come, in the order of [`Applications::handle_timeout`].
 ///

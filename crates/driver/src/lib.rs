@@ -1,16 +1,16 @@
 //! The loop between endpoints, the applications behind them, and whatever carries their packets.
 //!
-//! The engine (`pathweave-proto`) does no input or output. A program around it has to take packets from a device and give
-//! them to an [`Endpoint`](pathweave_proto::Endpoint), send the endpoint's answers, run the applications, and come back
-//! when a timer is due. The order of these steps affects what the engine does. [`Driver`] does all this in one fixed
-//! order. It does no input or output itself: the device is a [`PacketIo`], the applications are an [`Applications`], and
-//! the time is an argument. The simulator, the benchmarks, the fuzzers and the engine's own tests all use it, so a real
-//! device gets the same order as they do.
+//! The engine (`pathweave-proto`) does no input or output. A program around it has to take packets from a device and
+//! give them to an [`Endpoint`](pathweave_proto::Endpoint), send the endpoint's answers, run the applications, and come
+//! back when a timer is due. The order of these steps affects what the engine does. [`Driver`] does all this in one
+//! fixed order. It does no input or output itself: the device is a [`PacketIo`], the applications are an
+//! [`Applications`], and the time is an argument. The simulator, the benchmarks, the fuzzers and the engine's own tests
+//! all use it, so a real device gets the same order as they do.
 //!
 //! # A program
 //!
-//! Copy this one and replace `Memory` with your device. Here it joins two hosts, so that the example can run by itself; a
-//! program with a TUN device or a UDP socket has one endpoint, whose number is 0 everywhere.
+//! Copy this one and replace `Memory` with your device. Here it joins two hosts, so that the example can run by itself;
+//! a program with a TUN device or a UDP socket has one endpoint, whose number is 0 everywhere.
 //!
 //! ```
 //! use bytes::Bytes;

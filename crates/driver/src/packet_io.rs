@@ -31,12 +31,12 @@ pub trait PacketIo {
 
     /// Whether the device, or the operating system behind it, can hold a packet until its time of departure
     /// ([`PacketIo::hold`]), as Linux's `fq` and `ETF` do. Only then may connections have a pacing horizon
-    /// ([`Pacing::On`](pathweave_proto::config::Pacing)), which gives packets to the device early; any other device would
-    /// send them early.
+    /// ([`Pacing::On`](pathweave_proto::config::Pacing)), which gives packets to the device early; any other device
+    /// would send them early.
     const HOLDS_PACKETS: bool = false;
 
-    /// The next packet that has arrived by `now`, in the order of arrival. `None` lets the applications act: there is no
-    /// packet left, or the device has handed out a whole batch.
+    /// The next packet that has arrived by `now`, in the order of arrival. `None` lets the applications act: there is
+    /// no packet left, or the device has handed out a whole batch.
     ///
     /// # Errors
     /// If the device fails.
@@ -50,8 +50,8 @@ pub trait PacketIo {
 
     /// Sends the next packet of `host`, if there is one. Returns whether there was one.
     ///
-    /// The device passes a segment to `fill`, which overwrites it and returns the packet's ECN codepoint, or `None` if the
-    /// host has nothing to send. A device whose queue is full drops the packet, as any queue on the way would.
+    /// The device passes a segment to `fill`, which overwrites it and returns the packet's ECN codepoint, or `None` if
+    /// the host has nothing to send. A device whose queue is full drops the packet, as any queue on the way would.
     ///
     /// # Errors
     /// If the device fails. Then the packet is lost.
@@ -62,8 +62,8 @@ pub trait PacketIo {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Self::Error>;
 
-    /// Holds the packet that [`PacketIo::send`] took last for `host` until `until`, which is later than now. Called only
-    /// if [`PacketIo::HOLDS_PACKETS`] is true.
+    /// Holds the packet that [`PacketIo::send`] took last for `host` until `until`, which is later than now. Called
+    /// only if [`PacketIo::HOLDS_PACKETS`] is true.
     fn hold(&mut self, _host: usize, _until: Instant) {}
 
     /// The number of segments of one subflow that the device takes as one super-segment, which has at most 64 KiB. The

@@ -1,5 +1,5 @@
-//! Path MTU discovery over a device of bytes, with a router that answers packets that are too large with ICMP. The device
-//! is the one of the crate's documentation and needs nothing else.
+//! Path MTU discovery over a device of bytes, with a router that answers packets that are too large with ICMP. The
+//! device is the one of the crate's documentation and needs nothing else.
 
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -79,8 +79,8 @@ impl PacketIo for Bytewise {
     }
 }
 
-/// A router's answer to a packet that is too large (RFC 792, RFC 1191 §4; RFC 4443 §3.2), which quotes the packet's first
-/// bytes.
+/// A router's answer to a packet that is too large (RFC 792, RFC 1191 §4; RFC 4443 §3.2), which quotes the packet's
+/// first bytes.
 fn too_big(packet: &[u8]) -> Vec<u8> {
     let is_ipv4 = packet[0] >> 4 == 4;
     let [m0, m1] = (MTU as u16).to_be_bytes();

@@ -25,7 +25,8 @@ pub enum OnDown {
     Drop,
 }
 
-/// Declares each setting once: `field: Type = default, Change` makes a field of [`LinkConfig`] and a variant of [`LinkChange`].
+/// Declares each setting once: `field: Type = default, Change` makes a field of [`LinkConfig`] and a variant of
+/// [`LinkChange`].
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $(#[$change_doc:meta])* $change:ident;)+) => {
         /// All settings of a link. The default is an ideal link: unlimited, without delay, lossless, and up.

@@ -5,7 +5,8 @@ use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant, Probability};
 use std::collections::VecDeque;
 
-/// Random variation of the propagation delay, drawn independently for each packet. The resulting delay is at least zero.
+/// Random variation of the propagation delay, drawn independently for each packet. The resulting delay is at least
+/// zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
     /// No variation.

@@ -2,8 +2,8 @@
 //! output, and does not know what packets carry.
 //!
 //! A [`Link`] is one direction of a path: `enqueue(now, packet)`, `poll(now)`, `poll_timeout()`. A simulator drives it
-//! with simulated time, an emulator with real time. A [`Network`] connects links in a graph and merges their events into
-//! one total order. Time and randomness are arguments: the same calls give the same results on every target.
+//! with simulated time, an emulator with real time. A [`Network`] connects links in a graph and merges their events
+//! into one total order. Time and randomness are arguments: the same calls give the same results on every target.
 //!
 //! A new loss model goes to `loss.rs`, a new queue to `queue.rs`, a new rate limit to `serializer.rs`. A new setting is
 //! one entry in `config.rs`, which makes a field of [`LinkConfig`] and a variant of [`LinkChange`].

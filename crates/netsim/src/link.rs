@@ -11,8 +11,8 @@
 //! 7. Corruption, duplication, jitter and reordering.
 //! 8. Propagation, and arrival at the other end.
 //!
-//! The link computes lazily: a call at `now` first works out what happened since the last call. So a link with a constant
-//! rate and a drop-tail queue asks to be woken only once per packet, at its arrival.
+//! The link computes lazily: a call at `now` first works out what happened since the last call. So a link with a
+//! constant rate and a drop-tail queue asks to be woken only once per packet, at its arrival.
 
 use crate::delay::{InFlight, Wire};
 use crate::loss::LossState;
@@ -71,7 +71,8 @@ pub struct Link<P> {
     last_arrival: Instant,
     random: LinkRandom,
     stats: LinkStats,
-    /// Shortest time from the end of a packet's transmission to an output for that packet. Depends on the settings only.
+    /// Shortest time from the end of a packet's transmission to an output for that packet. Depends on the settings
+    /// only.
     lookahead: Duration,
     /// Whether nothing happens to packets after transmission except the fixed delay. Depends on the settings only.
     plain: bool,

@@ -45,15 +45,16 @@ pub enum NetEvent<P> {
         /// The packet.
         packet: P,
     },
-    /// The packet crossed a link that is not the last of its route, and entered the next one. This is only a report: the
-    /// packet is still in the network.
+    /// The packet crossed a link that is not the last of its route, and entered the next one. This is only a report:
+    /// the packet is still in the network.
     Forwarded {
         /// The packet on the link that it crossed.
         tap: Tap,
         /// A clone for inspection.
         packet: P,
     },
-    /// A link made a copy, which follows its original. If packets are handles into a pool, there is now one more handle.
+    /// A link made a copy, which follows its original. If packets are handles into a pool, there is now one more
+    /// handle.
     Duplicated {
         /// The packet on the link that copied it.
         tap: Tap,
@@ -117,9 +118,10 @@ struct Hop {
 
 /// A graph of nodes and links that carries packets along fixed routes.
 ///
-/// Call order: after [`send`](Network::send) or [`apply`](Network::apply), call [`poll`](Network::poll) until it returns
-/// `None`, before time advances; then wake the network at [`poll_timeout`](Network::poll_timeout). Events come in order
-/// of time, then of link, then in the link's own order. A scheduled change comes before all events of its time.
+/// Call order: after [`send`](Network::send) or [`apply`](Network::apply), call [`poll`](Network::poll) until it
+/// returns `None`, before time advances; then wake the network at [`poll_timeout`](Network::poll_timeout). Events come
+/// in order of time, then of link, then in the link's own order. A scheduled change comes before all events of its
+/// time.
 ///
 /// A caller that follows a real clock may be late: `poll` then works through everything that was due, in order, each
 /// event at its own time.

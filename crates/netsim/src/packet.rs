@@ -7,8 +7,8 @@ use pathweave_units::Ecn;
 ///
 /// The value should be small, for example a handle into a pool that the caller keeps. A link never loses a packet
 /// silently: each one comes back exactly once, delivered or dropped. If a packet is duplicated, the link clones it, and
-/// the clone comes back too. The duplication is reported with the original or before it, so that the owner of a pool can
-/// count one more handle.
+/// the clone comes back too. The duplication is reported with the original or before it, so that the owner of a pool
+/// can count one more handle.
 pub trait Packet {
     /// Length of the frame in bytes, with its link-layer header (Ethernet: 14).
     fn len_bytes(&self) -> u32;

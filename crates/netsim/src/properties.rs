@@ -164,7 +164,8 @@ struct Run {
     network: Network<Frame>,
 }
 
-/// Runs a plan with `seed` to its end. At the end all links are up and fast, so that no packet can stay inside for ever.
+/// Runs a plan with `seed` to its end. At the end all links are up and fast, so that no packet can stay inside for
+/// ever.
 fn play(plan: &Plan, seed: u64) -> Run {
     let mut network = Network::new();
     let nodes: Vec<NodeId> = plan.links.iter().map(|_| network.add_node()).collect();

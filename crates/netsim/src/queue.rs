@@ -10,17 +10,17 @@ use std::collections::VecDeque;
 
 /// How much may wait for transmission. A packet that does not fit is dropped on arrival (drop-tail).
 ///
-/// A packet waits until its transmission begins. With a constant rate, the frame that is being sent does not count. With a
-/// token bucket, the frame at the head waits in the queue for its tokens and counts, as in Linux. With a trace, a frame
-/// counts until its first delivery opportunity, as in mahimahi.
+/// A packet waits until its transmission begins. With a constant rate, the frame that is being sent does not count.
+/// With a token bucket, the frame at the head waits in the queue for its tokens and counts, as in Linux. With a trace,
+/// a frame counts until its first delivery opportunity, as in mahimahi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// At most this many packets.
     Packets(u32),
     /// At most this many bytes of frames (without the link's overhead).
     Bytes(u64),
-    /// At most the bytes that the link sends in this time at its rate, or at its trace's mean rate. Overhead counts. There
-    /// is always room for one packet. An unlimited link has no such limit.
+    /// At most the bytes that the link sends in this time at its rate, or at its trace's mean rate. Overhead counts.
+    /// There is always room for one packet. An unlimited link has no such limit.
     Time(Duration),
 }
 
@@ -186,8 +186,8 @@ impl CodelState {
         Some(head)
     }
 
-    /// Enters the drop state: "If min went above TARGET close to when it last went below, assume that the drop rate that
-    /// controlled the queue on the last cycle is a good starting point to control it now."
+    /// Enters the drop state: "If min went above TARGET close to when it last went below, assume that the drop rate
+    /// that controlled the queue on the last cycle is a good starting point to control it now."
     fn enter(&mut self, now: Instant) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -213,8 +213,8 @@ impl CodelState {
         Some((entry, now >= first_above))
     }
 
-    /// The time of the next drop: `t + INTERVAL / sqrt(count)` (RFC 8289 §5.5). IEEE 754 defines the square root exactly,
-    /// so the result is the same on every machine.
+    /// The time of the next drop: `t + INTERVAL / sqrt(count)` (RFC 8289 §5.5). IEEE 754 defines the square root
+    /// exactly, so the result is the same on every machine.
     fn control_law(&self, t: Instant) -> Instant {
         t + self.config.interval.mul_f64(1.0 / f64::from(self.count.max(1)).sqrt())
     }
@@ -298,8 +298,8 @@ mod tests {
             let now = Instant::from_nanos(micros * 1_000);
             codel.dequeue(now, &mut queue, |_| drops.push(micros / 1_000));
         }
-        // The delay is above the target from 10 ms on, so the first drop is at 110 ms. The next ones follow after 100 ms,
-        // 100/√2, 100/√3, ...; there is a dequeue each millisecond, which rounds each time up.
+        // The delay is above the target from 10 ms on, so the first drop is at 110 ms. The next ones follow after 100
+        // ms, 100/√2, 100/√3, ...; there is a dequeue each millisecond, which rounds each time up.
         assert_eq!(drops[..7], [110, 210, 281, 339, 389, 434, 474]);
     }
 }

@@ -29,8 +29,8 @@ impl LinkRandom {
     }
 }
 
-/// Draws from the standard normal distribution by the Box–Muller method. It takes two random numbers and uses only one of
-/// the method's two results.
+/// Draws from the standard normal distribution by the Box–Muller method. It takes two random numbers and uses only one
+/// of the method's two results.
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     // 1 - u is from 0 (excluded) to 1 (included), so its logarithm is finite.
     let radius = (-2.0 * libm::log(1.0 - random.unit())).sqrt();

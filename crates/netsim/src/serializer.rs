@@ -1,7 +1,7 @@
 //! Rate limits, which decide when frames leave: constant rate, token bucket, trace, or no limit.
 //!
-//! Work is counted in bits · 10⁹, so that work divided by a rate in bits per second is a time in nanoseconds. Nothing is
-//! rounded in between, so a transmission that is paused, or whose rate changes, continues exactly where it was.
+//! Work is counted in bits · 10⁹, so that work divided by a rate in bits per second is a time in nanoseconds. Nothing
+//! is rounded in between, so a transmission that is paused, or whose rate changes, continues exactly where it was.
 
 use crate::trace::{Cursor, OPPORTUNITY_BYTES, Trace};
 use pathweave_units::{Bitrate, Duration, Instant};
@@ -64,7 +64,8 @@ pub(crate) struct Head {
     /// The work that was left at `since`.
     pub(crate) left: Work,
     pub(crate) since: Instant,
-    /// When the frame will have been sent, if nothing changes; [`Instant::FAR_FUTURE`] if it is stopped, or with a trace.
+    /// When the frame will have been sent, if nothing changes; [`Instant::FAR_FUTURE`] if it is stopped, or with a
+    /// trace.
     pub(crate) done: Instant,
 }
 

@@ -17,8 +17,8 @@ pub(crate) fn drain(link: &mut Link<Frame>) -> Vec<LinkOutput<Frame>> {
     drain_until(link, Instant::FAR_FUTURE)
 }
 
-/// Polls a link at each of its wake-ups up to `end`. Returns the outputs. Checks that no output comes before its time, and
-/// that each wake-up brings an output or a later wake-up.
+/// Polls a link at each of its wake-ups up to `end`. Returns the outputs. Checks that no output comes before its time,
+/// and that each wake-up brings an output or a later wake-up.
 #[track_caller]
 pub(crate) fn drain_until(link: &mut Link<Frame>, end: Instant) -> Vec<LinkOutput<Frame>> {
     let mut outputs = Vec::new();

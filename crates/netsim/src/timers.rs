@@ -5,8 +5,8 @@ use crate::graph::LinkId;
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 
-/// A tournament tree over the times of each link's next event. The earliest time wins; if times are equal, the link with
-/// the lower index. A change takes at most logarithmic time in the number of links.
+/// A tournament tree over the times of each link's next event. The earliest time wins; if times are equal, the link
+/// with the lower index. A change takes at most logarithmic time in the number of links.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     /// A complete binary tree: node `i` has the children `2 i` and `2 i + 1`, the root is 1, leaf `j` is

@@ -7,12 +7,12 @@
 //!   bytes at that time; several equal lines are several opportunities.
 //! - The trace repeats. Its period is its last time.
 //! - Small packets share an opportunity. A packet that is longer than the rest of an opportunity continues in the next.
-//! - Opportunities that no packet uses are lost. A packet that arrives exactly at the time of an opportunity is too late
-//!   for it.
+//! - Opportunities that no packet uses are lost. A packet that arrives exactly at the time of an opportunity is too
+//!   late for it.
 //!
-//! Mahimahi counts packets as it reads them from a TUN device, without a link-layer header (in its code an opportunity has
-//! 1504 bytes, and each packet has 4 more bytes of TUN header). If frames here count their Ethernet header, give the link
-//! an overhead of -14 bytes: a packet of 1500 bytes then fills one opportunity exactly.
+//! Mahimahi counts packets as it reads them from a TUN device, without a link-layer header (in its code an opportunity
+//! has 1504 bytes, and each packet has 4 more bytes of TUN header). If frames here count their Ethernet header, give
+//! the link an overhead of -14 bytes: a packet of 1500 bytes then fills one opportunity exactly.
 
 use pathweave_units::{Bitrate, Duration, Instant};
 use std::fmt::Write as _;
@@ -198,7 +198,8 @@ impl Cursor {
         let periods = now.since(self.base).as_nanos() / period.as_nanos();
         self.base += period.saturating_mul(periods);
         let elapsed = now.since(self.base).as_millis();
-        // The last time is the period, and less than a period has elapsed, so there is always an opportunity after `now`.
+        // The last time is the period, and less than a period has elapsed, so there is always an opportunity after
+        // `now`.
         self.index = self.trace.millis.partition_point(|&t| u64::from(t) <= elapsed);
     }
 }

@@ -38,11 +38,11 @@ impl DataChecksum {
 
     /// The checksum to send with the mapping.
     ///
-    /// `dsn` is the 64-bit data sequence number, even if the option carries only 32 bits of it; `ssn` is relative to the
-    /// subflow's SYN; `len` is the mapping's length, which includes a DATA_FIN.
+    /// `dsn` is the 64-bit data sequence number, even if the option carries only 32 bits of it; `ssn` is relative to
+    /// the subflow's SYN; `len` is the mapping's length, which includes a DATA_FIN.
     ///
-    /// "The data sequence number used in the pseudo-header is always the 64-bit value, irrespective of what length is used in
-    /// the DSS option itself" (RFC 8684 §3.3.1).
+    /// "The data sequence number used in the pseudo-header is always the 64-bit value, irrespective of what length is
+    /// used in the DSS option itself" (RFC 8684 §3.3.1).
     pub fn finish(self, dsn: u64, ssn: u32, len: u16) -> u16 {
         let mut pseudo = DataChecksum::default();
         pseudo.add(&dsn.to_be_bytes());

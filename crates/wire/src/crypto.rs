@@ -98,7 +98,8 @@ pub fn keyed_numbers(secret: &[u8; 32], local: SocketAddr, remote: SocketAddr, n
     [0, 4, 8, 12].map(|at| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]))
 }
 
-/// Whether two HMACs are equal. The comparison takes constant time, so that its duration does not show where they differ.
+/// Whether two HMACs are equal. The comparison takes constant time, so that its duration does not show where they
+/// differ.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
@@ -117,7 +118,8 @@ mod tests {
         assert_eq!((token(B), initial_data_sequence(B)), (Token(0xccad_45ac), 0x535b_eea3_8e08_7c8e));
     }
 
-    /// The vectors of the Linux kernel's unit tests. Key and message are the bytes of the texts, not hexadecimal numbers.
+    /// The vectors of the Linux kernel's unit tests. Key and message are the bytes of the texts, not hexadecimal
+    /// numbers.
     #[test]
     fn the_kernels_hmac_vectors() {
         for (key, message, expected) in [

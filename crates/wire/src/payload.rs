@@ -109,8 +109,8 @@ impl Payload {
 
     /// Appends `next` to `self`. Bytes are shared, not copied. Returns whether it did.
     ///
-    /// Nothing changes if only one of the two is virtual, if two virtual payloads are not neighbours in the stream, or if
-    /// the result would have more than `u32::MAX` bytes.
+    /// Nothing changes if only one of the two is virtual, if two virtual payloads are not neighbours in the stream, or
+    /// if the result would have more than `u32::MAX` bytes.
     pub fn try_append(&mut self, next: &Payload) -> bool {
         if self.is_virtual() || next.is_virtual() {
             return self.try_merge(next);
@@ -140,8 +140,8 @@ impl From<Bytes> for Payload {
     }
 }
 
-/// Two payloads are equal if they have the same bytes, whatever their pieces are. Virtual payloads are equal if they are
-/// the same range of the stream.
+/// Two payloads are equal if they have the same bytes, whatever their pieces are. Virtual payloads are equal if they
+/// are the same range of the stream.
 impl PartialEq for Payload {
     fn eq(&self, other: &Payload) -> bool {
         match (self, other) {

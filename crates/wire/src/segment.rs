@@ -209,7 +209,8 @@ pub struct Options {
     pub sack: SackBlocks,
     /// The data sequence signal, which nearly every Multipath TCP segment carries.
     pub dss: Option<Dss>,
-    /// All other Multipath TCP options, in wire order. The list is empty on nearly every segment, so it seldom allocates.
+    /// All other Multipath TCP options, in wire order. The list is empty on nearly every segment, so it seldom
+    /// allocates.
     pub mptcp: Vec<MptcpOption>,
 }
 

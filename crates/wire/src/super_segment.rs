@@ -20,8 +20,8 @@ fn moved(number: DataNumber, offset: u32) -> DataNumber {
     }
 }
 
-/// The data sequence signal of `a` and `b` joined; `None` if their signals cannot be joined. They can if they are equal,
-/// or if each maps exactly its own segment's data and the second mapping continues the first.
+/// The data sequence signal of `a` and `b` joined; `None` if their signals cannot be joined. They can if they are
+/// equal, or if each maps exactly its own segment's data and the second mapping continues the first.
 fn joined_signal(a: &Segment, b: &Segment) -> Option<Option<Dss>> {
     if a.options.dss == b.options.dss {
         return Some(a.options.dss).filter(|dss| dss.is_none_or(|d| !d.data_fin));
@@ -70,8 +70,8 @@ impl Segment {
     /// Appends `next` to `self`, which becomes a super-segment. Returns whether it did.
     ///
     /// The data of `next` must follow the data of `self`, and their headers may differ only in sequence number, PSH and
-    /// FIN. A kernel's receive offload has the same rule; here each segment may also have a mapping of its own. The data
-    /// is shared, not copied. The caller joins only segments whose packets had the same ECN codepoint.
+    /// FIN. A kernel's receive offload has the same rule; here each segment may also have a mapping of its own. The
+    /// data is shared, not copied. The caller joins only segments whose packets had the same ECN codepoint.
     pub fn try_join(&mut self, next: &Segment) -> bool {
         let ends = Flags::PSH | Flags::FIN;
         let alone = ends | Flags::SYN | Flags::RST | Flags::CWR;

@@ -343,8 +343,8 @@ fn a_token_bucket_lets_a_burst_through_at_once_and_then_keeps_the_rate() {
 
 #[test]
 fn a_token_bucket_rounds_as_the_kernel_does() {
-    // 1.5 MB/s: a byte is 2,863,311,530 / 2^22 ns, a little less than 666 2/3. 1500 bytes are so a nanosecond short of a
-    // millisecond, 1514 bytes are 1,009,333 ns.
+    // 1.5 MB/s: a byte is 2,863,311,530 / 2^22 ns, a little less than 666 2/3. 1500 bytes are so a nanosecond short of
+    // a millisecond, 1514 bytes are 1,009,333 ns.
     let shaper = Shaper::TokenBucket { rate: Bitrate::from_mbps(12), burst_bytes: 1514 };
     let mut link = link(LinkConfig { shaper, queue: QueueLimit::Packets(10).into(), ..LinkConfig::default() });
     for (number, length) in [1514, 1500, 1514, 1514].into_iter().enumerate() {

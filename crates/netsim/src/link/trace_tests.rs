@@ -10,8 +10,8 @@ const MS: u64 = 1_000_000;
 /// When each packet's last byte is delivered, in nanoseconds; `None` if the queue was full.
 ///
 /// In a FIFO a packet's time depends only on the packets before it. It begins in the opportunity in which the packet
-/// before it ended, if that one has room left and the packet had arrived before it. Otherwise it begins in the first later
-/// opportunity after its arrival. It continues in the opportunities that follow.
+/// before it ended, if that one has room left and the packet had arrived before it. Otherwise it begins in the first
+/// later opportunity after its arrival. It continues in the opportunities that follow.
 fn expected(opportunities: &[u64], packets: &[(u64, u32)], limit: usize) -> Vec<Option<u64>> {
     let mut begins: Vec<u64> = Vec::new();
     // Index of the opportunity used last, and bytes left in it.

@@ -1,9 +1,9 @@
 //! Random traces that resemble a cellular link, generated from a seed.
 //!
-//! The rate is a random walk that returns to its mean, with outages. The model follows the link model that Sprout infers
-//! from recordings (K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low
-//! Delay over Cellular Networks", NSDI 2013, §3.1: a rate in Brownian motion, in steps of 20 ms, with sticky outages).
-//! Two things differ:
+//! The rate is a random walk that returns to its mean, with outages. The model follows the link model that Sprout
+//! infers from recordings (K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput
+//! and Low Delay over Cellular Networks", NSDI 2013, §3.1: a rate in Brownian motion, in steps of 20 ms, with sticky
+//! outages). Two things differ:
 //!
 //! - The walk is in the logarithm of the rate, with a pull to its mean (an Ornstein–Uhlenbeck process). So the
 //!   variability stays bounded and can be a parameter.
@@ -145,8 +145,8 @@ impl Cellular {
     }
 }
 
-/// Spreads `opportunities` over `millis` milliseconds in proportion to the rates. The last one is at the very end, so that
-/// the trace's period is its length.
+/// Spreads `opportunities` over `millis` milliseconds in proportion to the rates. The last one is at the very end, so
+/// that the trace's period is its length.
 fn place(rates: &[f64], millis: u32, opportunities: f64) -> Vec<u32> {
     let step_rate = |ms: u32| rates[(ms / STEP_MS) as usize];
     let sum: f64 = (0..millis).map(step_rate).sum();

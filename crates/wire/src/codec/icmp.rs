@@ -1,9 +1,9 @@
-//! Reads the ICMP messages that a packet was too large for a link: type 3 code 4 of ICMPv4 (RFC 792, RFC 1191 §4), type 2
-//! of ICMPv6 (RFC 4443 §3.2).
+//! Reads the ICMP messages that a packet was too large for a link: type 3 code 4 of ICMPv4 (RFC 792, RFC 1191 §4), type
+//! 2 of ICMPv6 (RFC 4443 §3.2).
 //!
 //! Such a message quotes the beginning of the packet that was too large. The first eight bytes of the quoted TCP header
-//! are needed: the ports, and the sequence number, which an attacker who does not see the traffic cannot know
-//! (RFC 5927 §4.1). The rest of the quote is not checked, because routers change the time to live and cut the quote off.
+//! are needed: the ports, and the sequence number, which an attacker who does not see the traffic cannot know (RFC 5927
+//! §4.1). The rest of the quote is not checked, because routers change the time to live and cut the quote off.
 
 use super::DecodeError;
 use super::packet::{IPV4_BYTES, IPV6_BYTES, Ip, PROTOCOL_TCP, addresses_sum, pseudo_sum, read_any_ip};
@@ -18,8 +18,8 @@ const PACKET_TOO_BIG: u8 = 2;
 /// Reads an IPv4 or IPv6 packet that holds a message about a TCP segment which the message's receiver sent.
 ///
 /// A device calls this if [`decode`](super::decode) or [`decode_into`](super::decode_into) returns
-/// [`DecodeError::Protocol`], and gives the result to `Endpoint::handle_packet_too_big`, which decides whether to believe
-/// it.
+/// [`DecodeError::Protocol`], and gives the result to `Endpoint::handle_packet_too_big`, which decides whether to
+/// believe it.
 ///
 /// # Errors
 /// If the packet does not hold such a message, or a checksum is wrong.

@@ -9,8 +9,9 @@
 //! If the device computes checksums, or if packets never leave the machine, use [`encode_header_partial`] and
 //! [`decode_unverified_into`], which do not read the data.
 //!
-//! A packet can say more than a [`Segment`](crate::Segment) holds. Decoding drops reserved bits, the order and padding of
-//! options, the urgent pointer, and everything in the IP header but addresses and ECN. Encoding writes one fixed form.
+//! A packet can say more than a [`Segment`](crate::Segment) holds. Decoding drops reserved bits, the order and padding
+//! of options, the urgent pointer, and everything in the IP header but addresses and ECN. Encoding writes one fixed
+//! form.
 
 mod icmp;
 mod mptcp;

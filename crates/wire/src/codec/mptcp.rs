@@ -168,8 +168,8 @@ fn encode_join(join: &MpJoin, len: usize, w: &mut Writer<'_>) {
     }
 }
 
-/// Reads an option into `options`; `content` is what follows kind and length. `None` if the subtype is unknown, or if the
-/// length is not one that subtype and flags allow.
+/// Reads an option into `options`; `content` is what follows kind and length. `None` if the subtype is unknown, or if
+/// the length is not one that subtype and flags allow.
 pub(super) fn read(content: &[u8], options: &mut Options) -> Option<()> {
     match content {
         [subtype, rest @ ..] if subtype & SUBTYPE == DSS => options.dss = Some(decode_dss(Reader(rest))?),

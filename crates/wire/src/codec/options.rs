@@ -1,5 +1,5 @@
-//! Reads and writes the options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018). The options of Multipath TCP are in
-//! `mptcp.rs`.
+//! Reads and writes the options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018). The options of Multipath TCP are
+//! in `mptcp.rs`.
 
 use super::{EncodeError, Reader, Writer, mptcp};
 use crate::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};

@@ -95,8 +95,8 @@ pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTE
 /// Like [`encode_header`], for devices that complete the TCP checksum: the data is not read, and the checksum's field
 /// holds the folded sum of the pseudo-header alone. The IPv4 header's checksum is complete.
 ///
-/// The pseudo-header of a super-segment has the length of all its data, as virtio-net and Linux's TUN devices expect. The
-/// device that splits the super-segment corrects it.
+/// The pseudo-header of a super-segment has the length of all its data, as virtio-net and Linux's TUN devices expect.
+/// The device that splits the super-segment corrects it.
 ///
 /// # Errors
 /// As for [`encode`].
@@ -121,8 +121,8 @@ pub struct PartialHeader {
     pub csum_offset: u16,
 }
 
-/// Writes both headers and returns the length of each. The checksum's field holds the TCP checksum if `COMPLETE` is true,
-/// otherwise the pseudo-header's sum.
+/// Writes both headers and returns the length of each. The checksum's field holds the TCP checksum if `COMPLETE` is
+/// true, otherwise the pseudo-header's sum.
 #[inline(always)]
 fn write_header<const COMPLETE: bool>(
     segment: &Segment,
@@ -210,8 +210,8 @@ pub(super) fn pseudo_sum(protocol: u8, len: u16) -> u64 {
     swapped_sum_of_words(&[[0, protocol, 0, 0], u32::from(len).to_be_bytes()])
 }
 
-/// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet are ignored, because Ethernet pads short
-/// packets.
+/// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet are ignored, because Ethernet pads
+/// short packets.
 ///
 /// # Errors
 /// If the bytes are not a TCP packet, or a checksum is wrong.
@@ -299,8 +299,8 @@ pub(super) struct Ip<'a> {
     pub(super) content: &'a [u8],
 }
 
-/// Reads a whole IPv4 packet without IP options that holds TCP, as nearly all packets do. `None` for any other packet, or
-/// if anything is wrong; then [`read_any_ip`] finds out what.
+/// Reads a whole IPv4 packet without IP options that holds TCP, as nearly all packets do. `None` for any other packet,
+/// or if anything is wrong; then [`read_any_ip`] finds out what.
 pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
     let words = bytes.as_chunks().0.first_chunk()?;
     let [[version, traffic_class, l0, l1], [_, _, f0, f1], [_, protocol, _, _], src, dst] = *words;
