@@ -1,7 +1,7 @@
 //! Plan files: which runs to make, what they are to show, and which claims they decide.
 //!
-//! A plan is TOML. Every value that differs between the runs is an override of a scenario, as `--set` writes it, so whatever a
-//! scenario can say, a plan can vary.
+//! A plan is TOML. Every value that differs between the runs is an override of a scenario, as `--set` writes it, so
+//! whatever a scenario can say, a plan can vary.
 
 mod claims;
 mod points;
