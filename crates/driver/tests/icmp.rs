@@ -22,10 +22,10 @@ struct Bytewise {
     packets: VecDeque<(Instant, usize, Bytes)>,
     messages: VecDeque<(usize, PacketTooBig)>,
     segment: Segment,
-    /// The MTU of a link behind the router, bytes.
+    /// The largest packet that has passed the router, bytes.
     largest: usize,
     refused: usize,
-    /// Packets that could not be decoded, with the reason.
+    /// The errors of packets that could not be decoded.
     passed_over: Vec<DecodeError>,
 }
 
