@@ -52,9 +52,9 @@
 //!   is above zero if all data waits behind the data of others. Data on i counts as lost if it is overdue by RTT_i +
 //!   q_i. Until i has shown a lateness, the largest q of the other paths counts; until any path has, nothing counts as
 //!   lost.
-//! * Data that holds the stream up goes again on a path j if it arrives sooner there. On j it arrives after a_j + q_j.
-//!   If it counts as lost, sending it again on i would take a_i. But if j is behind a queue of others (q_j > RTT_j/8),
-//!   only a_i − t counts, with the time t for which i has been silent.
+//! * Data of i that holds the stream up goes again on another path j if it arrives sooner there, after a_j + q_j. If the
+//!   data counts as lost, this is compared with sending it again on i: after a_i, or, if j is behind a queue of others
+//!   (q_j > RTT_j/8), after a_i − t, with the time t for which i has been silent.
 //!
 //! Copies:
 //!
