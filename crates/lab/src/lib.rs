@@ -1,6 +1,6 @@
 //! Scenarios, simulated runs and their metrics.
 //!
-//! A scenario is a TOML text: paths, connections, workloads, changes over time ([`scenario`]). [`run`] simulates one
+//! A scenario is a TOML text: paths, connections, workloads, changes over time ([`scenario`]). [`run()`] simulates one
 //! variant of it with one seed and returns its metrics ([`results`]). A run is a pure function of scenario, seed and
 //! the files that the scenario names (ARCHITECTURE.md, contract 7): the same inputs give the same bytes on every
 //! machine. [`sim`] has the simulator itself, for programs that look into a run; [`validation`] compares runs with
